@@ -21,7 +21,7 @@ class EngineSettings:
     load_timeout: float = 600.0
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
-    """Seconds a batch may take; None waits for ever."""
+    """Seconds a batch may take; of several in hand, in which none may be answered. None waits for ever."""
     max_connections: int = 64
     """Requests that a server is sent at once, at the most."""
     request_timeout: float = 120.0

@@ -16,8 +16,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from sqlalchemy import select
 
 from tests.benchmarks.champion.worlds import Table, tables
 from tests.benchmarks.tables import Row, told, write
@@ -27,6 +29,7 @@ from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
+from winnow.storage.models import Generation
 from winnow.storage.records.rounds import next_round_number
 from winnow.tasks.campaign.lookahead import rounds_ahead
 from winnow.tasks.campaign.session import CampaignSession, running
@@ -61,7 +64,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--places", type=int, nargs="+", default=[64, 256, 1024])
     options = parser.parse_args()
-    found = {"campaigns": told(_campaigns())}
+    found = {"campaigns": told(campaigns(AHEAD))}
     if options.data:
         worlds = [table for table in tables(options.data) if options.only in table.name]
         found["simulated"] = told(_simulated(worlds, options.places, options.seeds))
@@ -92,17 +95,32 @@ class Places:
         return last
 
 
-def _campaigns() -> Iterator[Row]:
+class Measured(NamedTuple):
+    """A campaign that ended."""
+
+    seconds: float
+    """From the first plan to the decision."""
+    one_call: float
+    """Seconds that the same texts take where all are asked for at once."""
+    comparisons: int
+    rounds: int
+    ahead: int
+    """Rounds in flight beside the first."""
+
+
+def campaigns(several: Sequence[int | str], **changes: object) -> Iterator[Row]:
+    """A row for each campaign with so many rounds ahead, or "auto"."""
     barrier = 0.0
-    for ahead in AHEAD:
-        seconds, comparisons, rounds, number = _campaign(ahead)
-        barrier = barrier or seconds
+    for ahead in several:
+        found = campaign(ahead, **changes)
+        barrier = barrier or found.seconds
         yield {
-            "lookahead": f"{ahead} ({number})" if ahead == "auto" else str(ahead),
-            "seconds": f"{seconds:.1f}",
-            "over the barrier": f"{seconds / barrier:.2f}",
-            "comparisons": str(comparisons),
-            "rounds": str(rounds),
+            "lookahead": f"{ahead} ({found.ahead})" if ahead == "auto" else str(ahead),
+            "seconds": f"{found.seconds:.1f}",
+            "over the barrier": f"{found.seconds / barrier:.2f}",
+            "over one call": f"{found.seconds / found.one_call:.2f}",
+            "comparisons": str(found.comparisons),
+            "rounds": str(found.rounds),
         }
 
 
@@ -144,11 +162,11 @@ def start_heavy(model, settings):
     return HeavyTailedEngine()
 
 
-def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
-    """Seconds from the first plan to the decision, comparisons, rounds and the number of rounds ahead."""
+def campaign(ahead: int | str, **changes: object) -> Measured:
+    """A campaign with so many rounds ahead, and whatever else its file says."""
     providers.PROVIDERS["heavy"] = "tests.benchmarks.lookahead:start_heavy"
     with tempfile.TemporaryDirectory() as folder:
-        checked = check_campaign_file(str(_spec(Path(folder), ahead)))
+        checked = check_campaign_file(str(_spec(Path(folder), lookahead=ahead, **changes)))
         store_campaign(checked)
         storage, name = checked.spec.storage, checked.spec.name
         with closing(open_database(storage)) as database:
@@ -159,7 +177,11 @@ def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
                 seconds = time.perf_counter() - started
                 told_in_all = campaign.allowance.answered
             with database.reading() as session:
-                return seconds, told_in_all, next_round_number(session, campaign.record.id), checked.lookahead
+                rounds = next_round_number(session, campaign.record.id)
+                tokens = session.scalars(select(Generation.output_tokens).order_by(Generation.id)).all()
+            durations = [each * TOKEN_SECONDS for each in tokens]
+            one_call = Places(PLACES).end_of(durations, 0.0)
+            return Measured(seconds, one_call, told_in_all, rounds, checked.lookahead)
 
 
 def _run(campaign: CampaignSession) -> None:
@@ -173,7 +195,7 @@ def _run(campaign: CampaignSession) -> None:
                 ended, _ = flow.rounds.fn(campaign, NullCallback())
 
 
-def _spec(folder: Path, ahead: int | str) -> Path:
+def _spec(folder: Path, **changes: object) -> Path:
     (folder / "model").mkdir()
     (folder / "model" / "config.json").write_text("{}")
     rows = [{"id": f"e{n}", "input": str(n), "target": str(n)} for n in range(EXAMPLES)]
@@ -190,9 +212,9 @@ def _spec(folder: Path, ahead: int | str) -> Path:
         "judge": {"type": "exact"},
         "selector": {"name": "champion"},
         "batch_size": BATCH,
-        "lookahead": ahead,
         "stopping": {"budget": PROMPTS * EXAMPLES, "delta": DELTA},
         "execution": {"group_size": PLACES, "log_folder": str(folder / "logs")},
+        **changes,
     }  # fmt: skip
     path = folder / "campaign.yaml"
     path.write_text(json.dumps(spec))  # JSON is YAML

@@ -9,12 +9,14 @@ import numpy as np
 import yaml
 from sqlalchemy import event
 from sqlalchemy.orm import Session
+from without_prefect import PlainTask
 
 from winnow.algorithms.protocols import Batch
 from winnow.flows.run import flow
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import rounds as round_records
+from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import reopen_campaign
 
@@ -148,3 +150,16 @@ def decided_again(path):
                 known = [None if np.isnan(each) else each for each in decision.estimates]
                 found.append((decision.best, known, list(decision.status)))
     return found
+
+
+class Persistent(PlainTask):
+    """A task that is called again where an engine died, as Prefect does."""
+
+    deaths = 0
+
+    def __call__(self, *arguments):
+        while True:
+            try:
+                return super().__call__(*arguments)
+            except EngineDied:
+                Persistent.deaths += 1

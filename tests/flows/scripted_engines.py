@@ -8,6 +8,7 @@ from dataclasses import replace
 from zlib import crc32
 
 from hostile_answers import HOSTILE_ANSWERS
+from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.protocol import Completion
@@ -85,6 +86,27 @@ class CrowdedEngine(JoiningEngine):
             replace(each, text="x" if crc32(f"{crowd}>{request.prompt}".encode()) % 3 == 0 else each.text)
             for request, each in zip(requests, answers, strict=True)
         ]
+
+
+class PatientEngine(JoiningEngine):
+    """Writes its first group only once a `WatchedJudge` was asked about somebody's text."""
+
+    judged = threading.Event()
+    waited_in_vain = False
+
+    def generate(self, requests):
+        if not PatientEngine.judged.wait(PATIENCE_S):
+            PatientEngine.waited_in_vain = True
+            PatientEngine.judged.set()
+        return super().generate(requests)
+
+
+class WatchedJudge(JoiningEngine):
+    """Says whether an output is the reference, and lets patient engines know that it was asked."""
+
+    def generate(self, requests):
+        PatientEngine.judged.set()
+        return super().generate(requests)
 
 
 class MortalEngine(TransformersEngine):
@@ -190,6 +212,16 @@ def start_crowded(model, settings):
     """Right or wrong by whatever else it is asked."""
     JOINING.append(CrowdedEngine(lambda prompt: letter(prompt, wrong_in=0), is_fresh=settings.is_fresh))
     return JOINING[-1]
+
+
+def start_patient(model, settings):
+    """Right on every number, once a judge was asked."""
+    return PatientEngine(lambda prompt: letter(prompt, wrong_in=0))
+
+
+def start_watched(model, settings):
+    """A judge of single outputs that says whether one is the reference."""
+    return WatchedJudge(compare)
 
 
 def start_slips(model, settings):
@@ -328,6 +360,8 @@ SCRIPTED = {
         "tricky",
         "joining",
         "crowded",
+        "patient",
+        "watched",
         "knows",
         "mumbles",
         "slips",

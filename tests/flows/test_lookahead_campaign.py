@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 import scripted_engines
 from ahead_campaigns import (
+    Persistent,
     decided,
     decided_again,
     finish_with_kills,
@@ -17,7 +18,7 @@ from ahead_campaigns import (
     write,
 )
 from campaign_processes import rows
-from without_prefect import PlainTask, leave_prefect_out
+from without_prefect import leave_prefect_out
 
 from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
 from winnow.flows.run import flow
@@ -25,7 +26,6 @@ from winnow.flows.run.callbacks import NullCallback, watched_by
 from winnow.flows.run.resume import status_of
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
-from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -175,19 +175,6 @@ def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_p
     assert texts > len(rows(tmp_path / "stopped", "SELECT 1 FROM comparisons"))
     run(path)
     assert history(tmp_path / "stopped") == history(tmp_path / "whole")
-
-
-class Persistent(PlainTask):
-    """A task that is called again where an engine died, as Prefect does."""
-
-    deaths = 0
-
-    def __call__(self, *arguments):
-        while True:
-            try:
-                return super().__call__(*arguments)
-            except EngineDied:
-                Persistent.deaths += 1
 
 
 def test_an_engine_that_dies_with_several_rounds_in_hand_is_asked_again_for_what_is_not_stored(

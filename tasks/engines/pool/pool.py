@@ -38,7 +38,8 @@ class EnginePool:
         models: All models that will be asked: an engine is started for all adapters among them.
         max_restarts: How often a model's engine may die or time out and be started again.
         load_timeout: Seconds a model may take to load.
-        batch_timeout: Seconds a batch may take; None waits for ever.
+        batch_timeout: Seconds a batch may take, or where an engine works on several, in which none may be
+            answered; None waits for ever.
         streaming: Whether requests may join those that an engine is at work on. Where not, an engine answers
             one group at a time and forgets it.
         factory: Starts an engine; by default that of the model's provider.
@@ -74,7 +75,7 @@ class EnginePool:
             sleeps=most_asleep > 0,
             is_fresh=not streaming,
         )
-        self._models = models
+        self._models, self._streaming = models, streaming
         self._max_restarts = max_restarts
         self._factory = factory
         self._n_devices = len(devices)
@@ -133,6 +134,8 @@ class EnginePool:
     ) -> Generator[tuple[int, list[Answer]]]:
         """Make asks of many models with few loads, as many at once as there are devices for them.
 
+        An engine that `JoinsBatches` is asked all of its own at once, unless the pool does not stream.
+
         Args:
             asks: Each with at least one request; those of one engine are made in this order.
             later: Models that will be asked soon after.
@@ -146,8 +149,9 @@ class EnginePool:
             EngineTimeout: In the same way.
         """
         widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
-        at_once = self._n_devices > 1 or 0 in widths.values()
-        scheduler = self._scheduler(later, aside=at_once and len(widths) > 1, joins=False)
+        at_once = self._streaming or self._n_devices > 1 or 0 in widths.values()
+        several = len(asks if self._streaming else widths) > 1
+        scheduler = self._scheduler(later, aside=at_once and several, joins=several)
         for ask in asks:
             scheduler.add(ask, engine_key(ask.model), widths[engine_key(ask.model)])
         return scheduler.outcomes()
