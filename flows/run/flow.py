@@ -94,7 +94,7 @@ def run_campaign(storage: str, name: str) -> None:
 
 def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:
     """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
-    if campaign.checked.lookahead or campaign.checked.judges_ahead:
+    if campaign.checked.runs_ahead:
         run_ahead(campaign, watcher)
         return
     ended, seconds = False, LONG_ROUND

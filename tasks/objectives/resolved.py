@@ -167,6 +167,11 @@ class ResolvedCampaign(ABC):
         return self.spec.streaming and self.spec.objective == "best-mean" and bool(self.judge_models)
 
     @property
+    def runs_ahead(self) -> bool:
+        """Whether engines have more in hand than one step of one round."""
+        return self.lookahead > 0 or self.judges_ahead
+
+    @property
     def n_begun(self) -> int:
         """How many candidates took part from the beginning."""
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)

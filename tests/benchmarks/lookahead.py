@@ -29,12 +29,12 @@ from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
-from winnow.storage.models import Generation
+from winnow.storage.models import Generation, Prompt
 from winnow.storage.records.rounds import next_round_number
 from winnow.tasks.campaign.lookahead import rounds_ahead
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
-from winnow.tasks.engines.protocol import Completion
+from winnow.tasks.engines.protocol import Completion, Request, Sampling
 from winnow.tasks.rounds.in_flight import RoundsInFlight
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import reopen_campaign
@@ -47,6 +47,7 @@ SHORTEST, LONGEST, MEDIAN = 8, 512, 48
 TOKEN_SECONDS = 0.002
 PLACES = 64
 PROMPTS, EXAMPLES = 20, 600
+WARM_UP = Request(prompt="0 0", sampling=Sampling(), seed=0)
 TITLES = {
     "campaigns": f"Campaigns: {PROMPTS} candidates x {EXAMPLES} examples, {PLACES} places, a token in "
     f"{1000 * TOKEN_SECONDS:g} ms",
@@ -95,17 +96,30 @@ class Places:
         return last
 
 
+class Text(NamedTuple):
+    """What was asked, and how long the answer was."""
+
+    model: str
+    prompt: str
+    tokens: int
+
+
 class Measured(NamedTuple):
     """A campaign that ended."""
 
     seconds: float
-    """From the first plan to the decision."""
-    one_call: float
-    """Seconds that the same texts take where all are asked for at once."""
+    """From the first plan to the decision, engines being loaded and warm."""
+    texts: Sequence[Text]
+    """In the order in which they were stored."""
     comparisons: int
     rounds: int
     ahead: int
     """Rounds in flight beside the first."""
+
+    @property
+    def one_call(self) -> float:
+        """Seconds that a machine takes for the same texts where all are asked for at once."""
+        return Places(PLACES).end_of([each.tokens * TOKEN_SECONDS for each in self.texts], 0.0)
 
 
 def campaigns(several: Sequence[int | str], **changes: object) -> Iterator[Row]:
@@ -134,14 +148,14 @@ class HeavyTailedEngine:
         self._lock = threading.Lock()
 
     def generate(self, requests):
-        answers = [self._answer(each.prompt) for each in requests]
+        answers = [self.answer(each.prompt) for each in requests]
         with self._lock:
             now = time.monotonic()
             end = self._places.end_of([each.output_tokens * TOKEN_SECONDS for each in answers], now)
         time.sleep(max(0.0, end - now))
         return answers
 
-    def _answer(self, prompt: str) -> Completion:
+    def answer(self, prompt: str) -> Completion:
         which, number = prompt.split()
         rng = np.random.default_rng([int(which), int(number)])
         right = rng.random() < 0.5 + 0.015 * int(which)
@@ -171,17 +185,18 @@ def campaign(ahead: int | str, **changes: object) -> Measured:
         storage, name = checked.spec.storage, checked.spec.name
         with closing(open_database(storage)) as database:
             with running(database, *reopen_campaign(database, name, storage)) as campaign:
-                campaign.load_engines()
+                for model in campaign.checked.models:
+                    campaign.engines.generate(model, [WARM_UP])
                 started = time.perf_counter()
                 _run(campaign)
                 seconds = time.perf_counter() - started
                 told_in_all = campaign.allowance.answered
             with database.reading() as session:
                 rounds = next_round_number(session, campaign.record.id)
-                tokens = session.scalars(select(Generation.output_tokens).order_by(Generation.id)).all()
-            durations = [each * TOKEN_SECONDS for each in tokens]
-            one_call = Places(PLACES).end_of(durations, 0.0)
-            return Measured(seconds, one_call, told_in_all, rounds, checked.lookahead)
+                query = select(Generation.model, Prompt.text, Generation.output_tokens)
+                query = query.join(Prompt, Prompt.id == Generation.prompt_id).order_by(Generation.id)
+                texts = [Text(*row) for row in session.execute(query)]
+            return Measured(seconds, texts, told_in_all, rounds, checked.lookahead)
 
 
 def _run(campaign: CampaignSession) -> None:
@@ -189,7 +204,7 @@ def _run(campaign: CampaignSession) -> None:
     ended = False
     with closing(RoundsInFlight(campaign)) as in_flight:
         while not ended:
-            if campaign.checked.lookahead:
+            if campaign.checked.runs_ahead:
                 ended = flow.rounds_ahead.fn(campaign, in_flight, NullCallback())
             else:
                 ended, _ = flow.rounds.fn(campaign, NullCallback())

@@ -149,24 +149,27 @@ class EnginePool:
             EngineTimeout: In the same way.
         """
         widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
-        at_once = self._streaming or self._n_devices > 1 or 0 in widths.values()
-        several = len(asks if self._streaming else widths) > 1
-        scheduler = self._scheduler(later, aside=at_once and several, joins=several)
+        joins = self._streaming and len(asks) > len(widths)
+        at_once = len(widths) > 1 and (self._n_devices > 1 or 0 in widths.values())
+        scheduler = self._scheduler(later, aside=joins or at_once, beside=at_once, joins=joins)
         for ask in asks:
             scheduler.add(ask, engine_key(ask.model), widths[engine_key(ask.model)])
         return scheduler.outcomes()
 
     def stream(self, *, later: Sequence[ModelRef] = ()) -> "RequestStream":
         """Asks that others may join while they are made; `later` is as in `answers`."""
-        return RequestStream(self._scheduler(later, aside=True, joins=True), self._width)
+        return RequestStream(self._scheduler(later, aside=True, beside=True, joins=True), self._width)
 
-    def _scheduler(self, later: Sequence[ModelRef], *, aside: bool, joins: bool) -> RequestScheduler:
+    def _scheduler(
+        self, later: Sequence[ModelRef], *, aside: bool, beside: bool, joins: bool
+    ) -> RequestScheduler:
         return RequestScheduler(
             ask=lambda group, is_ready: self.generate(group.model, group.requests, is_ready=is_ready),
             seats=self._seats,
             failed=self._failed.keys(),
             later={engine_key(model) for model in later},
             aside=aside,
+            beside=beside,
             joins=joins,
         )
 
