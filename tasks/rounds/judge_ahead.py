@@ -69,7 +69,7 @@ class JudgeAhead:
         """The outputs of pairs all of whose texts have come since."""
         places = {pair: places_of(self._campaign, pair) for pair in self._unread}
         come = [pair for pair in self._unread if all(map(texts.has, places[pair]))]
-        self._unread = [pair for pair in self._unread if pair not in set(come)]
+        self._unread = sorted(set(self._unread) - set(come))
         arms, examples = self._round.arms, self._round.examples
         return [
             sample
