@@ -94,7 +94,7 @@ def run_campaign(storage: str, name: str) -> None:
 
 def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:
     """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
-    if campaign.checked.lookahead:
+    if campaign.checked.runs_ahead:
         run_ahead(campaign, watcher)
         return
     ended, seconds = False, LONG_ROUND
@@ -126,7 +126,7 @@ def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
 
 
 def run_ahead(campaign: CampaignSession, watcher: Callback) -> None:
-    """Run rounds with several in the engines at once; those in flight are finished, whatever is decided.
+    """Run rounds with several, or a judge beside, in the engines; those in flight are finished in any case.
 
     Where somebody asks to stop, what engines are at work on is committed, and its rounds wait for `resume`.
     """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
-from sqlalchemy import or_, select
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.bulk import in_portions, insert_rows
@@ -73,6 +73,20 @@ def own_or_since(
     }
 
 
+def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, number: int) -> dict[str, int]:
+    """In which round each of the stored keys was made that a campaign made in this round or a later one."""
+    query = (
+        select(Generation.key, Round.number)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id, Round.number >= number)
+    )
+    return {
+        key: made_in
+        for some in in_portions(keys, KEYS_AT_ONCE)
+        for key, made_in in session.execute(query.where(Generation.key.in_(some)))
+    }
+
+
 def has_texts(session: Session, campaign_id: int, model: str) -> bool:
     """Whether a campaign paid for a text of a model, by its name."""
     query = (
@@ -81,6 +95,32 @@ def has_texts(session: Session, campaign_id: int, model: str) -> bool:
         .where(Round.campaign_id == campaign_id, Generation.model == model)
     )
     return session.scalar(query.limit(1)) is not None
+
+
+def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
+    """Have a round pay for those of the texts that it uses which rounds planned after it have paid for.
+
+    Of rounds in flight that use the same text, whichever engine is faster decides who stores it. That it
+    counts for the first that is told makes what was spent by then the same in every process.
+    """
+    own = select(Round.campaign_id, Round.number).where(Round.id == round_id).subquery()
+    later = select(Round.id).where(Round.campaign_id == own.c.campaign_id, Round.number > own.c.number)
+    for some in in_portions(ids, KEYS_AT_ONCE):
+        paid = Generation.id.in_(some) & Generation.round_id.in_(later)
+        session.execute(update(Generation).where(paid).values(round_id=round_id))
+
+
+def engines_of(session: Session, campaign_id: int, models: Sequence[str]) -> set[str]:
+    """The engines of the first and the last text that a campaign paid for of each of these models."""
+    query = (
+        select(Generation.engine)
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .limit(1)
+    )
+    ends = (query.order_by(Round.number), query.order_by(Round.number.desc()))
+    found = (session.scalar(each.where(Generation.model == model)) for model in models for each in ends)
+    return {engine for engine in found if engine is not None}
 
 
 def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:

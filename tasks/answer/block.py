@@ -3,6 +3,7 @@
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
+from winnow.tasks.answer.repeats import repeat_lines
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.words import answer_lines, badge
 from winnow.tasks.campaign.budget import amount
@@ -19,7 +20,8 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
     takes = [("takes", running_words(answer.running))] if answer.running else []
-    return [*answer_lines(answer), *_score_lines(answer), *takes, ("cost", cost(answer, totals))]
+    again = repeat_lines(answer.unsteady)
+    return [*answer_lines(answer), *_score_lines(answer), *again, *takes, ("cost", cost(answer, totals))]
 
 
 def _score_lines(answer: Answer) -> list[Line]:

@@ -142,6 +142,8 @@ class Answer:
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
     running: tuple[RunningCost, ...] = ()
     """What the best candidate and the runner-up take; empty where nobody asked."""
+    unsteady: tuple[str, ...] = ()
+    """Engines whose texts may be others in a run that is made again; empty where nobody asked."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
     certificate: Certificate | None = None

@@ -140,6 +140,7 @@ def running(
             max_restarts=execution.max_restarts,
             load_timeout=execution.load_timeout,
             batch_timeout=execution.batch_timeout,
+            streaming=checked.spec.streaming,
             log_folder=log_folder,
             factory=placement.factory,
         ) as engines,

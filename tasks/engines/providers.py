@@ -14,14 +14,14 @@ from winnow.tasks.plugins.extras import Extra, require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """How engines are run; none of it changes what they answer."""
+    """How engines are run; but for `is_fresh` none of it changes what they answer."""
 
     log_folder: Path
     """Where engines in processes of their own write what they would print."""
     load_timeout: float = 600.0
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
-    """Seconds a batch may take; None waits for ever."""
+    """Seconds a batch may take; of several in hand, in which none may be answered. None waits for ever."""
     max_connections: int = 64
     """Requests that a server is sent at once, at the most."""
     request_timeout: float = 120.0
@@ -32,6 +32,8 @@ class EngineSettings:
     """Where the engine runs, as CUDA numbers them; empty leaves it to the engine."""
     sleeps: bool = False
     """Whether it is to be able to sleep, where the device can."""
+    is_fresh: bool = False
+    """Whether it is to forget between calls what it computed, so that no call depends on those before."""
     adapters: tuple[str, ...] = ()
     """Folders of the LoRA adapters that it will be asked for."""
 

@@ -162,6 +162,16 @@ class ResolvedCampaign(ABC):
         return auto_lookahead(self.models, self.spec.execution, self.spec.batch_size, self.grid)
 
     @property
+    def judges_ahead(self) -> bool:
+        """Whether models that judge are asked about each text as it comes, and not about whole rounds."""
+        return self.spec.streaming and self.spec.objective == "best-mean" and bool(self.judge_models)
+
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether engines have more in hand than one step of one round."""
+        return self.lookahead > 0 or self.judges_ahead
+
+    @property
     def n_begun(self) -> int:
         """How many candidates took part from the beginning."""
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)

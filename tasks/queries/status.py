@@ -16,6 +16,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.repeats import unsteady_engines
 from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
 from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
 from winnow.tasks.campaign.lease import now
@@ -138,6 +139,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
             answer,
             beyond=beyond,
             running=running_of(session, campaign, answer),
+            unsteady=unsteady_engines(session, campaign),
             next_step=next_step_of(session, campaign, answer),
         )
     return CampaignStatus(

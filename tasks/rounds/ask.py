@@ -9,7 +9,7 @@ from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of, models_of, told
 from winnow.tasks.rounds.generate import have_texts, plan_text
-from winnow.tasks.rounds.generation_batch import PlannedGeneration
+from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration, TextOrFailure
 
 PRESENTATION_ORDER = "original"
 """Of a single output, which is in no order."""
@@ -40,28 +40,48 @@ class AskedJudge:
 
 
 def ask_models(
-    campaign: CampaignSession, judge: Judge, round_: RoundRecord, samples: Sequence[Sample]
+    campaign: CampaignSession,
+    judge: Judge,
+    round_: RoundRecord,
+    samples: Sequence[Sample],
+    texts: GenerationBatch | None = None,
 ) -> AskedJudge:
     """Make the calls that a judge wants for some outputs, those of all of them together.
 
     Every reply is stored before the next calls are planned, so that a resumed round makes none again. A judge
     that asks no model is left as it is. Raises like `have_texts`.
+
+    Args:
+        campaign: Whose judge it is.
+        judge: Wants calls.
+        round_: Which the outputs are of.
+        samples: The outputs.
+        texts: Where they are from, if some calls may have been made already.
     """
     if not models_of(judge):
         return AskedJudge(judge=judge, stored={})
-    replies: dict[JudgeCall, Reply] = {}
-    stored: dict[JudgeCall, int] = {}
+    answers: dict[JudgeCall, TextOrFailure] = dict(texts.calls if texts is not None else {})
+    replies = {call: read(answer) for call, answer in answers.items()}
     while wanted := _wanted(judge, samples, replies):
-        fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
-        answers = have_texts(campaign, round_, [plan_judge_call(fingerprints, each, seed) for each in wanted])
-        for place, call in enumerate(wanted):
-            answer = answers[place]
-            if isinstance(answer, StoredText):
-                stored[call] = answer.id
-                replies[call] = JudgeReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
-            else:
-                replies[call] = answer
+        made = have_texts(campaign, round_, plan_judge_calls(campaign, wanted))
+        new = dict(zip(wanted, made, strict=True))
+        answers |= new
+        replies |= {call: read(answer) for call, answer in new.items()}
+    stored = {call: answer.id for call, answer in answers.items() if isinstance(answer, StoredText)}
     return AskedJudge(judge=told(judge, replies), stored=stored)
+
+
+def read(answer: TextOrFailure) -> Reply:
+    """What a judge is told of the answer to a call."""
+    if isinstance(answer, StoredText):
+        return JudgeReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
+    return answer
+
+
+def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> list[PlannedGeneration]:
+    """The request of each call of a campaign's judge."""
+    fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
+    return [plan_judge_call(fingerprints, each, seed) for each in calls]
 
 
 def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int) -> PlannedGeneration:

@@ -1,6 +1,6 @@
 """Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from sqlalchemy.orm import Session
@@ -24,6 +24,7 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
+from winnow.tasks.rounds.groups import Groups, missing_groups, whole_calls
 from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
@@ -104,6 +105,8 @@ class WantedTexts:
         campaign: The campaign.
         round_: Who needs them.
         planned: Each text that it needs, in its order.
+        begun_after: How many rounds were told when their texts began to be asked for; None where that is all
+            before it.
 
     Raises:
         ServedModelDiffers, EngineDied, EngineTimeout: When a server is met for the first time.
@@ -111,16 +114,21 @@ class WantedTexts:
     """
 
     def __init__(
-        self, campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
+        self,
+        campaign: CampaignSession,
+        round_: RoundRecord,
+        planned: Sequence[PlannedGeneration],
+        *,
+        begun_after: int | None = None,
     ) -> None:
         self._campaign, self._round = campaign, round_
+        self._begun_after = round_.number if begun_after is None else begun_after
         meet_servers(campaign, ((each.model, each.fingerprint) for each in planned))
         self._planned, self._texts = _taken(
             campaign, round_, lambda session: reusable_texts(session, campaign, round_, planned)
         )
         self._failures = {each.key: each.unasked for each in self._planned if each.unasked is not None}
-        known = self._texts.keys() | self._failures.keys()
-        self._missing = _missing(self._planned, campaign.checked.spec.execution.group_size, known)
+        self._missing = self._groups()
         self._left = set(range(len(self._missing)))
         campaign.use_texts(round_, self._texts)
 
@@ -149,6 +157,16 @@ class WantedTexts:
     def batch(self) -> GenerationBatch:
         """What became of them, once all are there."""
         return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
+
+    def _groups(self) -> Groups:
+        spec, known = self._campaign.checked.spec, self._texts.keys() | self._failures.keys()
+        if spec.streaming:
+            return missing_groups(self._planned, spec.execution.group_size, known)
+        with self._campaign.database.reading() as session:
+            made_in = generation_records.rounds_since(
+                session, list(self._texts), campaign_id=self._campaign.record.id, number=self._begun_after
+            )
+        return whole_calls(self._planned, spec.execution.group_size, known, made_in, self._round.number)
 
 
 def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Session], Found]) -> Found:
@@ -240,28 +258,6 @@ def plan_text(
         ),
         replicate=replicate,
     )
-
-
-def _missing(
-    planned: Sequence[PlannedGeneration], size: int, known: Set[str]
-) -> list[list[PlannedGeneration]]:
-    """What is not known of each group, each text once; groups of which all is known are left out."""
-    seen = set(known)
-    groups: list[list[PlannedGeneration]] = []
-    for group in _groups(planned, size):
-        missing = {each.key: each for each in group if each.key not in seen}
-        seen |= missing.keys()
-        groups.append(list(missing.values()))
-    return [group for group in groups if group]
-
-
-def _groups(planned: Sequence[PlannedGeneration], size: int) -> list[list[PlannedGeneration]]:
-    by_model: dict[str, list[PlannedGeneration]] = {}
-    for generation in planned:
-        by_model.setdefault(generation.model.name, []).append(generation)
-    return [
-        wanted[start : start + size] for wanted in by_model.values() for start in range(0, len(wanted), size)
-    ]
 
 
 def _told_apart(

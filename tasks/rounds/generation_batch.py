@@ -1,10 +1,13 @@
 """The texts that a round needs, and what became of each."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from winnow.storage.records.values import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
+from winnow.tasks.judges.asking.calls import JudgeCall
+
+TextOrFailure = StoredText | GenerationFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,17 @@ class GenerationBatch:
     """Stored generations by key."""
     failures: Mapping[str, GenerationFailure]
     """Why there is none, by key."""
+    calls: Mapping[JudgeCall, TextOrFailure] = field(default_factory=dict)
+    """What became of the calls that a judge of these texts has made already."""
 
-    def __getitem__(self, position: int) -> StoredText | GenerationFailure:
+    def has(self, position: int) -> bool:
+        """Whether it is known yet what became of one of them."""
+        key = self.planned[position].key
+        return key in self.texts or key in self.failures
+
+    def __iter__(self) -> Iterator[TextOrFailure]:
+        return (self[position] for position in range(len(self.planned)))
+
+    def __getitem__(self, position: int) -> TextOrFailure:
         key = self.planned[position].key
         return self.texts[key] if key in self.texts else self.failures[key]

@@ -1,28 +1,44 @@
 """Several rounds in the engines at once: later ones are asked for while the first is waited for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.protocol import Answer
+from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_meetings
 from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.judge_ahead import JudgeAhead
 from winnow.tasks.spec.sections.reuse import ONLY
+
+
+class _Begun(NamedTuple):
+    """A round that engines work on."""
+
+    texts: WantedTexts
+    judge: JudgeAhead | None
+    """None where no model judges, or where it is asked once the round is there."""
+
+    @property
+    def is_there(self) -> bool:
+        return self.texts.are_there and (self.judge is None or self.judge.is_done)
 
 
 class RoundsInFlight:
     """The rounds of a best-mean campaign that are planned and not recorded, as far as engines work on them.
 
-    Texts are committed group by group as they come, whichever round they are of. Close it in any case: that
-    ends all engines that are at work.
+    Texts are committed group by group as they come, whichever round they are of, and models that judge are
+    asked about them from then on. Close it in any case: that ends all engines that are at work.
     """
 
     def __init__(self, campaign: CampaignSession) -> None:
         self._campaign = campaign
         self._stream = campaign.engines.stream(later=campaign.checked.judge_models)
-        self._wanted: dict[int, WantedTexts] = {}  # by the number of the round
-        self._asked: dict[int, tuple[WantedTexts, int]] = {}  # which group of whom, by its number
+        self._rounds: dict[int, _Begun] = {}  # by number
+        self._asked: dict[int, tuple[int, WantedTexts, int]] = {}  # round, and which group of whom, by number
 
     def texts_of_first(self, rounds: Sequence[RoundRecord]) -> GenerationBatch:
         """All texts of the first of the rounds in flight, while those of the others are made as well.
@@ -39,25 +55,26 @@ class RoundsInFlight:
             return have_outputs(self._campaign, rounds[0], plan_meetings(self._campaign, rounds[0]))
         try:
             for round_ in rounds:
-                if round_.number not in self._wanted:
+                if round_.number not in self._rounds:
                     self._begin(round_)
-            first = self._wanted[rounds[0].number]
+            first = self._rounds[rounds[0].number]
             self._stream.begin()
             for number, answers in self._stream.answered():
                 self._store(number, answers)
-            while not first.are_there:
+            while not first.is_there:
                 self._store(*self._stream.next_answers())
         except EngineError:
             self.finish_begun()
             raise
-        del self._wanted[rounds[0].number]
-        return first.batch()
+        del self._rounds[rounds[0].number]
+        made = first.texts.batch()
+        return made if first.judge is None else replace(made, calls=first.judge.answers)
 
     def finish_begun(self) -> None:
         """Wait for what engines are at work on and commit it; all else is asked for when wanted again."""
+        self._rounds.clear()  # so that nobody is asked about what comes
         for number, answers in self._stream.finish_begun():
             self._store(number, answers)
-        self._wanted.clear()
         self._asked.clear()
 
     def close(self) -> None:
@@ -65,11 +82,31 @@ class RoundsInFlight:
         self._stream.close()
 
     def _begin(self, round_: RoundRecord) -> None:
-        wanted = WantedTexts(self._campaign, round_, plan_meetings(self._campaign, round_))
-        self._wanted[round_.number] = wanted
-        for place, number in enumerate(self._stream.add(wanted.groups)):
-            self._asked[number] = wanted, place
+        planned = plan_meetings(self._campaign, round_)
+        wanted = WantedTexts(self._campaign, round_, planned, begun_after=round_.planned_after)
+        self._rounds[round_.number] = _Begun(wanted, self._judge_of(round_))
+        self._ask(round_.number, wanted)
+        self._ask_judge(round_.number)
 
-    def _store(self, number: int, answers: Sequence[Answer]) -> None:
-        wanted, place = self._asked.pop(number)
+    def _judge_of(self, round_: RoundRecord) -> JudgeAhead | None:
+        checked = self._campaign.checked
+        if not (checked.judges_ahead and isinstance(checked, ScoredCampaign)):
+            return None
+        return JudgeAhead(self._campaign, checked.judge, round_)
+
+    def _ask(self, number: int, wanted: WantedTexts) -> None:
+        for place, group in enumerate(self._stream.add(wanted.groups)):
+            self._asked[group] = number, wanted, place
+
+    def _ask_judge(self, number: int) -> None:
+        """Ask models about the texts of a round that have come, and again where replies lead to calls."""
+        begun = self._rounds.get(number)
+        while begun and begun.judge and (wanted := begun.judge.next_calls(begun.texts.batch())):
+            self._ask(number, wanted)
+            if not wanted.are_there:
+                return
+
+    def _store(self, group: int, answers: Sequence[Answer]) -> None:
+        number, wanted, place = self._asked.pop(group)
         wanted.store(place, answers)
+        self._ask_judge(number)

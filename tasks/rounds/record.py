@@ -30,9 +30,11 @@ def record_round(
         LeaseLost: If another process took the campaign over; nothing is stored.
         TextsLost: If a text that the round uses is not the one it was any more; nothing is stored.
     """
-    decided = _new_decision(campaign, decision)
+    decided, in_use = _new_decision(campaign, decision), campaign.texts_in_use.get(round_.id, {})
     with writing_under(campaign.database, campaign.lease) as session:
-        generation_records.require_texts(session, campaign.texts_in_use.get(round_.id, {}))
+        generation_records.require_texts(session, in_use)
+        if campaign.n_in_flight > 1:
+            generation_records.charge(session, round_.id, list(in_use))
         known = outcome_records.add_outcomes(
             session, round_.id, comparisons, decided, now(), before=campaign.known
         )

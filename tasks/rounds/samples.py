@@ -12,7 +12,7 @@ from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.metrics import metrics_of
 from winnow.tasks.rounds.reducers import ScoredText, reduced
-from winnow.tasks.rounds.score import sample_of
+from winnow.tasks.rounds.score import places_of, shown_of
 from winnow.tasks.spec.sections.samples import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
@@ -30,9 +30,9 @@ def score_samples(
     open: the texts that are left would be no fair draw.
     """
     pairs = list(zip(round_.arms, round_.examples, strict=True))
-    places = [range(at * samples.n, (at + 1) * samples.n) for at in range(len(pairs))]
-    shown = [_shown(campaign, *pair, texts, at) for pair, at in zip(pairs, places, strict=True)]
-    asked = ask_models(campaign, judge, round_, [sample for of_pair in shown for sample in of_pair])
+    places = [places_of(campaign, at) for at in range(len(pairs))]
+    shown = [shown_of(campaign, *pair, texts, at) for pair, at in zip(pairs, places, strict=True)]
+    asked = ask_models(campaign, judge, round_, [sample for of_pair in shown for sample in of_pair], texts)
     return [
         NewComparison(
             position=position,
@@ -44,15 +44,6 @@ def score_samples(
         )
         for position, (arm, example) in enumerate(pairs)
     ]
-
-
-def _shown(
-    campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, places: range
-) -> list[Sample]:
-    """What the judge sees of a pair; nothing where one of its texts could not be made."""
-    samples = [sample_of(campaign, arm, example, texts, place) for place in places]
-    known = [each for each in samples if each is not None]
-    return known if len(known) == len(samples) else []
 
 
 def _found(samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]) -> JsonObject:

@@ -22,7 +22,7 @@ def score_outputs(
         sample_of(campaign, arm, example, texts, position) for position, (arm, example) in enumerate(pairs)
     ]
     shown = [sample for sample in samples if sample is not None]
-    asked = ask_models(campaign, judge, round_, shown)
+    asked = ask_models(campaign, judge, round_, shown, texts)
     ahead(asked.judge, shown)
     return [
         replace(
@@ -31,6 +31,21 @@ def score_outputs(
         )
         for position, (arm, example) in enumerate(pairs)
     ]
+
+
+def places_of(campaign: CampaignSession, pair: int) -> range:
+    """Where the texts of a pair stand among those of its round."""
+    n = 1 if campaign.checked.spec.samples is None else campaign.checked.spec.samples.n
+    return range(pair * n, (pair + 1) * n)
+
+
+def shown_of(
+    campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, places: range
+) -> list[Sample]:
+    """What the judge sees of a pair; nothing where one of its texts could not be made."""
+    samples = [sample_of(campaign, arm, example, texts, place) for place in places]
+    known = [each for each in samples if each is not None]
+    return known if len(known) == len(samples) else []
 
 
 def sample_of(

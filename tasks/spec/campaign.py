@@ -210,6 +210,9 @@ class CampaignSpec(SpecModel):
     lookahead: Annotated[int, Field(ge=0, le=MOST_AHEAD)] | Literal["auto"] = 0
     """For best-mean: how many further rounds are in the engines while one is being finished. Each is planned
     on what was told by then. "auto" is a number made from what the engines take at once, when it begins."""
+    streaming: bool = True
+    """Whether requests join whatever engines are at work on. Where not, each engine is asked whole calls, one
+    after the other, that are the same ones in every process; `execution.group_size` is how long they are."""
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, le=1.0)
     """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
@@ -325,6 +328,10 @@ class CampaignSpec(SpecModel):
             del identity["guardrails"]
             for rule in identity["exclude"]:
                 del rule["guardrail"]
+        if self.streaming:
+            del identity["streaming"]
+        else:  # texts may depend on what was asked in the same call
+            identity["execution"] = {"group_size": self.execution.group_size}
         # A default written out would count as given, and take the place of the model's own setting.
         identity["generate_configs"] = [
             config.model_dump(mode="json", exclude_unset=True) for config in self.generate_configs

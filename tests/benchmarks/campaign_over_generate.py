@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.benchmarks.campaigns import run
 from tests.benchmarks.measurements import Measurement
 from tests.tiny_models import save_tiny_llama
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
 
 ROUND = 1024
@@ -24,9 +25,9 @@ PLAIN = """
 import json, sys, time
 from vllm import LLM, SamplingParams
 job = json.load(open(sys.argv[1]))
-llm = LLM(model=job["model"], dtype="float32", max_model_len=128, enforce_eager=True,
-          enable_chunked_prefill=False)
-params = [SamplingParams(temperature=0.8, max_tokens=job["max_tokens"], seed=s) for s in job["seeds"]]
+llm = LLM(dtype="float32", enforce_eager=True, enable_chunked_prefill=False, **job["model"])
+biases = [{int(token): by for token, by in each.pop("logit_bias", {}).items()} for each in job["params"]]
+params = [SamplingParams(**each, logit_bias=bias or None) for each, bias in zip(job["params"], biases)]
 llm.generate(job["prompts"][:8], params[:8], use_tqdm=False)
 start = time.perf_counter()
 outputs = llm.generate(job["prompts"], params, use_tqdm=False)
@@ -43,15 +44,27 @@ def measure(demo: Path) -> Iterator[Measurement]:
             ("a 4-layer model", larger, 2048, "at most 1.10"),
             ("the demo's largest model", demo / "large", 2048, "none: 0.6 ms a generation leaves no room"),
         ):
-            yield _measured(Path(name), demo, what, model, generations, target)
+            data = demo / "data" / "demo.jsonl"
+            yield measured(Path(name), data, what, model, generations, target)
 
 
-def _measured(folder: Path, demo: Path, what: str, model: Path, generations: int, target: str) -> Measurement:
+def measured(folder: Path, data: Path, what: str, model: Path, generations: int, target: str) -> Measurement:
+    """A campaign beside one call with the same requests.
+
+    Args:
+        folder: To work in.
+        data: Examples with id, task, input and target; four prompts are made of each.
+        what: The model in words.
+        model: Its checkpoint.
+        generations: How many.
+        target: What the ratio is held against.
+    """
     database = folder / f"{model.name}.db"
-    spec = _spec(folder, demo, database, model, generations)
+    spec = _spec(folder, data, database, model, generations)
     watch = run(spec, [], folder / "prefect.log")
     prompts, seeds, tokens = _requests(database)
-    plain = _plain(folder, model, prompts, seeds)
+    params = [{"temperature": 0.8, "max_tokens": MAX_TOKENS, "seed": seed} for seed in seeds]
+    plain = plain_generate(folder, {"model": str(model), "max_model_len": 128}, prompts, params)
     extra = (watch.seconds - plain["seconds"]) / len(prompts)
     return Measurement(
         f"campaign of {len(prompts)} generations on {what}, rounds of {ROUND}, over one LLM.generate call",
@@ -61,7 +74,7 @@ def _measured(folder: Path, demo: Path, what: str, model: Path, generations: int
     )
 
 
-def _spec(folder: Path, demo: Path, database: Path, model: Path, generations: int) -> Path:
+def _spec(folder: Path, data: Path, database: Path, model: Path, generations: int) -> Path:
     spec = folder / f"{model.name}.yaml"
     spec.write_text(
         textwrap.dedent(f"""\
@@ -79,7 +92,7 @@ def _spec(folder: Path, demo: Path, database: Path, model: Path, generations: in
           - {{name: d, template: "{{{{ task }}}}; {{{{ input }}}} steps:"}}
         generate_configs:
           - {{name: warm, temperature: 0.8, max_tokens: {MAX_TOKENS}}}
-        dataset: {{path: {demo}/data/demo.jsonl, fields: {{id: id, input: input, target: target}}}}
+        dataset: {{path: {data}, fields: {{id: id, input: input, target: target}}}}
         judge: {{type: exact}}
         selector: {{name: row-mean}}
         batch_size: {ROUND}
@@ -100,12 +113,19 @@ def _requests(database: Path) -> tuple[list[str], list[int], int]:
     return [row[0] for row in rows], [row[1] for row in rows], sum(row[2] for row in rows)
 
 
-def _plain(folder: Path, model: Path, prompts: list[str], seeds: list[int]) -> dict[str, float]:
-    job = folder / "job.json"
-    job.write_text(
-        json.dumps({"model": str(model), "prompts": prompts, "seeds": seeds, "max_tokens": MAX_TOKENS})
-    )
+def plain_generate(
+    folder: Path, model: JsonObject, prompts: Sequence[str], params: Sequence[JsonObject]
+) -> dict[str, float]:
+    """Seconds and tokens of one `LLM.generate` in a process of its own, the engine loaded and warm.
 
+    Args:
+        folder: To work in.
+        model: Keyword arguments of `vllm.LLM`.
+        prompts: In the order of asking.
+        params: Of `vllm.SamplingParams`, for each prompt.
+    """
+    job = folder / "job.json"
+    job.write_text(json.dumps({"model": model, "prompts": list(prompts), "params": list(params)}))
     result = subprocess.run(
         [sys.executable, "-c", PLAIN, str(job)],
         check=True,

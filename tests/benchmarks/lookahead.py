@@ -16,8 +16,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from sqlalchemy import select
 
 from tests.benchmarks.champion.worlds import Table, tables
 from tests.benchmarks.tables import Row, told, write
@@ -27,11 +29,12 @@ from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
+from winnow.storage.models import Generation, Prompt
 from winnow.storage.records.rounds import next_round_number
 from winnow.tasks.campaign.lookahead import rounds_ahead
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
-from winnow.tasks.engines.protocol import Completion
+from winnow.tasks.engines.protocol import Completion, Request, Sampling
 from winnow.tasks.rounds.in_flight import RoundsInFlight
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import reopen_campaign
@@ -44,6 +47,7 @@ SHORTEST, LONGEST, MEDIAN = 8, 512, 48
 TOKEN_SECONDS = 0.002
 PLACES = 64
 PROMPTS, EXAMPLES = 20, 600
+WARM_UP = Request(prompt="0 0", sampling=Sampling(), seed=0)
 TITLES = {
     "campaigns": f"Campaigns: {PROMPTS} candidates x {EXAMPLES} examples, {PLACES} places, a token in "
     f"{1000 * TOKEN_SECONDS:g} ms",
@@ -61,7 +65,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--places", type=int, nargs="+", default=[64, 256, 1024])
     options = parser.parse_args()
-    found = {"campaigns": told(_campaigns())}
+    found = {"campaigns": told(campaigns(AHEAD))}
     if options.data:
         worlds = [table for table in tables(options.data) if options.only in table.name]
         found["simulated"] = told(_simulated(worlds, options.places, options.seeds))
@@ -92,17 +96,45 @@ class Places:
         return last
 
 
-def _campaigns() -> Iterator[Row]:
+class Text(NamedTuple):
+    """What was asked, and how long the answer was."""
+
+    model: str
+    prompt: str
+    tokens: int
+
+
+class Measured(NamedTuple):
+    """A campaign that ended."""
+
+    seconds: float
+    """From the first plan to the decision, engines being loaded and warm."""
+    texts: Sequence[Text]
+    """In the order in which they were stored."""
+    comparisons: int
+    rounds: int
+    ahead: int
+    """Rounds in flight beside the first."""
+
+    @property
+    def one_call(self) -> float:
+        """Seconds that a machine takes for the same texts where all are asked for at once."""
+        return Places(PLACES).end_of([each.tokens * TOKEN_SECONDS for each in self.texts], 0.0)
+
+
+def campaigns(several: Sequence[int | str], **changes: object) -> Iterator[Row]:
+    """A row for each campaign with so many rounds ahead, or "auto"."""
     barrier = 0.0
-    for ahead in AHEAD:
-        seconds, comparisons, rounds, number = _campaign(ahead)
-        barrier = barrier or seconds
+    for ahead in several:
+        found = campaign(ahead, **changes)
+        barrier = barrier or found.seconds
         yield {
-            "lookahead": f"{ahead} ({number})" if ahead == "auto" else str(ahead),
-            "seconds": f"{seconds:.1f}",
-            "over the barrier": f"{seconds / barrier:.2f}",
-            "comparisons": str(comparisons),
-            "rounds": str(rounds),
+            "lookahead": f"{ahead} ({found.ahead})" if ahead == "auto" else str(ahead),
+            "seconds": f"{found.seconds:.1f}",
+            "over the barrier": f"{found.seconds / barrier:.2f}",
+            "over one call": f"{found.seconds / found.one_call:.2f}",
+            "comparisons": str(found.comparisons),
+            "rounds": str(found.rounds),
         }
 
 
@@ -116,14 +148,14 @@ class HeavyTailedEngine:
         self._lock = threading.Lock()
 
     def generate(self, requests):
-        answers = [self._answer(each.prompt) for each in requests]
+        answers = [self.answer(each.prompt) for each in requests]
         with self._lock:
             now = time.monotonic()
             end = self._places.end_of([each.output_tokens * TOKEN_SECONDS for each in answers], now)
         time.sleep(max(0.0, end - now))
         return answers
 
-    def _answer(self, prompt: str) -> Completion:
+    def answer(self, prompt: str) -> Completion:
         which, number = prompt.split()
         rng = np.random.default_rng([int(which), int(number)])
         right = rng.random() < 0.5 + 0.015 * int(which)
@@ -144,22 +176,27 @@ def start_heavy(model, settings):
     return HeavyTailedEngine()
 
 
-def _campaign(ahead: int | str) -> tuple[float, int, int, int]:
-    """Seconds from the first plan to the decision, comparisons, rounds and the number of rounds ahead."""
+def campaign(ahead: int | str, **changes: object) -> Measured:
+    """A campaign with so many rounds ahead, and whatever else its file says."""
     providers.PROVIDERS["heavy"] = "tests.benchmarks.lookahead:start_heavy"
     with tempfile.TemporaryDirectory() as folder:
-        checked = check_campaign_file(str(_spec(Path(folder), ahead)))
+        checked = check_campaign_file(str(_spec(Path(folder), lookahead=ahead, **changes)))
         store_campaign(checked)
         storage, name = checked.spec.storage, checked.spec.name
         with closing(open_database(storage)) as database:
             with running(database, *reopen_campaign(database, name, storage)) as campaign:
-                campaign.load_engines()
+                for model in campaign.checked.models:
+                    campaign.engines.generate(model, [WARM_UP])
                 started = time.perf_counter()
                 _run(campaign)
                 seconds = time.perf_counter() - started
                 told_in_all = campaign.allowance.answered
             with database.reading() as session:
-                return seconds, told_in_all, next_round_number(session, campaign.record.id), checked.lookahead
+                rounds = next_round_number(session, campaign.record.id)
+                query = select(Generation.model, Prompt.text, Generation.output_tokens)
+                query = query.join(Prompt, Prompt.id == Generation.prompt_id).order_by(Generation.id)
+                texts = [Text(*row) for row in session.execute(query)]
+            return Measured(seconds, texts, told_in_all, rounds, checked.lookahead)
 
 
 def _run(campaign: CampaignSession) -> None:
@@ -167,13 +204,13 @@ def _run(campaign: CampaignSession) -> None:
     ended = False
     with closing(RoundsInFlight(campaign)) as in_flight:
         while not ended:
-            if campaign.checked.lookahead:
+            if campaign.checked.runs_ahead:
                 ended = flow.rounds_ahead.fn(campaign, in_flight, NullCallback())
             else:
                 ended, _ = flow.rounds.fn(campaign, NullCallback())
 
 
-def _spec(folder: Path, ahead: int | str) -> Path:
+def _spec(folder: Path, **changes: object) -> Path:
     (folder / "model").mkdir()
     (folder / "model" / "config.json").write_text("{}")
     rows = [{"id": f"e{n}", "input": str(n), "target": str(n)} for n in range(EXAMPLES)]
@@ -190,9 +227,9 @@ def _spec(folder: Path, ahead: int | str) -> Path:
         "judge": {"type": "exact"},
         "selector": {"name": "champion"},
         "batch_size": BATCH,
-        "lookahead": ahead,
         "stopping": {"budget": PROMPTS * EXAMPLES, "delta": DELTA},
         "execution": {"group_size": PLACES, "log_folder": str(folder / "logs")},
+        **changes,
     }  # fmt: skip
     path = folder / "campaign.yaml"
     path.write_text(json.dumps(spec))  # JSON is YAML

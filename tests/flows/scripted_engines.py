@@ -5,8 +5,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from zlib import crc32
 
 from hostile_answers import HOSTILE_ANSWERS
+from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.protocol import Completion
@@ -63,6 +65,47 @@ class JoiningEngine(ScriptedEngine):
             self.at_once -= 1
             if self.lifespan and self._asked >= self.lifespan:
                 raise EngineDied("joining", "it was its time")
+        return super().generate(requests)
+
+
+class CrowdedEngine(JoiningEngine):
+    """Its texts depend on all that it was asked beside and, unless it is fresh for each call, before."""
+
+    def __init__(self, reply, *, is_fresh):
+        super().__init__(reply)
+        self._is_fresh, self._seen = is_fresh, []
+
+    def generate(self, requests):
+        with self._lock:
+            if self._is_fresh and not self.at_once:
+                self._seen = []
+            self._seen += [request.prompt for request in requests]
+            crowd = "|".join(self._seen)
+        answers = super().generate(requests)
+        return [
+            replace(each, text="x" if crc32(f"{crowd}>{request.prompt}".encode()) % 3 == 0 else each.text)
+            for request, each in zip(requests, answers, strict=True)
+        ]
+
+
+class PatientEngine(JoiningEngine):
+    """Writes its first group only once a `WatchedJudge` was asked about somebody's text."""
+
+    judged = threading.Event()
+    waited_in_vain = False
+
+    def generate(self, requests):
+        if not PatientEngine.judged.wait(PATIENCE_S):
+            PatientEngine.waited_in_vain = True
+            PatientEngine.judged.set()
+        return super().generate(requests)
+
+
+class WatchedJudge(JoiningEngine):
+    """Says whether an output is the reference, and lets patient engines know that it was asked."""
+
+    def generate(self, requests):
+        PatientEngine.judged.set()
         return super().generate(requests)
 
 
@@ -163,6 +206,22 @@ def start_joining(model, settings):
     wrong_in = 3 + ord(model.name[-1]) % 7
     JOINING.append(JoiningEngine(lambda prompt: letter(prompt, wrong_in=wrong_in)))
     return JOINING[-1]
+
+
+def start_crowded(model, settings):
+    """Right or wrong by whatever else it is asked."""
+    JOINING.append(CrowdedEngine(lambda prompt: letter(prompt, wrong_in=0), is_fresh=settings.is_fresh))
+    return JOINING[-1]
+
+
+def start_patient(model, settings):
+    """Right on every number, once a judge was asked."""
+    return PatientEngine(lambda prompt: letter(prompt, wrong_in=0))
+
+
+def start_watched(model, settings):
+    """A judge of single outputs that says whether one is the reference."""
+    return WatchedJudge(compare)
 
 
 def start_slips(model, settings):
@@ -300,6 +359,9 @@ SCRIPTED = {
         "honest",
         "tricky",
         "joining",
+        "crowded",
+        "patient",
+        "watched",
         "knows",
         "mumbles",
         "slips",

@@ -1,43 +1,34 @@
 """Rounds in flight: planned ahead, answered in any order, told in that of asking, resumed as they were."""
 
-import json
 import shutil
 import sqlite3
-import threading
-from contextlib import closing, suppress
+from contextlib import closing
 
 import campaign_processes as processes
-import numpy as np
 import pytest
 import scripted_engines
-import yaml
+from ahead_campaigns import (
+    Persistent,
+    decided,
+    decided_again,
+    finish_with_kills,
+    history,
+    is_killed,
+    most_in_flight,
+    run,
+    write,
+)
 from campaign_processes import rows
-from sqlalchemy import event
-from sqlalchemy.orm import Session
-from without_prefect import PlainTask, leave_prefect_out
+from without_prefect import leave_prefect_out
 
 from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
-from winnow.algorithms.protocols import Batch
 from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback, watched_by
-from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.resume import status_of
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
-from winnow.storage.records import rounds as round_records
-from winnow.storage.records.candidates.standings import STANDINGS, known_after
-from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import reopen_campaign
-
-N_EXAMPLES = 60
-ENOUGH = 90
-"""Processes after which a campaign that does not end is stuck."""
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,105 +37,6 @@ def plainly(monkeypatch, tmp_path):
     leave_prefect_out(monkeypatch)
     scripted_engines.provide(monkeypatch, "joining")
     scripted_engines.JOINING.clear()
-
-
-def write(folder, *, name="ahead", n_models=2, **changes):
-    """The file of a campaign of four candidates on scripted engines."""
-    folder.mkdir(exist_ok=True)
-    models = []
-    for number in range(n_models):
-        model = folder / f"model-{number}"
-        model.mkdir(exist_ok=True)
-        (model / "config.json").write_text(json.dumps({"name": model.name}))
-        models.append({"name": f"m{number}", "provider": "joining", "model": str(model)})
-    rows = [{"id": f"e{n}", "input": f"{n}", "target": "abcdefg"[n % 7]} for n in range(N_EXAMPLES)]
-    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    spec = {
-        "name": name,
-        "objective": "best-mean",
-        "seed": 5,
-        "storage": f"sqlite:///{folder}/winnow.db",
-        "models": models,
-        "prompts": [
-            {"name": "plain", "template": "{{ input }}="},
-            {"name": "asked", "template": "Q {{ input }}:"},
-        ],
-        "dataset": {
-            "path": str(folder / "data.jsonl"),
-            "fields": {"id": "id", "input": "input", "target": "target"},
-        },
-        "judge": {"type": "exact"},
-        "selector": {"name": "champion"},
-        "batch_size": 8,
-        "lookahead": 2,
-        "stopping": {"budget": 240, "delta": 0.05},
-        "execution": {"log_folder": str(folder / "logs")},
-        **changes,
-    }
-    path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(spec, sort_keys=False))
-    return path
-
-
-def stored(path):
-    """A campaign's file, checked and stored."""
-    checked = check_campaign_file(str(path))
-    store_campaign(checked)
-    return checked.spec
-
-
-def run(path):
-    """Run a campaign to its end, or go on with it."""
-    spec = stored(path)
-    flow.run_campaign(spec.storage, spec.name)
-
-
-def is_killed(path, commit, *, after):
-    """Go on with a campaign until this commit, counted from the one of the lease, is about to be made or was.
-
-    Nothing is committed from then on. Returns whether it came so far.
-    """
-    spec, made, killed = stored(path), [], []
-
-    def count(session):
-        is_ours = threading.current_thread() is threading.main_thread()
-        if is_ours and session.get_bind().get_execution_options().get("winnow_writes"):
-            made.append(session)
-            if killed or len(made) == commit:
-                killed.append(session)
-                raise Killed
-
-    moment = "after_commit" if after else "before_commit"
-    event.listen(Session, moment, count)
-    try:
-        with suppress(Killed):
-            flow.run_campaign(spec.storage, spec.name)
-    finally:
-        event.remove(Session, moment, count)
-    return bool(killed)
-
-
-def history(folder):
-    """All that must be the same however often it was killed, and after which round each was planned."""
-    planned = processes.rows(folder, "SELECT number, planned_after FROM rounds ORDER BY number")
-    return {**processes.history(folder), "planned": planned}
-
-
-TURNS = [(3, False), (2, True), (2, True)]
-"""Until then a process commits its lease and one thing more; each boundary meets both in some round."""
-
-
-def finish_with_kills(path, turns=TURNS):
-    """Go on with a campaign to its end, killed at every commit boundary; return how often that was."""
-    for kills in range(ENOUGH):
-        commit, after = turns[kills % len(turns)]
-        if not is_killed(path, commit, after=after):
-            return kills
-    raise AssertionError(f"not finished after {ENOUGH} processes")
-
-
-def most_in_flight(found):
-    return max(number - after for number, after in found["planned"])
 
 
 def test_killed_at_every_commit_boundary_it_ends_as_uninterrupted(tmp_path):
@@ -185,26 +77,10 @@ def test_what_is_in_flight_when_it_is_decided_is_finished_and_all_decisions_foll
 ):
     path = write(tmp_path, prompts=[{"name": "plain", "template": "{{ input }}="}])
     run(path)
-    spec = check_campaign_file(str(path)).spec
     stops = [bool(stop) for (stop,) in rows(tmp_path, "SELECT stop FROM decisions ORDER BY round_id")]
     assert rows(tmp_path, "SELECT count(*) FROM rounds") == [(len(stops),)]
     assert stops.index(True) == len(stops) - 3
-    stored_ones = rows(tmp_path, "SELECT best_candidate_id, round_id FROM decisions ORDER BY round_id")
-    with closing(open_database(spec.storage)) as database:
-        record, checked = reopen_campaign(database, spec.name, spec.storage)
-        selector = checked.create_selector()
-        with database.reading() as session:
-            for told, (best, round_id) in zip(
-                round_records.told_rounds(session, record.id), stored_ones, strict=True
-            ):
-                batch = Batch(np.array(told.arms), np.array(told.examples))
-                selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
-                decision = selector.decision()
-                assert decision.best == best - 1
-                known = known_after(session.connection(), record.id, round_id, [STANDINGS])
-                estimates, _, _, status = known.columns[STANDINGS]
-                assert estimates == [None if np.isnan(each) else each for each in decision.estimates]
-                assert list(decision.status) == status
+    assert decided_again(path) == decided(tmp_path)
 
 
 def undecide(connection, round_id):
@@ -304,19 +180,6 @@ def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_p
     assert texts > len(rows(tmp_path / "stopped", "SELECT 1 FROM comparisons"))
     run(path)
     assert history(tmp_path / "stopped") == history(tmp_path / "whole")
-
-
-class Persistent(PlainTask):
-    """A task that is called again where an engine died, as Prefect does."""
-
-    deaths = 0
-
-    def __call__(self, *arguments):
-        while True:
-            try:
-                return super().__call__(*arguments)
-            except EngineDied:
-                Persistent.deaths += 1
 
 
 def test_an_engine_that_dies_with_several_rounds_in_hand_is_asked_again_for_what_is_not_stored(

@@ -67,7 +67,9 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
             return []
 
     with of_campaigns.TRACER.start_as_current_span("round"):
-        scheduler = RequestScheduler(ask=ask, seats=Seats(), failed=(), later=(), aside=True, joins=False)
+        scheduler = RequestScheduler(
+            ask=ask, seats=Seats(), failed=(), later=(), aside=True, beside=True, joins=False
+        )
         for key in ("a", "b"):
             scheduler.add(
                 RequestGroup(model=ModelRef(name=key, provider="p", model="m"), requests=()), key, 1

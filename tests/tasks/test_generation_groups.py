@@ -1,6 +1,6 @@
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.rounds.generate import _missing
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
+from winnow.tasks.rounds.groups import missing_groups, whole_calls
 
 
 def planned(key, name):
@@ -15,10 +15,29 @@ def keys(groups):
 
 def test_a_text_that_two_models_share_is_asked_of_one_of_them_though_both_are_asked_at_once():
     wanted = [planned("k1", "one"), planned("k1", "other"), planned("k2", "other"), planned("k2", "other")]
-    assert keys(_missing(wanted, 4, {})) == [["k1"], ["k2"]]
+    assert keys(missing_groups(wanted, 4, set())) == [["k1"], ["k2"]]
 
 
 def test_groups_are_cut_as_planned_whatever_is_stored_of_them():
     wanted = [planned(f"k{n}", "one") for n in range(6)]
-    assert keys(_missing(wanted, 2, {})) == [["k0", "k1"], ["k2", "k3"], ["k4", "k5"]]
-    assert keys(_missing(wanted, 2, {"k0": None, "k2": None, "k3": None})) == [["k1"], ["k4", "k5"]]
+    assert keys(missing_groups(wanted, 2, set())) == [["k0", "k1"], ["k2", "k3"], ["k4", "k5"]]
+    assert keys(missing_groups(wanted, 2, {"k0", "k2", "k3"})) == [["k1"], ["k4", "k5"]]
+
+
+def test_a_whole_call_is_the_same_whatever_rounds_in_flight_have_stored_of_it():
+    wanted = [planned(f"k{n}", "one") for n in range(4)]
+    first = [["k0", "k1"], ["k2", "k3"]]
+    assert keys(whole_calls(wanted, 2, set(), {}, own=7)) == first
+    assert keys(whole_calls(wanted, 2, {"k0"}, {"k0": 6}, own=7)) == first
+    assert keys(whole_calls(wanted, 2, {"k0", "k1"}, {"k0": 7, "k1": 7}, own=7)) == first[1:]
+
+
+def test_of_a_whole_call_what_was_stored_before_the_round_began_is_no_part():
+    wanted = [planned(f"k{n}", "one") for n in range(4)]
+    assert keys(whole_calls(wanted, 2, {"k0", "k2", "k3"}, {}, own=7)) == [["k1"]]
+
+
+def test_of_an_answered_call_what_failed_is_asked_again_and_what_is_there_is_not():
+    wanted = [planned(f"k{n}", "one") for n in range(3)]
+    assert keys(whole_calls(wanted, 3, {"k0", "k1"}, {"k0": 7, "k1": 6}, own=7)) == [["k2"]]
+    assert whole_calls(wanted[:2], 2, {"k0", "k1"}, {"k0": 6, "k1": 6}, own=7) == []

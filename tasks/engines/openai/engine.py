@@ -67,6 +67,7 @@ class OpenaiEngine:
         self._likelihoods: TextLikelihoods | None = None
         self._alone = threading.Lock()  # guards the greeting, what chooses and weighs, and their deadline
         self._deadline = float("inf")
+        self._scopes: set[anyio.CancelScope] = set()  # of the groups that are being written
         self._shares = TimeShares()
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
@@ -89,7 +90,7 @@ class OpenaiEngine:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
-        greeting, deadline = self._greeted(), _from_now(self._settings.batch_timeout)
+        greeting = self._greeted()
         answers: dict[int, Answer] = {}
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
@@ -102,11 +103,11 @@ class OpenaiEngine:
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
-            written = self._write(list(writing.values()), greeting, deadline)
+            written = self._write(list(writing.values()), greeting)
             answers.update(zip(writing, written, strict=True))
             if choosing or weighing:
                 with self._alone:
-                    self._deadline = deadline
+                    self._deadline = _from_now(self._settings.batch_timeout)
                     chosen = self._choose(list(choosing.values()), greeting)
                     answers.update(zip(choosing, chosen, strict=True))
                     answers.update(zip(weighing, self._weigh(list(weighing.values())), strict=True))
@@ -139,7 +140,8 @@ class OpenaiEngine:
                 [self._greeting] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
             return self._greeting
 
-    def _write(self, requests: Sequence[Request], greeting: ServerInfo, deadline: float) -> list[Answer]:
+    def _write(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
+        deadline = _from_now(self._settings.batch_timeout)
         begun = self._shares.begin(len(requests))
         try:
             generated = self._loop.call(self._in_time, partial(self._generated, greeting), requests, deadline)
@@ -157,15 +159,24 @@ class OpenaiEngine:
             vllm=greeting.vllm,
             max_model_len=greeting.max_model_len,
         )
+        answer: Generated | GenerationFailure
         try:
-            return await self._calls.post(
+            answer = await self._calls.post(
                 generation_path(self._model),
                 body,
                 partial(read_generated, chat=self._model.chat),
                 most_bytes=answer_bytes(body),
             )
         except RequestRefused as error:
-            return error.failure
+            answer = error.failure
+        self._be_patient()
+        return answer
+
+    def _be_patient(self) -> None:
+        """Count the time that groups may take from now on: they wait for each other's connections."""
+        left = _from_now(self._settings.batch_timeout) - time.monotonic()
+        for scope in self._scopes:
+            scope.deadline = anyio.current_time() + left
 
     def _choose(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
         if not requests:
@@ -208,8 +219,12 @@ class OpenaiEngine:
         self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], deadline: float
     ) -> list[Result]:
         try:
-            with anyio.fail_after(max(0.0, deadline - time.monotonic())):
-                return await answers_of(ask, items)
+            with anyio.fail_after(max(0.0, deadline - time.monotonic())) as scope:
+                self._scopes.add(scope)
+                try:
+                    return await answers_of(ask, items)
+                finally:
+                    self._scopes.discard(scope)
         except TimeoutError as error:
             raise EngineTimeout(
                 self._model.name, f"{self._server.url} did not answer {len(items)} requests in time"

@@ -32,10 +32,11 @@ class LoadTimes:
 
     Args:
         seats: Learns what each engine takes, to keep the dear ones longer.
+        joins: Whether engines may be asked for more while they are at work, where they can.
     """
 
-    def __init__(self, seats: SlotTable) -> None:
-        self._seats = seats
+    def __init__(self, seats: SlotTable, *, joins: bool = True) -> None:
+        self._seats, self._joins = seats, joins
         self._lock = threading.Lock()
         self._times: list[LoadTime] = []
         self._begun: dict[str, float] = {}
@@ -78,7 +79,7 @@ class LoadTimes:
             engine.identity  # noqa: B018 -- waits until the model is loaded
             waited = seat.start_seconds + time.monotonic() - started
             self._add(model, seat, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
-        seat.joins = isinstance(engine, JoinsBatches) and engine.joins
+        seat.joins = self._joins and isinstance(engine, JoinsBatches) and engine.joins
         seat.ready = True
 
     def take(self) -> list[LoadTime]:

@@ -38,7 +38,10 @@ class EnginePool:
         models: All models that will be asked: an engine is started for all adapters among them.
         max_restarts: How often a model's engine may die or time out and be started again.
         load_timeout: Seconds a model may take to load.
-        batch_timeout: Seconds a batch may take; None waits for ever.
+        batch_timeout: Seconds a batch may take, or where an engine works on several, in which none may be
+            answered; None waits for ever.
+        streaming: Whether requests may join those that an engine is at work on. Where not, an engine answers
+            one group at a time and forgets it.
         factory: Starts an engine; by default that of the model's provider.
 
     Raises:
@@ -57,6 +60,7 @@ class EnginePool:
         max_restarts: int = 2,
         load_timeout: float = 600.0,
         batch_timeout: float | None = 600.0,
+        streaming: bool = True,
         factory: EngineFactory = start_engine,
     ) -> None:
         if max_loaded < 1:
@@ -69,14 +73,15 @@ class EnginePool:
             load_timeout=load_timeout,
             batch_timeout=batch_timeout,
             sleeps=most_asleep > 0,
+            is_fresh=not streaming,
         )
-        self._models = models
+        self._models, self._streaming = models, streaming
         self._max_restarts = max_restarts
         self._factory = factory
         self._n_devices = len(devices)
         self._width = width
         self._seats = SlotTable(max_loaded, devices, most_asleep=most_asleep)
-        self._times = LoadTimes(self._seats)
+        self._times = LoadTimes(self._seats, joins=streaming)
         self._counting = threading.Lock()
         self._ends: Counter[str] = Counter()
         self._failed: dict[str, GenerationFailure] = {}
@@ -129,6 +134,8 @@ class EnginePool:
     ) -> Generator[tuple[int, list[Answer]]]:
         """Make asks of many models with few loads, as many at once as there are devices for them.
 
+        An engine that `JoinsBatches` is asked all of its own at once, unless the pool does not stream.
+
         Args:
             asks: Each with at least one request; those of one engine are made in this order.
             later: Models that will be asked soon after.
@@ -142,23 +149,27 @@ class EnginePool:
             EngineTimeout: In the same way.
         """
         widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
-        at_once = self._n_devices > 1 or 0 in widths.values()
-        scheduler = self._scheduler(later, aside=at_once and len(widths) > 1, joins=False)
+        joins = self._streaming and len(asks) > len(widths)
+        at_once = len(widths) > 1 and (self._n_devices > 1 or 0 in widths.values())
+        scheduler = self._scheduler(later, aside=joins or at_once, beside=at_once, joins=joins)
         for ask in asks:
             scheduler.add(ask, engine_key(ask.model), widths[engine_key(ask.model)])
         return scheduler.outcomes()
 
     def stream(self, *, later: Sequence[ModelRef] = ()) -> "RequestStream":
         """Asks that others may join while they are made; `later` is as in `answers`."""
-        return RequestStream(self._scheduler(later, aside=True, joins=True), self._width)
+        return RequestStream(self._scheduler(later, aside=True, beside=True, joins=True), self._width)
 
-    def _scheduler(self, later: Sequence[ModelRef], *, aside: bool, joins: bool) -> RequestScheduler:
+    def _scheduler(
+        self, later: Sequence[ModelRef], *, aside: bool, beside: bool, joins: bool
+    ) -> RequestScheduler:
         return RequestScheduler(
             ask=lambda group, is_ready: self.generate(group.model, group.requests, is_ready=is_ready),
             seats=self._seats,
             failed=self._failed.keys(),
             later={engine_key(model) for model in later},
             aside=aside,
+            beside=beside,
             joins=joins,
         )
 

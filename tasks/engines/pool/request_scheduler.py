@@ -41,6 +41,7 @@ class RequestScheduler:
         failed: Engines that are known to answer nothing; they need no place.
         later: Engines that are asked when these asks are done.
         aside: Whether asks are made in threads of their own.
+        beside: Whether engines are asked beside each other.
         joins: Whether an engine is asked while it is at work, where it can be.
     """
 
@@ -49,6 +50,7 @@ class RequestScheduler:
     failed: Collection[str]
     later: Collection[str]
     aside: bool
+    beside: bool
     joins: bool
     _added: int = 0
     _keys: dict[int, str] = field(default_factory=dict)
@@ -139,7 +141,7 @@ class RequestScheduler:
         """The engine to ask now, its seat reserved; None if there is nothing to ask or no place."""
         if self._running and not self.aside:
             return None
-        ready = [key for key in self._waiting if key not in self._running or self._may_join(key)]
+        ready = [key for key in self._waiting if self._may_begin(key)]
         order = asking_order(
             ready,
             loaded=self.seats.keys(placed=True),
@@ -152,6 +154,11 @@ class RequestScheduler:
                 return key
         # Somebody else holds the places: the first one waits like any other.
         return None if self._running else next(iter(order), None)
+
+    def _may_begin(self, key: str) -> bool:
+        if key in self._running:
+            return self._may_join(key)
+        return self.beside or not self._running
 
     def _may_join(self, key: str) -> bool:
         return self.joins and self.seats.may_be_joined(key)
@@ -175,14 +182,14 @@ class RequestScheduler:
 
     def _make(self, number: int, key: str, is_first: bool) -> None:
         try:
-            self._done.put((number, self.ask(self._groups.pop(number), self._wake)))
+            self._done.put((number, self.ask(self._groups.pop(number), partial(self._wake, key))))
         except Exception as error:
             self._done.put((number, error))
         finally:
             if is_first:
                 self.seats.cancel(key)
 
-    def _wake(self) -> None:
+    def _wake(self, key: str) -> None:
         """Have a look taken at what an engine that is ready could be asked as well."""
-        if self.joins:
+        if self._may_join(key):
             self._done.put((WAKE, []))

@@ -1,5 +1,6 @@
 """Numbered replies of one worker, each handed to the thread that waits for it."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Replies:
         self._arrived: dict[int, JsonObject] = {}
         self._error: Exception | None = None
         self._is_read = False
+        self._last = -math.inf  # when a message came
         self._numbers = 0
 
     def expect(self, most_bytes: int) -> int:
@@ -34,29 +36,35 @@ class Replies:
             return self._numbers
 
     def wait(self, number: int, timeout: float | None) -> JsonObject:
-        """The reply of a number, within so many seconds; None waits for ever.
+        """The reply of a number, for which nothing may come for so many seconds; None waits for ever.
 
         Raises:
-            TimeoutError: If it is late. Others go on waiting.
+            TimeoutError: If nobody had a reply for that long. Others go on waiting.
             ValueError: If what came is no reply to anybody; all get it.
             Exception: Whatever ended the reading, for all.
         """
-        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        begun = time.monotonic()
+
+        def left() -> float | None:
+            return None if timeout is None else max(begun, self._last) + timeout - time.monotonic()
+
         try:
             while True:
                 with self._changed:
                     self._changed.wait_for(
                         lambda: number in self._arrived or self._error or not self._is_read,
-                        None if timeout is None else max(0.0, deadline - time.monotonic()),
+                        left(),
                     )
                     if number in self._arrived:
                         return self._arrived.pop(number)
                     if self._error is not None:
                         raise self._error
-                    if self._is_read:
+                    if (patience := left()) is not None and patience <= 0.0:
                         raise TimeoutError
+                    if self._is_read:  # and a message came meanwhile, for another one
+                        continue
                     self._is_read = True
-                self._read(None if timeout is None else max(0.0, deadline - time.monotonic()))
+                self._read(patience)
         finally:
             with self._changed:
                 self._most_bytes.pop(number, None)
@@ -71,6 +79,7 @@ class Replies:
                 raise ValueError("a reply that nobody waits for")
             with self._changed:
                 self._arrived[number] = message
+                self._last = time.monotonic()
         except TimeoutError:
             raise
         except Exception as caught:

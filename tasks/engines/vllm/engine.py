@@ -68,9 +68,9 @@ class VllmEngine:
         )
         self._sending = threading.Lock()
         self._replies = Replies(lambda timeout, most_bytes: self._worker.receive(timeout, most_bytes))
-        load = {**_fields(model), "adapters": settings.adapters, "sleeps": settings.sleeps}
+        how = {"adapters": settings.adapters, "sleeps": settings.sleeps, "is_fresh": settings.is_fresh}
         try:
-            self._send({"load": load})
+            self._send({"load": {**_fields(model), **how}})
         except BaseException:
             self._worker.close()
             raise

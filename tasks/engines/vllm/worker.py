@@ -1,7 +1,8 @@
 """The process in which vLLM runs, and the only file that imports it; `VllmEngine` is the other side.
 
-The first message is {"load": model, with its "adapters" and whether it "sleeps"}, answered by {"ready":
-identity, "at": seconds since the epoch, "can_sleep": true or false} or {"load_failed": sentence}; then
+The first message is {"load": model, with its "adapters", whether it "sleeps" and whether it "is_fresh" for
+every group}, answered by {"ready": identity, "at": seconds since the epoch, "can_sleep": true or false} or
+{"load_failed": sentence}; then
 {"requests": [...], "number": n} is answered by {"answers": [...], "number": n}, {"sleep": true} and
 {"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those
 that are being written, and are answered in whichever order they are done; others wait until nothing is
@@ -78,13 +79,16 @@ class VllmModel:
         model: What to load.
         adapters: Folders of the LoRA adapters that requests may name.
         sleeps: Whether to be able to sleep, where the device can.
+        is_fresh: Whether to forget what was computed before whenever nothing is written.
 
     Raises:
         EngineLoadFailed: If a chat template is asked for and there is none.
         Exception: Whatever vLLM raises while loading.
     """
 
-    def __init__(self, model: ModelRef, *, adapters: Sequence[str] = (), sleeps: bool = False) -> None:
+    def __init__(
+        self, model: ModelRef, *, adapters: Sequence[str] = (), sleeps: bool = False, is_fresh: bool = False
+    ) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
         import vllm
         from vllm.lora.request import LoRARequest
@@ -107,6 +111,7 @@ class VllmModel:
             for number, folder in enumerate(adapters, start=1)
         }
         self._adapter: LoRARequest | None = None
+        self._is_fresh = is_fresh
         self._written_by: str | None = None
         self._adapters[None] = self._adapter
 
@@ -143,6 +148,7 @@ class VllmModel:
 
     def join(self, number: int, requests: Sequence[Request]) -> None:
         """Have requests join those that are being written."""
+        self._begin_call()
         self._written_by = requests[0].adapter
         self._adapter = self._adapters[self._written_by]
         prompts = [self._encode(request.asked) for request in requests]
@@ -154,6 +160,7 @@ class VllmModel:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request, while nothing is written; answer i belongs to request i."""
+        self._begin_call()
         answers: dict[int, Answer] = {}
         # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
         for adapter in dict.fromkeys(request.adapter for request in requests):
@@ -161,6 +168,14 @@ class VllmModel:
             self._adapter = self._adapters[adapter]
             answers.update(zip(own, self._generate([requests[i] for i in own]), strict=True))
         return [answers[i] for i in range(len(requests))]
+
+    def _begin_call(self) -> None:
+        """Have a call of an engine that is to be fresh be as the first one.
+
+        What is in the prefix cache is not computed again, but beside other texts than it would be now.
+        """
+        if self._is_fresh and not self.running and self._llm.reset_prefix_cache() is False:
+            raise RuntimeError("vLLM would not empty its prefix cache")
 
     def _generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer requests with one adapter, or without any."""
@@ -403,8 +418,8 @@ def main(parent: ParentLink) -> None:
 
 
 def _generate(parent: ParentLink, fields: JsonObject) -> None:
-    adapters, sleeps = fields.pop("adapters"), fields.pop("sleeps")
-    model = _load(parent, lambda: VllmModel(ModelRef(**fields), adapters=adapters, sleeps=sleeps))
+    how = {name: fields.pop(name) for name in ("adapters", "sleeps", "is_fresh")}
+    model = _load(parent, lambda: VllmModel(ModelRef(**fields), **how))
     if model:
         _serve(parent, model)
         model.close()

@@ -21,13 +21,13 @@ class ExecutionSpec(SpecModel):
     max_asleep: int = Field(default=4, ge=1)
     """Models that may sleep at once."""
     group_size: int = Field(default=64, ge=1)
-    """Generations committed together: the most that a crash can lose."""
+    """Generations asked for and committed together; a crash loses those that engines are at work on."""
     max_restarts: int = Field(default=2, ge=0)
     """How often the engine of one model is restarted before its candidates fail."""
     load_timeout: float = Field(default=600.0, gt=0.0)
     """Seconds."""
     batch_timeout: float = Field(default=600.0, gt=0.0)
-    """Seconds one group of generations may take."""
+    """Seconds one group of generations may take; where an engine works on several, in which none is done."""
     max_connections: int = Field(default=64, ge=1)
     """Requests that one server is sent at once, at the most; fewer while it refuses them as too many."""
     request_timeout: float = Field(default=120.0, gt=0.0)

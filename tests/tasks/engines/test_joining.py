@@ -14,6 +14,7 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.subprocess import replies as replies_module
 from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.vllm.running_batch import RunningBatch
 
@@ -253,3 +254,41 @@ def test_a_group_is_complete_with_its_last_text_and_one_that_is_refused_fails_al
     assert running.step() == [(4, [(first, True), refused, (second, True)])]
     assert not running
     assert steps == []
+
+
+def test_time_counts_from_the_last_reply_to_anybody(monkeypatch):
+    now, mailbox = [0.0], Mailbox()
+
+    def receive(timeout, most_bytes):
+        now[0] += 6.0
+        if timeout <= 6.0:
+            raise TimeoutError
+        return mailbox.receive(0.0, most_bytes)
+
+    monkeypatch.setattr(replies_module.time, "monotonic", lambda: now[0])
+    replies = Replies(receive)
+    first, second, third = (replies.expect(100) for _ in range(3))
+    mailbox.put({"number": first, "answers": []})
+    mailbox.put({"number": second, "answers": []})
+    assert replies.wait(second, 10.0) == {"answers": []}
+    assert now == [12.0]
+    now[0] = 30.0
+    with pytest.raises(TimeoutError):
+        replies.wait(third, 5.0)
+
+
+def test_an_engine_is_asked_all_groups_of_a_round_at_once_unless_it_is_asked_whole_calls(pool_of):
+    everybody = threading.Barrier(3, timeout=PATIENCE_S)
+    pool, _ = pool_of({"a": [everybody.wait] * 3})
+    with closing(pool.answers(groups("a", "a", "a"))) as answers:
+        assert {number for number, _ in answers} == {0, 1, 2}
+    at_work = threading.Lock()
+
+    def be_alone():
+        assert at_work.acquire(blocking=False)
+        time.sleep(0.01)
+        at_work.release()
+
+    pool, _ = pool_of({"a": [be_alone] * 3}, streaming=False)
+    with closing(pool.answers(groups("a", "a", "a"))) as answers:
+        assert [number for number, _ in answers] == [0, 1, 2]

@@ -62,10 +62,10 @@ def test_an_engine_says_how_long_it_loaded_however_late_it_is_asked(started):
 
 def test_the_process_is_told_of_adapters_and_sleep_and_sees_its_devices_alone(started, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    _, worker = started(devices=(2, 3), adapters=("x", "y"), sleeps=True)
+    _, worker = started(devices=(2, 3), adapters=("x", "y"), sleeps=True, is_fresh=True)
     assert worker.options["forced"] == {"CUDA_VISIBLE_DEVICES": "2,3"}
     (load,) = (message["load"] for message in worker.sent)
-    assert (load["adapters"], load["sleeps"]) == (("x", "y"), True)
+    assert (load["adapters"], load["sleeps"], load["is_fresh"]) == (("x", "y"), True, True)
 
 
 def test_falling_asleep_and_waking_wait_until_it_is_done(started):

@@ -1,0 +1,54 @@
+"""Which engines an answer says may write other texts in a run that is made again."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from stored_campaigns import new_database, store_campaign
+
+from winnow.tasks.answer.repeats import repeat_lines, unsteady_engines
+
+LOW, HIGH = "vllm 0.32.0 cuda bfloat16", "vllm 0.32.0 cpu float32"
+INVARIANT, SERVER, OTHER = f"{LOW} batch-invariant", "openai vllm/0.9 m", "sleepy 2"
+
+
+def unsteady(tmp_path, engines, **spec):
+    """Those of a campaign that was begun with one engine and ended with another one."""
+    with closing(new_database(tmp_path / "winnow.db")) as database:
+        stored = store_campaign(database)
+        for number, engine in enumerate(engines):
+            stored.texts(stored.plan(number, [0, 1], [number, number]), engine=engine)
+        record = replace(stored.record, spec={"models": [{"name": "m"}, {"name": "silent"}], **spec})
+        with database.reading() as session:
+            return unsteady_engines(session, record)
+
+
+@pytest.mark.parametrize(
+    ("engines", "spec", "found"),
+    [
+        ([HIGH, HIGH], {"lookahead": 4}, ()),
+        ([INVARIANT, INVARIANT], {"lookahead": 4}, ()),
+        ([LOW, LOW], {}, (LOW,)),
+        ([LOW, HIGH], {"lookahead": 4}, (LOW,)),
+        ([HIGH, LOW], {}, (LOW,)),
+        ([LOW, LOW], {"streaming": False, "lookahead": 4}, ()),
+        ([SERVER, SERVER], {"streaming": False}, (SERVER,)),
+        ([OTHER, OTHER], {}, ()),
+        ([OTHER, OTHER], {"lookahead": 4}, (OTHER,)),
+        ([OTHER, OTHER], {"streaming": False, "lookahead": 4}, ()),
+    ],
+)
+def test_texts_that_depend_on_what_is_beside_them_are_told_unless_the_calls_are_fixed(
+    tmp_path, engines, spec, found
+):
+    assert unsteady(tmp_path, engines, **spec) == found
+
+
+def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_texts():
+    assert repeat_lines(()) == []
+    ((word, said),) = repeat_lines((LOW,))
+    assert (word, said) == (
+        "again",
+        "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
+        f"others: what {LOW} writes may depend on what is written beside it",
+    )
