@@ -18,6 +18,9 @@ NOBODY = "nothing is claimed: no candidate could be judged"
 ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
 """What the estimates of an objective are of."""
 
+COMPARED = {"mean": "mean of group means", "worst": "worst-group mean"}
+"""What candidates are compared by where that is not the mean over all examples."""
+
 ABOUT_ALL = " hold at once, at every round, with probability "
 """Stands in what `held` says where it is about all intervals and not about one."""
 
@@ -42,6 +45,11 @@ RAISES: dict[Raise, str] = {
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
 """What "winner-exists" is once candidates were dropped: the winner may have been one of them, and the rest
 may go in circles."""
+
+
+def estimated(answer: Answer) -> str:
+    """What the estimates of an answer are of."""
+    return ESTIMATED[answer.objective] if answer.groups is None else COMPARED[answer.groups.objective]
 
 
 def assumed(assumptions: Sequence[Assumption], *, n_dropped: int = 0) -> str:
@@ -129,7 +137,7 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"
     if standing.lower is None or standing.upper is None:
         return said
-    what = ESTIMATED[answer.objective]
+    what = estimated(answer)
     found = f"the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
     return f"{said}; {found}{held(answer)}"
 

@@ -11,6 +11,7 @@ from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
+from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.objectives.best_mean.metrics import check_metrics, metric_code
@@ -18,6 +19,9 @@ from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
+
+MOST = 5
+"""Groups that are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,8 @@ class BestMean(ScoredCampaign):
     """The arm that a gate holds the others against."""
     costs: FloatArray | None
     """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
+    groups: ExampleGroups | None
+    """Of the examples, where means of groups are compared."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
@@ -47,6 +53,7 @@ class BestMean(ScoredCampaign):
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
             costs=check_costs(spec, candidates),
+            groups=check_groups(spec, dataset.examples),
         )
 
     @property
@@ -99,7 +106,23 @@ class BestMean(ScoredCampaign):
         if history is not None and self.split is not None:
             history = history[:, self.split.selection]
         found = {"history": history, "baseline": self.baseline, "costs": self.costs}
-        return {name: value for name, value in found.items() if value is not None}
+        groups = {} if self.groups is None else self.groups.params()
+        return {name: value for name, value in {**found, **groups}.items() if value is not None}
+
+    @property
+    def compared_words(self) -> str:
+        """See `ResolvedCampaign`."""
+        if self.groups is None or self.spec.groups is None:
+            return ""
+        count, by = len(self.groups.names), self.spec.groups.by
+        if self.groups.weights is None:
+            return f"; candidates are compared by the lowest of their means on {count} groups, by {by}"
+        shares = self.groups.weights / self.groups.weights.sum()
+        told = ", ".join(
+            f"{name} {share:.1%}" for name, share in zip(self.groups.names[:MOST], shares, strict=False)
+        )
+        more = f" and {count - MOST} more" if count > MOST else ""
+        return f"; candidates are compared by the mean of {count} groups' means, by {by}: {told}{more}"
 
 
 def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
