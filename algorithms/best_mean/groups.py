@@ -15,6 +15,9 @@ import numpy as np
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
+MOST_RATIO = 1_000_000
+"""Between the weights of two groups; what is left of a lighter one would be lost in the rounding of sums."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
@@ -121,6 +124,9 @@ def groups_of(groups: IntArray | None, weights: FloatArray | None, n_examples: i
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (count,) or not (np.isfinite(given) & (given > 0.0)).all():
         raise InvalidParameter("group_weights", given.tolist(), f"{count} finite numbers above 0")
+    if given.max() > MOST_RATIO * given.min():
+        said = f"such that none is more than {MOST_RATIO} times another"
+        raise InvalidParameter("group_weights", given.tolist(), said)
     return Groups.of(of_example.astype(np.int64), given)
 
 

@@ -11,7 +11,6 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.phrases import COMPARED
 from winnow.tasks.objectives.best_duel.strengths import strengths
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.certify import evidence
@@ -36,7 +35,7 @@ def _of_scores(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
     groups = grouping_of(campaign.spec)
     if groups is None:
         return (LEADERBOARD, ELIMINATIONS)
-    title = f"Leaderboard: estimates of each {COMPARED[groups.objective]}, by {groups.by}"
+    title = f"Leaderboard: estimates of each {groups.value}, by {groups.by}"
     by_group = f"Means by {groups.by}, plain intervals at 95%, not certified"
     return ((title, LEADERBOARD[1]), ELIMINATIONS, (by_group, tags))
 

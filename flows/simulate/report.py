@@ -83,13 +83,16 @@ class Subject:
 
 def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
     """A table of scores, whose rows may be compared by what their means on groups come to."""
+    facts = {"filled": table.filled}
+    if not table.is_partial:
+        facts = {"hardness": hardness(true_values(table.scores, groups))}
+    if groups is not None:
+        facts["groups"] = groups.n_groups
     return Subject(
         source=table.source,
         candidates=table.candidates,
         n_examples=table.scores.shape[1],
-        facts={"filled": table.filled}
-        if table.is_partial
-        else {"hardness": hardness(true_values(table.scores, groups))},
+        facts=facts,
         grid=table.grid,
         unit="pairs",
         is_partial=table.is_partial,

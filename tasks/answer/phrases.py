@@ -18,9 +18,6 @@ NOBODY = "nothing is claimed: no candidate could be judged"
 ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
 """What the estimates of an objective are of."""
 
-COMPARED = {"mean": "mean of group means", "worst": "worst-group mean"}
-"""What candidates are compared by where that is not the mean over all examples."""
-
 ABOUT_ALL = " hold at once, at every round, with probability "
 """Stands in what `held` says where it is about all intervals and not about one."""
 
@@ -49,7 +46,7 @@ may go in circles."""
 
 def estimated(answer: Answer) -> str:
     """What the estimates of an answer are of."""
-    return ESTIMATED[answer.objective] if answer.groups is None else COMPARED[answer.groups.objective]
+    return ESTIMATED[answer.objective] if answer.groups is None else answer.groups.value
 
 
 def assumed(assumptions: Sequence[Assumption], *, n_dropped: int = 0) -> str:

@@ -26,13 +26,8 @@ from winnow.tasks.answer.phrases import (
 from winnow.tasks.answer.policy_words import policy_lines
 from winnow.tasks.campaign.budget import amount
 
-LINES = {"mean": "mean", "worst": "worst"}
-"""The word of the line that says how well the best does, where groups are compared."""
-WEIGHED = {
-    "equal": "all groups counting alike",
-    "size": "each counting by its size",
-    "given": "weighted as the file says",
-}
+WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
+"""How groups count, as the end of a sentence."""
 
 
 def headline(answer: Answer, state: str) -> str:
@@ -209,21 +204,19 @@ def _how_well(answer: Answer) -> list[Line]:
         by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
         rival = "the candidate that does best against it"
         return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
-    word = "mean" if answer.groups is None else LINES[answer.groups.objective]
-    return [(word, f"{found} on the {_examples(answer)}{_held(answer)}")]
+    of = "" if answer.groups is None else f", {estimated(answer)}"
+    return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
 
 
 def _groups(answer: Answer) -> list[Line]:
-    """What the numbers are of, where they are no plain means."""
+    """What is compared, where that is no plain mean."""
     groups = answer.groups
     if groups is None:
         return []
-    if groups.objective == "worst":
-        said = f"by {groups.by}; every number here is the lowest of a candidate's means on them"
-    else:
-        weighed = WEIGHED[groups.weights]
-        said = f"by {groups.by}; every number here is the mean of a candidate's means on them, {weighed}"
-    return [("groups", f"{said} (winnow query NAME tags has these)")]
+    of_groups = "the lowest of a candidate's means on the groups of examples"
+    if groups.objective == "mean":
+        of_groups = f"the mean of a candidate's means on the groups of examples, {WEIGHED[groups.weights]}"
+    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} (winnow query NAME tags has these)")]
 
 
 def _mean(answer: Answer, standing: CandidateStanding) -> str:

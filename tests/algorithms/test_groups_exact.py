@@ -92,7 +92,7 @@ def weighted_paths(columns):
 
 
 def test_the_rows_are_worth_the_same():
-    by_group = [SCORES[:, OF_EXAMPLE == group].mean(axis=1) for group in (0, 1)]
+    by_group = [SCORES[:, group == OF_EXAMPLE].mean(axis=1) for group in (0, 1)]
     np.testing.assert_allclose(WEIGHTED.value(np.stack(by_group, axis=1)), 0.6)
     assert CHANCES.sum() == pytest.approx(1.0, rel=1e-12)
 

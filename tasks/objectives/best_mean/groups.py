@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.algorithms.best_mean.groups import Groups
+from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import SpecError
@@ -51,6 +51,13 @@ class Grouping:
     objective: str
     weights: str
     """In words: "equal", "size" or "given"."""
+
+    @property
+    def value(self) -> str:
+        """What candidates are compared by, as a noun."""
+        if self.objective == "worst":
+            return "worst-group mean"
+        return "mean of group means" if self.weights == "equal" else "weighted mean of group means"
 
 
 def grouping_of(spec: JsonView) -> Grouping | None:
@@ -159,6 +166,12 @@ def _weights(groups: "GroupsSpec", names: Sequence[str], of_example: IntArray) -
     if missing := [name for name in names if name not in given]:
         raise SpecError(
             f"there is no weight for {', '.join(missing)}; add it, as every example's group counts",
+            path="groups.weights",
+        )
+    if max(given.values()) > MOST_RATIO * min(given.values()):
+        raise SpecError(
+            f"a group weighs more than {MOST_RATIO} times as much as another one; leave the light ones out "
+            "by dataset.filter",
             path="groups.weights",
         )
     return np.array([given[name] for name in names], dtype=np.float64)

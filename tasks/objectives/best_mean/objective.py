@@ -49,11 +49,11 @@ class BestMean(ScoredCampaign):
             **check_score_judge(spec.judge, candidates),
             candidates=candidates,
             metrics=check_metrics(spec),
+            groups=check_groups(spec, dataset.examples),
             history=load_history(spec.history, spec.storage, dataset),
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
             costs=check_costs(spec, candidates),
-            groups=check_groups(spec, dataset.examples),
         )
 
     @property

@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.model import SpecModel
 from winnow.flows.reports.html.sections import certify, common, duels, route
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.phrases import COMPARED
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
@@ -16,7 +15,7 @@ Builder = Callable[[Session, CampaignRecord], SpecModel | None]
 
 def _of_scores(campaign: CampaignRecord) -> tuple[Builder, ...]:
     groups = grouping_of(campaign.spec)
-    axis = "mean score" if groups is None else COMPARED[groups.objective]
+    axis = "mean score" if groups is None else groups.value
     return (
         common.estimates("Estimates", axis),
         common.eliminations,
