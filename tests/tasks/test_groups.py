@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import yaml
 from scripted_engines import SCRIPTED
+from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
 
@@ -188,6 +189,33 @@ def test_the_answer_says_what_was_compared(tmp_path, objective):
     assert lines["beyond"] == "nothing is worked out for new examples where groups are compared"
     assert {row["value"] for row in by_level} == {"easy", "fair", "hard"}
     database.close()
+
+
+ROUNDS = """
+SELECT r.number, r.arms, r.examples, d.estimates, d.status, d.bets
+FROM rounds r JOIN decisions d ON d.round_id = r.id ORDER BY r.number
+"""
+
+
+@pytest.mark.parametrize("objective", WORDS)
+def test_a_campaign_that_is_opened_again_after_every_round_ends_as_one_that_is_not(tmp_path, objective):
+    histories = []
+    for name in ("whole", "opened"):
+        (tmp_path / name).mkdir()
+        database = new_database(tmp_path / name / "results.db")
+        groups, ended = {"by": "level", "objective": objective}, False
+        path = written(tmp_path, groups=groups, batch_size=3)
+        while not ended:
+            with begun(database, path) as campaign:
+                while not (ended := campaign.selector.decision().stop):
+                    run_round(campaign)
+                    if name == "opened":
+                        break
+        with database.reading() as session:
+            histories.append(session.execute(text(ROUNDS)).all())
+        database.close()
+    assert histories[0] == histories[1]
+    assert len(histories[0]) >= 4
 
 
 def test_a_replay_and_a_forecast_compare_by_the_same_groups(tmp_path):
