@@ -117,7 +117,7 @@ def groups_of(groups: IntArray | None, weights: FloatArray | None, n_examples: i
     are_whole = of_example.shape == (n_examples,) and of_example.dtype.kind in "iu"
     if not are_whole or not np.array_equal(np.unique(of_example), np.arange(int(of_example.max()) + 1)):
         said = f"{n_examples} whole numbers from 0 on, none of them left out"
-        raise InvalidParameter("groups", of_example.tolist(), said)
+        raise InvalidParameter("groups", f"an array of shape {of_example.shape}", said)
     count = int(of_example.max()) + 1
     if weights is None:
         return Groups.of(of_example.astype(np.int64), None)
