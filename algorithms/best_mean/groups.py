@@ -69,6 +69,11 @@ class Groups:
         return len(self.totals)
 
     @property
+    def part_sizes(self) -> IntArray:
+        """Examples of each part, shape (P,)."""
+        return np.array([len(self.weights)]) if self.n_parts == 1 else self.sizes
+
+    @property
     def are_alike(self) -> bool:
         """Whether all examples count alike within their part."""
         return self.shares is None or self.n_groups == 1

@@ -88,7 +88,7 @@ def spread(
         rng: For parts that nothing is known of.
     """
     groups, given = evidence.groups, np.zeros_like(asked)
-    free = groups.totals.astype(np.int64) - asked
+    free = groups.part_sizes - asked
     rows = groups.rows_of(np.array([arm]))
     means = evidence.controls.estimates(evidence.draws, rows)
     chance = rng.permutation(len(asked))
@@ -110,14 +110,9 @@ def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool
     rows, n = evidence.groups.rows_of(arms), asked.ravel()
     bonus = _bonus(evidence, rows, n)
     if shrinks:
-        n_left = 1.0 - n / np.tile(_part_sizes(evidence), len(arms))
+        n_left = 1.0 - n / np.tile(evidence.groups.part_sizes, len(arms))
         bonus = np.where(n_left > 0.0, bonus * n_left, 0.0)
     return evidence.groups.least(evidence.controls.estimates(evidence.draws, rows) + bonus)
-
-
-def _part_sizes(evidence: Evidence) -> IntArray:
-    """Examples of each part, shape (P,)."""
-    return np.bincount(evidence.groups.part_of)
 
 
 def _counts(evidence: Evidence, arms: IntArray) -> IntArray:

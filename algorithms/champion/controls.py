@@ -77,7 +77,7 @@ class Controls:
             batch: Pairs of G arms.
             untold: Shape (G, N), of which examples each arm was not told before the batch.
         """
-        band, of_example = Band(*np.zeros((3, len(batch.examples)))), self._groups.weights
+        band = Band(*np.zeros((3, len(batch.examples))))
         for arm, start, size, free in zip(batch.arms, batch.starts, batch.sizes, untold, strict=True):
             weights = self.weights[arm]
             if not weights.any():
@@ -87,17 +87,31 @@ class Controls:
             said = weights[0] * self._features[0]
             for weight, of_feature in zip(weights[1:], self._features[1:], strict=True):
                 said += weight * of_feature
-            left, of_left = said[free], of_example[free]
-            drawn, of_drawn = said[batch.examples[mine]], of_example[batch.examples[mine]]
-            # What is left before each draw, the earlier ones of the batch being gone.
-            gone = of_drawn * drawn
-            sums = (of_left * left).sum() - (gone.cumsum() - gone)
-            rest = np.maximum(of_left.sum() - (of_drawn.cumsum() - of_drawn), of_drawn)
-            means = sums / rest
+            left = said[free]
+            drawn = said[batch.examples[mine]]
+            means = self._means_left(left, drawn, free, batch.examples[mine])
             band.values[mine] = drawn - means
             band.below[mine] = np.maximum(means - left.min(), 0.0) + LEAST_BOUND
             band.above[mine] = np.maximum(left.max() - means, 0.0) + LEAST_BOUND
         return band
+
+    def _means_left(
+        self, left: FloatArray, drawn: FloatArray, free: BoolArray, examples: IntArray
+    ) -> FloatArray:
+        """Means over what is left before each draw of a row, the earlier ones being gone, shape (B,).
+
+        Args:
+            left: What the features say of the examples in `free`.
+            drawn: Shape (B,), what they say of those drawn.
+            free: Shape (N,), examples that were left before the first draw.
+            examples: Shape (B,), those drawn.
+        """
+        if self._groups.are_alike:
+            return np.asarray((left.sum() - (drawn.cumsum() - drawn)) / (len(left) - np.arange(len(drawn))))
+        of_left, of_drawn = self._groups.weights[free], self._groups.weights[examples]
+        gone = of_drawn * drawn
+        rest = np.maximum(of_left.sum() - (of_drawn.cumsum() - of_drawn), of_drawn)
+        return np.asarray(((of_left * left).sum() - (gone.cumsum() - gone)) / rest)
 
     def features_of(self, examples: IntArray) -> FloatArray:
         """Shape (B, F)."""
@@ -201,7 +215,8 @@ class Controls:
         """Of the features over the examples of each part, shape (P, F)."""
         groups = self._groups
         if groups.n_parts == 1:
-            return np.asarray((self._features * groups.weights).mean(axis=1)[np.newaxis])
+            weighted = self._features if groups.are_alike else self._features * groups.weights
+            return np.asarray(weighted.mean(axis=1)[np.newaxis])
         sums = [np.bincount(groups.part_of, weights=feature) for feature in self._features]
         return np.asarray(np.stack(sums, axis=1) / groups.totals[:, np.newaxis])
 

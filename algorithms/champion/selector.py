@@ -191,9 +191,9 @@ class Champion:
         if columns is not None:
             self.evidence.tell_columns(grouped, np.flatnonzero(self.evidence.alive), columns)
         else:
-            by_row = Grouped.of(
-                self._matrix.groups.row_of(batch.arms, batch.examples), batch.examples, scores
-            )
+            groups, by_row = self._matrix.groups, grouped
+            if groups.n_parts > 1:
+                by_row = Grouped.of(groups.row_of(batch.arms, batch.examples), batch.examples, scores)
             band = self.evidence.tell(by_row, self._untold_before(by_row))
         self._verdict.tell(grouped, band)
         if not np.array_equal(self._matrix.active, self.evidence.active):

@@ -18,9 +18,11 @@ from winnow.tasks.data.score_tables import load_score_table
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.breakdowns import tags
+from winnow.tasks.queries.schedule_history import all_series
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.exhaustive import exhaustive_campaign
 from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign
 from winnow.tasks.simulation.forecast.assumed import read_assumption
 from winnow.tasks.simulation.forecast.plan import plan_campaign
 from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
@@ -236,6 +238,18 @@ def test_a_replay_and_a_forecast_compare_by_the_same_groups(tmp_path):
     assert (plan.gap, plan.gap_of_grid, plan.gap_on_new_examples) == (None, None, None)
     assert plan.assumed.endswith("by the lowest of their means on 3 groups, by level")
     assert load_score_table("campaign:grouped", storage).scores.shape == (4, N_EXAMPLES)
+
+
+def test_campaigns_over_time_are_of_one_number(tmp_path):
+    database = new_database(tmp_path / "results.db")
+    path = written(tmp_path)
+    for name, by in (("plain", None), ("one", "level"), ("two", "level"), ("three", "year")):
+        groups = [] if by is None else [f"groups.by={by}"]
+        open_campaign(database, check_campaign_file(str(path), [f"name={name}", *groups]))
+    with database.reading() as session:
+        (series,) = all_series(session)
+    assert [each.name for each in series.campaigns] == ["one", "two"]
+    database.close()
 
 
 def test_a_replay_is_right_where_the_value_is_the_highest():
