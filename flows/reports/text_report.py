@@ -35,7 +35,7 @@ def _of_scores(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
     groups = grouping_of(campaign.spec)
     if groups is None:
         return (LEADERBOARD, ELIMINATIONS)
-    title = f"Leaderboard: estimates of each {groups.value}, by {groups.by}"
+    title = f"Leaderboard: what is estimated is the {groups.value}, by {groups.by}"
     by_group = f"Means by {groups.by}, plain intervals at 95%, not certified"
     return ((title, LEADERBOARD[1]), ELIMINATIONS, (by_group, tags))
 

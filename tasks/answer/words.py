@@ -204,7 +204,7 @@ def _how_well(answer: Answer) -> list[Line]:
         by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
         rival = "the candidate that does best against it"
         return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
-    of = "" if answer.groups is None else f", {estimated(answer)}"
+    of = "" if answer.groups is None else f" as {estimated(answer)}"
     return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
 
 
@@ -235,7 +235,7 @@ def _runner_up(answer: Answer) -> list[Line]:
     if found is None or found.difference is None or found.difference.estimate is None:
         return []
     lead, difference = 0.0 - found.difference.estimate, found.difference
-    by = f"{lead:.3f}" + ("" if answer.groups is None else f" in {estimated(answer)}")
+    by = f"{lead:.3f}" + ("" if answer.groups is None else f" in the {estimated(answer)}")
     said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
@@ -328,7 +328,8 @@ def _what(answer: Answer) -> str:
         return f"{here} no other candidate{whom} has a mean that is higher than that of any of these{within}"
     mean = estimated(answer)
     if answer.outcome == "tied":
-        equal = f"{mean}s within {answer.epsilon:g} of the highest" if answer.epsilon else f"the same {mean}"
+        means = mean.replace("mean", "means", 1)
+        equal = f"{means} within {answer.epsilon:g} of the highest" if answer.epsilon else f"the same {mean}"
         others = f"no other candidate{whom} has one that is higher{within}"
         return f"{here} the tied candidates have {equal}, and {others}"
     return f"{here} no candidate{whom} has a {mean} that is higher{than}{within}"

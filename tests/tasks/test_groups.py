@@ -31,6 +31,7 @@ from winnow.tasks.simulation.worlds import ScoreWorld
 from winnow.tasks.spec.campaign import CampaignSpec
 
 N_EXAMPLES = 10
+WEIGHTS = "groups.weights: must be equal, size, or a number above 0 for each group, by name"
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +103,14 @@ def test_names_of_groups_may_be_numbers(tmp_path):
             {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1, "hard": 1e8}}},
             "groups.weights: a group weighs more than 1000000 times as much as another one",
         ),
-        ({"groups": {"by": "level", "weights": {"easy": 0.0}}}, "greater than 0"),
+        ({"groups": {"by": "level", "weights": {"easy": 0.0}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": {"easy": True}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": {}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": "equall"}}, WEIGHTS),
+        (
+            {"groups": {"by": "level"}, "selector": {"name": "champion", "params": {"groups": 3}}},
+            "selector.params.groups: is made of the file's groups; set it there",
+        ),
         (
             {"groups": {"by": "level", "objective": "worst", "weights": "size"}},
             "weights are for objective: mean, the worst group counts alone; leave them out",
@@ -187,7 +195,7 @@ def test_the_answer_says_what_was_compared(tmp_path, objective):
     noun = of_groups.partition(":")[0]
     assert lines["groups"] == f"by level; {of_groups} (winnow query NAME tags has these)"
     assert sure in lines["sure"] or f"the same {noun}" in lines["sure"]
-    assert f"1.000, {noun} on the 10 examples (known exactly)" in lines["mean"]
+    assert f"1.000 as {noun} on the 10 examples (known exactly)" in lines["mean"]
     assert lines["beyond"] == "nothing is worked out for new examples where groups are compared"
     assert {row["value"] for row in by_level} == {"easy", "fair", "hard"}
     database.close()

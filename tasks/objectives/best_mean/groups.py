@@ -111,6 +111,10 @@ def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
             f"{' or '.join(ABLE)}, or leave groups out",
             path="groups",
         )
+    for key in sorted({"groups", "group_weights"} & spec.selector.params.keys()):
+        raise SpecError(
+            "is made of the file's groups; set it there, and leave it out here", path=f"selector.params.{key}"
+        )
     if groups.objective == "worst" and "race" in (name, spec.selector.params.get("start")):
         raise SpecError(
             "a race on common examples cannot tell whose worst group is better; choose selector champion, "

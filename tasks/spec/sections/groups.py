@@ -1,5 +1,6 @@
 """Groups of examples, and how their means decide which candidate is the best."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -7,17 +8,21 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from winnow.tasks.spec.spec_model import SpecModel
 
-
-def _named_by_text(value: object) -> object:
-    """In YAML the name of a group may be a number, or yes or no."""
-    if isinstance(value, Mapping):
-        return {str(key): each for key, each in value.items()}
-    return value
+SHARED = ("equal", "size")
 
 
-Weights = (
-    Literal["equal", "size"] | Annotated[dict[str, Annotated[float, Field(gt=0.0)]], Field(min_length=1)]
-)
+def _weights(value: object) -> object:
+    """One complaint in place of one per type of a union; in YAML the name of a group may be a number."""
+    if value in SHARED:
+        return value
+    if not isinstance(value, Mapping) or not value or not all(map(_is_weight, value.values())):
+        raise ValueError("must be equal, size, or a number above 0 for each group, by name")
+    return {str(key): float(each) for key, each in value.items()}
+
+
+def _is_weight(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value > 0.0
 
 
 class GroupsSpec(SpecModel):
@@ -27,7 +32,7 @@ class GroupsSpec(SpecModel):
     """The field of an example whose value names its group."""
     objective: Literal["mean", "worst"] = "mean"
     """mean: the weighted mean of the groups' means; worst: the lowest of them."""
-    weights: Annotated[Weights, BeforeValidator(_named_by_text)] = "equal"
+    weights: Annotated[Literal["equal", "size"] | dict[str, float], BeforeValidator(_weights)] = "equal"
     """For mean: "equal", by "size", which is the mean over all examples, or a number for each group."""
 
     @model_validator(mode="after")
