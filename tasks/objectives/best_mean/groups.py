@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # `winnow status` asks for `grouping_of` alone
 ABLE = ("champion", "race")
 """Our selectors that can."""
 MOST_GROUPS = 100
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,6 +37,17 @@ class ExampleGroups:
     def params(self) -> JsonObject:
         """What a selector is given."""
         return {"groups": self.of_example, "group_weights": self.weights}
+
+    def words(self, by: str) -> str:
+        """What is compared, as the end of a sentence; `by` is the field that names the groups."""
+        count = len(self.names)
+        if self.weights is None:
+            return f"; candidates are compared by the lowest of their means on {count} groups, by {by}"
+        shares = (self.weights / self.weights.sum()).tolist()
+        told = [f"{name} {share:.1%}" for name, share in zip(self.names, shares, strict=True)]
+        more = f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
+        said = f"by the mean of {count} groups' means, by {by}: {', '.join(told[:MOST_NAMED])}{more}"
+        return f"; candidates are compared {said}"
 
     @property
     def as_selectors_have_them(self) -> Groups:

@@ -20,9 +20,6 @@ from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
 
-MOST = 5
-"""Groups that are named."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class BestMean(ScoredCampaign):
@@ -114,15 +111,7 @@ class BestMean(ScoredCampaign):
         """See `ResolvedCampaign`."""
         if self.groups is None or self.spec.groups is None:
             return ""
-        count, by = len(self.groups.names), self.spec.groups.by
-        if self.groups.weights is None:
-            return f"; candidates are compared by the lowest of their means on {count} groups, by {by}"
-        shares = self.groups.weights / self.groups.weights.sum()
-        told = ", ".join(
-            f"{name} {share:.1%}" for name, share in zip(self.groups.names[:MOST], shares, strict=False)
-        )
-        more = f" and {count - MOST} more" if count > MOST else ""
-        return f"; candidates are compared by the mean of {count} groups' means, by {by}: {told}{more}"
+        return self.groups.words(self.spec.groups.by)
 
 
 def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:

@@ -21,8 +21,9 @@ def _weights(value: object) -> object:
 
 
 def _is_weight(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value > 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value > 0.0
 
 
 class GroupsSpec(SpecModel):
