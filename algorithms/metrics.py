@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
@@ -41,6 +42,25 @@ def true_means(scores: ArrayLike) -> FloatArray:
         raise InvalidParameter("scores", f"none for arm {int(counts.argmin())}", "there for every arm")
     means: FloatArray = matrix.sum(axis=1, where=present, dtype=np.float64) / counts
     return means
+
+
+def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
+    """What every arm's means on groups of examples come to, shape (K,); without groups its mean.
+
+    Raises:
+        InvalidParameter: As `true_means`.
+    """
+    means, matrix = true_means(scores), np.asarray(scores)
+    if groups is None:
+        return means
+    by_group = np.full((len(matrix), groups.n_groups), np.nan)
+    for group in range(groups.n_groups):
+        mine = matrix[:, groups.of_example == group]
+        present = ~np.isnan(mine)
+        counts = present.sum(axis=1)
+        sums = mine.sum(axis=1, where=present, dtype=np.float64)
+        np.divide(sums, counts, out=by_group[:, group], where=counts > 0)
+    return groups.value(by_group)
 
 
 def best_arms(means: ArrayLike) -> BoolArray:

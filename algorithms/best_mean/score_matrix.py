@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.groups import Groups, draw_weighted
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.errors import (
     MalformedBatch,
@@ -28,9 +29,14 @@ class ScoreMatrix:
 
     A pair is free until it is asked or told. An arm is dropped for good as soon as `too_many_unscored` says
     so; it then has no free pairs.
+
+    Args:
+        setting: Its size.
+        groups: Of the examples, where means of groups count; None where all examples count alike.
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, groups: Groups | None = None) -> None:
+        self.groups = Groups.none(setting.n_examples) if groups is None else groups
         self.n_arms = setting.n_arms
         self.n_examples = setting.n_examples
         self._max_unscored = setting.max_unscored
@@ -40,6 +46,11 @@ class ScoreMatrix:
         self.told = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
         self.scored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told with a score
         self.sums = np.zeros(setting.n_arms)  # (K,) sums of the scores
+        by_group = (setting.n_arms, self.groups.n_groups)
+        self._scored_in = np.zeros(by_group, dtype=np.int64)  # (K, G) pairs of each group with a score
+        self._sums_in = np.zeros(by_group)  # (K, G) sums of their scores
+        # (K, P) pairs of each part asked or told
+        self.asked = np.zeros((setting.n_arms, self.groups.n_parts), dtype=np.int64)
         self.pending = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
         self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.free_of_arm = np.full(setting.n_arms, setting.n_examples)  # (K,)
@@ -51,15 +62,17 @@ class ScoreMatrix:
         self._told, self._taken = with_more(self._told, count), with_more(self._taken, count)
         self.told, self.scored = with_more(self.told, count), with_more(self.scored, count)
         self.sums, self.pending = with_more(self.sums, count), with_more(self.pending, count)
+        self._sums_in, self._scored_in = with_more(self._sums_in, count), with_more(self._scored_in, count)
+        self.asked = with_more(self.asked, count)
         self.active = with_more(self.active, count, True)
         self.free_of_arm = with_more(self.free_of_arm, count, self.n_examples)
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each arm's scores, shape (K,); NaN where it has none."""
-        means = np.full(self.n_arms, np.nan)
-        np.divide(self.sums, self.scored, out=means, where=self.scored > 0)
-        return means
+        """Mean of each arm's scores, or what those of groups come to, shape (K,); NaN where it has none."""
+        means = np.full(self._sums_in.shape, np.nan)
+        np.divide(self._sums_in, self._scored_in, out=means, where=self._scored_in > 0)
+        return self.groups.value(means)
 
     @property
     def fully_scored(self) -> BoolArray:
@@ -72,8 +85,9 @@ class ScoreMatrix:
 
         An example without a score, told or not, is worth 0 in the one and 1 in the other.
         """
-        unknown = self.n_examples - self.scored
-        return self.sums / self.n_examples, (self.sums + unknown) / self.n_examples
+        sizes, value = self.groups.sizes, self.groups.value
+        unknown = sizes - self._scored_in
+        return value(self._sums_in / sizes), value((self._sums_in + unknown) / sizes)
 
     @property
     def in_flight(self) -> Iterator[Batch]:
@@ -92,13 +106,25 @@ class ScoreMatrix:
         """Of which examples some arms were not told, shape (A, n) for A arms."""
         return ~self._told[arms]
 
-    def draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
-        """Draw examples uniformly, without replacement and in random order, from an arm's free ones.
+    def draw(self, arm: int, size: int, rng: np.random.Generator, part: int | None = None) -> IntArray:
+        """Draw examples without replacement and in random order from an arm's free ones.
+
+        Each is drawn with a probability that goes as its weight: uniformly, where all count alike.
+
+        Args:
+            arm: The arm.
+            size: How many.
+            rng: See `round_rng`.
+            part: Which part they are to be of; None for all.
 
         Returns:
-            Shape (min(size, free_of_arm[arm]),).
+            Shape (min(size, F),), F the arm's free ones, of that part.
         """
-        free = np.flatnonzero(~self._taken[arm])
+        groups = self.groups
+        is_free = ~self._taken[arm] if part is None else ~self._taken[arm] & (groups.part_of == part)
+        free = np.flatnonzero(is_free)
+        if not groups.are_alike:
+            return draw_weighted(free, groups.weights[free], size, rng)
         return rng.choice(free, size=min(size, free.size), replace=False)
 
     def ask(self, arms: ArrayLike, examples: IntArray) -> Batch:
@@ -151,11 +177,17 @@ class ScoreMatrix:
         self.told += np.bincount(arms, minlength=self.n_arms)
         self.scored += np.bincount(arms[is_scored], minlength=self.n_arms)
         self.sums += np.bincount(arms, weights=np.where(is_scored, scores, 0.0), minlength=self.n_arms)
+        cells = arms * self.groups.n_groups + self.groups.of_example[examples]
+        known, shape = np.where(is_scored, scores, 0.0), self._sums_in.shape
+        self._scored_in += np.bincount(cells[is_scored], minlength=self._scored_in.size).reshape(shape)
+        self._sums_in += np.bincount(cells, weights=known, minlength=self._sums_in.size).reshape(shape)
         self._drop()
         return scores
 
     def _take(self, arms: IntArray, examples: IntArray) -> None:
         self._taken[arms, examples] = True
+        rows = self.groups.row_of(arms, examples)
+        self.asked += np.bincount(rows, minlength=self.asked.size).reshape(self.asked.shape)
         self.free_of_arm -= np.bincount(arms[self.active[arms]], minlength=self.n_arms)
 
     def _drop(self) -> None:

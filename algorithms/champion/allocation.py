@@ -1,10 +1,15 @@
-"""Which arms to ask next, and how often, outside the race; nothing here changes what may be claimed."""
+"""Which arms to ask next, and how often, outside the race; nothing here changes what may be claimed.
+
+Where the least mean of groups counts, an arm is hoped to have the least of what its groups are hoped to have,
+and its draws go where it seems to be worst.
+"""
 
 import math
 
 import numpy as np
 
 from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.mode import FIRST_DRAWS
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 BOLDNESS = 0.8  # a: of the bonus for what was seen little
@@ -16,6 +21,7 @@ FILL_STEPS = 6  # rounds that an arm is asked at least before it is filled outri
 LEAD_GROWTH = 0.5  # of what the arm in front was asked already: it may not be in front for long
 RIVALS, SMALLEST_RIVAL = 5, 3  # other arms in a round of the search
 SHARE_OF_NEED = 0.4  # of the draws that an arm may need until it is out
+MOST_STEPS = 64  # in which an arm's draws are spread over its groups
 
 Portion = tuple[int, int]
 """An arm, and how many of its examples to ask."""
@@ -26,12 +32,15 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
     Args:
         evidence: What was told.
-        asked: Shape (K,), examples told of each arm or in flight.
+        asked: Shape (K, P), examples of each part told of each arm or in flight.
         round_size: Pairs that a round should have, about.
     """
-    arms = np.flatnonzero(evidence.alive & (asked < evidence.n_examples))
+    in_all = asked.sum(axis=1)
+    arms = np.flatnonzero(evidence.alive & (in_all < evidence.n_examples))
     if arms.size == 0:
         return []
+    if evidence.groups.n_parts > 1 and (new := arms[in_all[arms] == 0]).size:
+        return [(int(arm), FIRST_DRAWS) for arm in new]
     if evidence.champion is None:
         return _search(evidence, arms, asked[arms], round_size)
     return _test(evidence, arms, asked[arms], round_size)
@@ -39,8 +48,8 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
 def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
     """Look for the row to fill: the arms that may be best, until one was asked often enough."""
-    means = evidence.controls.estimates(evidence.draws, arms)
-    order = np.argsort(-(means + _bonus(evidence, arms, asked)), kind="stable")
+    order = np.argsort(-_hoped(evidence, arms, asked), kind="stable")
+    asked = asked.sum(axis=1)
     first, n_first = int(arms[order[0]]), int(asked[order[0]])
     enough = FILL_SHARE * evidence.n_examples
     if n_first >= enough:
@@ -56,16 +65,60 @@ def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int
 
 def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
     """Test the arms that may be best, so that a better one soon raises the level for all others."""
-    means = evidence.controls.estimates(evidence.draws, arms)
-    bonus = _bonus(evidence, arms, asked) * (1.0 - asked / evidence.n_examples)
-    order = np.argsort(-(means + bonus), kind="stable")
+    order = np.argsort(-_hoped(evidence, arms, asked, shrinks=True), kind="stable")
     if round_size <= SMALLEST:
         return [(int(arms[order[0]]), round_size)]
     order = order[:MOST_ARMS]
-    counts = evidence.draws.count[arms[order]]
+    counts = _counts(evidence, arms[order])
     sizes = np.maximum(math.ceil(round_size / len(order)), GROWTH * counts)
     sizes = np.minimum(sizes, SHARE_OF_NEED * _need(evidence, arms[order]) + 2.0)
     return [(int(arm), max(1, int(size))) for arm, size in zip(arms[order], sizes, strict=True)]
+
+
+def spread(
+    evidence: Evidence, arm: int, asked: IntArray, wanted: int, rng: np.random.Generator
+) -> list[tuple[int, int]]:
+    """Of which parts so many examples of an arm are to be: a part, and how many of it, each once.
+
+    Args:
+        evidence: What was told.
+        arm: The arm.
+        asked: Shape (P,), its examples of each part told or in flight.
+        wanted: How many, at least 1.
+        rng: For parts that nothing is known of.
+    """
+    groups, given = evidence.groups, np.zeros_like(asked)
+    free = groups.part_sizes - asked
+    rows = groups.rows_of(np.array([arm]))
+    means = evidence.controls.estimates(evidence.draws, rows)
+    chance = rng.permutation(len(asked))
+    wanted = min(wanted, int(free.sum()))
+    step = max(1, wanted // MOST_STEPS)
+    while (rest := wanted - int(given.sum())) > 0:
+        n = asked + given
+        least = np.where(n > 0, means - np.sqrt(BOLDNESS / np.maximum(n, 1)), -np.inf)
+        part = int(np.lexsort((chance, np.where(given < free, least, np.inf)))[0])
+        given[part] += min(step, rest, int(free[part] - given[part]))
+    return [(int(part), int(given[part])) for part in np.flatnonzero(given)]
+
+
+def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool = False) -> FloatArray:
+    """What each of A arms may be worth, shape (A,); `asked` has shape (A, P).
+
+    With `shrinks` the bonus is the smaller the less of a row is left.
+    """
+    rows, n = evidence.groups.rows_of(arms), asked.ravel()
+    bonus = _bonus(evidence, rows, n)
+    if shrinks:
+        n_left = 1.0 - n / np.tile(evidence.groups.part_sizes, len(arms))
+        bonus = np.where(n_left > 0.0, bonus * n_left, 0.0)
+    return evidence.groups.least(evidence.controls.estimates(evidence.draws, rows) + bonus)
+
+
+def _counts(evidence: Evidence, arms: IntArray) -> IntArray:
+    """Draws of each of A arms, shape (A,)."""
+    rows = evidence.groups.rows_of(arms)
+    return np.asarray(evidence.draws.count[rows].reshape(-1, evidence.groups.n_parts).sum(axis=1))
 
 
 def _bonus(evidence: Evidence, arms: IntArray, asked: IntArray) -> FloatArray:
@@ -77,6 +130,6 @@ def _bonus(evidence: Evidence, arms: IntArray, asked: IntArray) -> FloatArray:
 def _need(evidence: Evidence, arms: IntArray) -> FloatArray:
     """Draws that each arm may need until it is out, if it goes on as so far; infinite where it does not."""
     logs = np.log(np.maximum(evidence.wealths(arms), 1e-300))
-    counts = np.maximum(evidence.draws.count[arms], 1)
+    counts = np.maximum(_counts(evidence, arms), 1)
     need = (np.log(evidence.levels[arms]) - logs) * counts / np.where(logs > 0.0, logs, 1.0)
     return np.where(logs > 0.0, np.maximum(need, 0.0), np.inf)

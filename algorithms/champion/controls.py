@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.draws import Draws, Grouped, History
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.state.growing import with_more
@@ -35,15 +36,17 @@ class Band(NamedTuple):
 
 
 class Controls:
-    """The features of N examples and the weights of K arms.
+    """The features of N examples and the weights of K arms, or of their rows; see `draws`.
 
     Args:
         n_arms: K.
-        n_examples: N.
+        groups: Of the examples.
         past: Shape (N,), what a history says of the examples; None without one.
     """
 
-    def __init__(self, n_arms: int, n_examples: int, past: FloatArray | None) -> None:
+    def __init__(self, n_arms: int, groups: Groups, past: FloatArray | None) -> None:
+        self._groups = groups
+        n_examples, n_arms = len(groups.weights), n_arms * groups.n_parts
         self._residuals = np.zeros(n_examples)  # (N,) summed over the arms told
         self._told = np.zeros(n_examples)  # (N,) how many arms were
         fixed = [] if past is None else [past]
@@ -61,6 +64,7 @@ class Controls:
 
     def add_arms(self, count: int) -> None:
         """Append arms without draws."""
+        count *= self._groups.n_parts
         self._sums, self._products = with_more(self._sums, count), with_more(self._products, count)
         self._with_scores = with_more(self._with_scores, count)
         self._within, self._across = with_more(self._within, count), with_more(self._across, count)
@@ -85,13 +89,29 @@ class Controls:
                 said += weight * of_feature
             left = said[free]
             drawn = said[batch.examples[mine]]
-            # What is left before each draw, the earlier ones of the batch being gone.
-            sums = left.sum() - (drawn.cumsum() - drawn)
-            means = sums / (len(left) - np.arange(size))
+            means = self._means_left(left, drawn, free, batch.examples[mine])
             band.values[mine] = drawn - means
             band.below[mine] = np.maximum(means - left.min(), 0.0) + LEAST_BOUND
             band.above[mine] = np.maximum(left.max() - means, 0.0) + LEAST_BOUND
         return band
+
+    def _means_left(
+        self, left: FloatArray, drawn: FloatArray, free: BoolArray, examples: IntArray
+    ) -> FloatArray:
+        """Means over what is left before each draw of a row, the earlier ones being gone, shape (B,).
+
+        Args:
+            left: What the features say of the examples in `free`.
+            drawn: Shape (B,), what they say of those drawn.
+            free: Shape (N,), examples that were left before the first draw.
+            examples: Shape (B,), those drawn.
+        """
+        if self._groups.are_alike:
+            return np.asarray((left.sum() - (drawn.cumsum() - drawn)) / (len(left) - np.arange(len(drawn))))
+        of_left, of_drawn = self._groups.weights[free], self._groups.weights[examples]
+        gone = of_drawn * drawn
+        rest = np.maximum(of_left.sum() - (of_drawn.cumsum() - of_drawn), of_drawn)
+        return np.asarray(((of_left * left).sum() - (gone.cumsum() - gone)) / rest)
 
     def features_of(self, examples: IntArray) -> FloatArray:
         """Shape (B, F)."""
@@ -107,7 +127,7 @@ class Controls:
             draws: All draws before the batch.
         """
         counts = (draws.count[batch.arms] + batch.sizes)[:, np.newaxis]
-        sums = draws.high[batch.arms] + np.add.reduceat(scores, batch.starts)
+        sums = draws.sums[batch.arms] + np.add.reduceat(scores, batch.starts)
         residuals = scores - (sums / counts[:, 0])[batch.group]
         past = features[:, PAST:]
         if past.shape[1] > 0:
@@ -176,18 +196,31 @@ class Controls:
         sums = self._sums[arms]
         means = sums / draws.count[arms, np.newaxis]
         within = self._products[arms] - means[:, :, np.newaxis] * sums[:, np.newaxis, :]
-        across = self._with_scores[arms] - means * draws.high[arms, np.newaxis]
+        across = self._with_scores[arms] - means * draws.sums[arms, np.newaxis]
         self._all_within += (within - self._within[arms]).sum(axis=0)
         self._all_across += (across - self._across[arms]).sum(axis=0)
         self._within[arms], self._across[arms] = within, across
 
     def estimates(self, draws: Draws, arms: IntArray) -> FloatArray:
         """Means of some arms with the features taken into account, shape (A,)."""
-        counts = np.maximum(draws.count[arms], 1)
-        surplus = self._sums[arms] / counts[:, np.newaxis] - self._features.mean(axis=1)
-        return np.asarray(draws.high[arms] / counts - (self.weights[arms] * surplus).sum(axis=1))
+        counts, groups = np.maximum(draws.count[arms], 1), self._groups
+        surplus = self._sums[arms] / counts[:, np.newaxis] - self._means[arms % groups.n_parts]
+        means = draws.sums[arms] / counts
+        if not groups.are_alike:  # what is drawn late is of other groups than what is drawn early
+            means = (draws.high[arms] + draws.left[arms] * means) / draws.totals[arms]
+        return np.asarray(means - (self.weights[arms] * surplus).sum(axis=1))
+
+    @property
+    def _means(self) -> FloatArray:
+        """Of the features over the examples of each part, shape (P, F)."""
+        groups = self._groups
+        if groups.n_parts == 1:
+            weighted = self._features if groups.are_alike else self._features * groups.weights
+            return np.asarray(weighted.mean(axis=1)[np.newaxis])
+        sums = [np.bincount(groups.part_of, weights=feature) for feature in self._features]
+        return np.asarray(np.stack(sums, axis=1) / groups.totals[:, np.newaxis])
 
     def residual_squares(self, draws: Draws, arms: IntArray) -> FloatArray:
         """Squared deviations of the scores from what the features say, summed, shape (A,)."""
-        deviations = draws.squares[arms] - draws.high[arms] ** 2 / np.maximum(draws.count[arms], 1)
+        deviations = draws.squares[arms] - draws.sums[arms] ** 2 / np.maximum(draws.count[arms], 1)
         return np.asarray(np.maximum(deviations - self._explained[arms], 0.0))

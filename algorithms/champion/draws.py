@@ -1,18 +1,23 @@
-"""The draws of all arms in the order they count, with all that a test of the arm against a mean needs."""
+"""The draws of all rows in the order they count, with all that a test of a row against a mean needs.
+
+A row is an arm, or where each group of examples is tested by itself, an arm on the examples of a group; see
+`groups`. Letters: R rows, N examples.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.algorithms.state.growing import with_more
 
 
 class Grouped(NamedTuple):
-    """The pairs of a batch, those of an arm together and in the order they were drawn."""
+    """The pairs of a batch, those of an arm or row together and in the order they were drawn."""
 
     arms: IntArray
-    """Shape (G,), each arm once, ascending."""
+    """Shape (G,), each arm, or row, once, ascending."""
     starts: IntArray
     """Shape (G,), where the pairs of each begin."""
     sizes: IntArray
@@ -45,14 +50,16 @@ class Grouped(NamedTuple):
 
 
 class Played(NamedTuple):
-    """Draws in a row, of one arm after the other, as they are bet on."""
+    """Draws, those of one row after those of the other, as they are bet on."""
 
     scores: FloatArray
     """Unscored as 1."""
     before: FloatArray
-    """Sums of the arm's scores before each draw."""
+    """Sums of the row's scores before each draw, times the weights of their examples."""
     left: FloatArray
-    """Examples of the arm that were not told before each draw."""
+    """Weight of the row's examples that were not told before each draw."""
+    total: FloatArray
+    """Weight of all of the row's examples."""
     control: FloatArray
     """What is taken off the score; of mean 0 over what was left."""
     most: FloatArray
@@ -65,7 +72,7 @@ FIRST_CAPACITY = 1024
 
 
 class History(NamedTuple):
-    """All draws of some arms: those of one arm after those of the other, in the order they were drawn."""
+    """All draws of some rows: those of one after those of the other, in the order they were drawn."""
 
     played: Played
     examples: IntArray
@@ -79,34 +86,51 @@ class History(NamedTuple):
 class Draws:
     """What was drawn of K arms; memory goes with the number of draws, not with that of pairs."""
 
-    def __init__(self, n_arms: int, n_examples: int) -> None:
-        self.n_examples = n_examples
-        self.count = np.zeros(n_arms, dtype=np.int64)  # (K,)
-        self.low = np.zeros(n_arms)  # (K,) sums, unscored as 0
-        self.high = np.zeros(n_arms)  # (K,) sums, unscored as 1
-        self.squares = np.zeros(n_arms)  # (K,) of the scores, unscored as 1
+    def __init__(self, n_arms: int, groups: Groups) -> None:
+        n_rows = n_arms * groups.n_parts
+        self._groups = groups
+        self.n_examples = len(groups.weights)
+        self.totals = np.tile(groups.totals, n_arms)  # (R,) weights of all examples
+        self.count = np.zeros(n_rows, dtype=np.int64)  # (R,)
+        self.scored = np.zeros(n_rows, dtype=np.int64)  # (R,) draws with a score
+        self.told = np.zeros(n_rows)  # (R,) weights of the examples drawn
+        self.low = np.zeros(n_rows)  # (R,) sums of the scores times their weights, unscored as 0
+        self.high = np.zeros(n_rows)  # (R,) the same, unscored as 1
+        self.sums = np.zeros(n_rows)  # (R,) of the scores, unscored as 1
+        self.squares = np.zeros(n_rows)  # (R,) of the scores, unscored as 1
         self._size = 0
         self._pairs = np.zeros((2, FIRST_CAPACITY), dtype=np.int64)  # arms and examples
         self._values = np.zeros((5, FIRST_CAPACITY))  # scores, controls, bounds, bets, residuals
 
     def add_arms(self, count: int) -> None:
         """Append arms without draws."""
-        self.count, self.squares = with_more(self.count, count), with_more(self.squares, count)
-        self.low, self.high = with_more(self.low, count), with_more(self.high, count)
+        more = count * self._groups.n_parts
+        self.totals = np.concatenate([self.totals, np.tile(self._groups.totals, count)])
+        self.count, self.scored = with_more(self.count, more), with_more(self.scored, more)
+        self.told, self.squares = with_more(self.told, more), with_more(self.squares, more)
+        self.low, self.high = with_more(self.low, more), with_more(self.high, more)
+        self.sums = with_more(self.sums, more)
+
+    @property
+    def left(self) -> FloatArray:
+        """Weight of each row's examples that were not drawn, shape (R,)."""
+        return self.totals - self.told
 
     @property
     def variances(self) -> FloatArray:
-        """Of each arm's scores, shape (K,), smoothed by a draw or two of a fair coin; at most 1/4."""
-        deviations = self.squares - self.high**2 / np.maximum(self.count, 1)
+        """Of each row's scores, shape (R,), smoothed by a draw or two of a fair coin; at most 1/4."""
+        deviations = self.squares - self.sums**2 / np.maximum(self.count, 1)
         return np.asarray(np.minimum((deviations + 0.5) / (self.count + 2), 0.25))
 
     def next_of(self, batch: Grouped, control: FloatArray, most: FloatArray, adaptive: FloatArray) -> Played:
         """The draws of a batch as they are bet on, before they are appended."""
         scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
-        sums = scores.cumsum() - scores
+        weights = self._groups.weights[batch.examples]
+        sums, told = _before(weights * scores), _before(weights)
         before = self.high[batch.rows] + sums - sums[batch.starts][batch.group]
-        left = (self.n_examples - self.count[batch.rows] - batch.place).astype(np.float64)
-        return Played(scores, before, left, control, most, adaptive)
+        left = self.left[batch.rows] - (told - told[batch.starts][batch.group])
+        left = np.maximum(left, weights)  # rounding may take more off than there is
+        return Played(scores, before, left, self.totals[batch.rows], control, most, adaptive)
 
     def append(self, batch: Grouped, played: Played, residuals: FloatArray) -> None:
         """Absorb a batch; `residuals` has shape (B,)."""
@@ -119,15 +143,19 @@ class Draws:
         kept = (played.scores, played.control, played.most, played.adaptive, residuals)
         for row, values in enumerate(kept):
             self._values[row, new] = values
+        is_scored, weights = ~np.isnan(batch.scores), self._groups.weights[batch.examples]
         self.count[batch.arms] += batch.sizes
-        low = np.where(np.isnan(batch.scores), 0.0, batch.scores)
-        self.low[batch.arms] += np.add.reduceat(low, batch.starts)
-        self.high[batch.arms] += np.add.reduceat(played.scores, batch.starts)
+        self.scored[batch.arms] += np.add.reduceat(is_scored.astype(np.int64), batch.starts)
+        self.told[batch.arms] += np.add.reduceat(weights, batch.starts)
+        low = np.where(is_scored, batch.scores, 0.0)
+        self.low[batch.arms] += np.add.reduceat(weights * low, batch.starts)
+        self.high[batch.arms] += np.add.reduceat(weights * played.scores, batch.starts)
+        self.sums[batch.arms] += np.add.reduceat(played.scores, batch.starts)
         self.squares[batch.arms] += np.add.reduceat(played.scores**2, batch.starts)
 
-    def row(self, arm: int) -> FloatArray:
+    def row(self, rows: IntArray) -> FloatArray:
         """An arm's scores by example, shape (N,): unscored as 1, and 0 where there is no draw."""
-        mine = np.flatnonzero(self._pairs[0, : self._size] == arm)
+        mine = np.flatnonzero(np.isin(self._pairs[0, : self._size], rows))
         row = np.zeros(self.n_examples)
         row[self._pairs[1, mine]] = self._values[0, mine]
         return row
@@ -143,8 +171,15 @@ class Draws:
         counts = self.count[arms]
         starts = np.concatenate(([0], counts.cumsum()[:-1]))
         scores, control, most, adaptive, residuals = self._values[:, order]
-        sums = scores.cumsum() - scores
+        examples, totals = self._pairs[1, order], np.repeat(self.totals[arms], counts)
+        weights = self._groups.weights[examples]
+        sums, told = _before(weights * scores), _before(weights)
         before = sums - np.repeat(sums[starts], counts)
-        left = (self.n_examples + np.repeat(starts, counts) - np.arange(len(order))).astype(np.float64)
-        played = Played(scores, before, left, control, most, adaptive)
-        return History(played, self._pairs[1, order], residuals, starts)
+        left = np.maximum(totals - (told - np.repeat(told[starts], counts)), weights)
+        played = Played(scores, before, left, totals, control, most, adaptive)
+        return History(played, examples, residuals, starts)
+
+
+def _before(values: FloatArray) -> FloatArray:
+    """The sums of the values before each one."""
+    return np.asarray(values.cumsum() - values)

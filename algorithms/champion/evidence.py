@@ -2,13 +2,16 @@
 
 An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
 all its draws, C' that of its draws after the race. docs/how-the-guarantee-works.md has the proof that a best
-arm's M ever reaches 1 / delta with probability at most delta.
+arm's M ever reaches 1 / delta with probability at most delta. Where the least mean of the groups of examples
+counts, each group has a C of its own, M is their average, and there is no race; an arm's mean then stands for
+its least one. docs/how-groups-are-compared.md has the proof for groups.
 """
 
 import math
 
 import numpy as np
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.controls import Band, Controls
 from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
 from winnow.algorithms.champion.mode import Mode
@@ -34,6 +37,7 @@ class Evidence:
         epsilon: How far T is above the champion's mean.
         past: Shape (N,), what a history says of the examples; None without one.
         top_m: m, how many of the best arms are looked for.
+        groups: Of the examples; None where all count alike.
     """
 
     def __init__(
@@ -45,16 +49,18 @@ class Evidence:
         epsilon: float,
         past: FloatArray | None,
         top_m: int = 1,
+        groups: Groups | None = None,
     ) -> None:
         self.top_m = top_m
+        self.groups = groups = Groups.none(n_examples) if groups is None else groups
         self.n_arms, self.n_examples = n_arms, n_examples
         self.mode, self._epsilon = mode, epsilon
         self.levels = np.full(n_arms, level)
         """Shape (K,), the wealth at which each arm is out."""
-        self.draws = Draws(n_arms, n_examples)
-        self.controls = Controls(n_arms, n_examples, past)
+        self.draws = Draws(n_arms, groups)
+        self.controls = Controls(n_arms, groups, past)
         self.race = Race(n_arms, n_examples)
-        self.in_race = True
+        self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
         """L, of the filled rows the one with the m-th highest mean."""
@@ -66,9 +72,9 @@ class Evidence:
         """Shape (K,), arms shown not to be among the m best even at an epsilon of 0."""
         # (K,) raced against an arm that was dropped
         self._met_dropped: BoolArray = np.zeros(n_arms, dtype=np.bool_)
-        self._wealths = Wealths(n_arms)
-        self._raced = np.zeros(n_arms, dtype=np.int64)  # (K,) draws in the race
-        self._untested: IntArray | None = None  # (K,) draws before a row was filled
+        self._wealths = Wealths(n_arms * groups.n_parts)
+        self._raced = np.zeros(n_arms * groups.n_parts, dtype=np.int64)  # (R,) draws in the race
+        self._untested: IntArray | None = None  # (R,) draws before a row was filled
         self._slack = TOLERANCE * n_examples
 
     @property
@@ -88,7 +94,7 @@ class Evidence:
         """Arms told in full whose means are at most T whatever their unscored pairs are worth, shape (K,)."""
         if self.champion is None:
             return np.zeros(self.n_arms, dtype=np.bool_)
-        return self._is_full() & np.asarray(self.draws.high <= self.total + self._slack)
+        return self._is_full() & np.asarray(self._least_sums(self.draws.high) <= self.total + self._slack)
 
     @property
     def is_decided(self) -> bool:
@@ -106,18 +112,22 @@ class Evidence:
     def top(self) -> IntArray:
         """The m arms with the highest means among the filled rows, best first; fewer where fewer are full."""
         full = np.flatnonzero(self.active & self._is_full() & self._has_score())
-        return full[np.argsort(-self.draws.low[full], kind="stable")][: self.top_m]
+        return full[np.argsort(-self._least_sums(self.draws.low)[full], kind="stable")][: self.top_m]
 
     def wealths(self, arms: IntArray) -> FloatArray:
         """M of some arms, shape (A,), and before any row was filled the part of it that is known, w R.
 
         An arm that is told in full keeps the last one.
         """
-        weight = self.mode.weight
+        weight, groups = self.mode.weight, self.groups
         raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
         if self.champion is None:
             return raced
-        return raced * self._wealths.since_race(arms) + (1.0 - weight) * self._wealths.since_start(arms)
+        rows = groups.rows_of(arms)
+        tested = self._wealths.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
+        if groups.n_parts > 1:  # which do not race
+            return np.asarray(tested)
+        return np.asarray(raced * self._wealths.since_race(rows) + (1.0 - weight) * tested)
 
     def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
         """Absorb common examples of all arms in question.
@@ -127,7 +137,8 @@ class Evidence:
             arms: Shape (A,), the arms in question.
             scores: Shape (A, B), on the common examples in the order they were drawn.
         """
-        self.race.tell(arms, scores, bets=self.mode.weight > 0.0)
+        weights = self.groups.weights[batch.examples[: scores.shape[1]]]
+        self.race.tell(arms, scores, weights, bets=self.mode.weight > 0.0)
         nothing = np.zeros(len(batch.examples))
         self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
         self._raced[batch.arms] = self.draws.count[batch.arms]
@@ -138,8 +149,8 @@ class Evidence:
         """Absorb draws that every arm has of its own; the race, if it was still on, is left.
 
         Args:
-            batch: Draws of G arms.
-            untold: Shape (G, N), of which examples each was not told before.
+            batch: Draws of G rows.
+            untold: Shape (G, N), which of its examples each was not told before.
 
         Returns:
             The controls that the draws were bet on with.
@@ -152,11 +163,11 @@ class Evidence:
         adaptive = self._adaptive_bets(batch.arms)[batch.group] if is_test else np.zeros(len(batch.examples))
         played = self.draws.next_of(batch, band.values, band.below, adaptive)
         if is_test:
-            self._wealths.add(batch.arms, batch.starts, log_factors(played, self.total, self.n_examples))
+            self._wealths.add(batch.arms, batch.starts, self._log_factors(played))
         self._absorb(batch, played)
         self.controls.weigh(batch.arms, self.draws)
         if is_test:
-            self._rule_out(batch.arms)
+            self._rule_out(np.unique(batch.arms // self.groups.n_parts))
         self._crown()
         return band
 
@@ -174,12 +185,13 @@ class Evidence:
         self.draws.add_arms(count)
         self.controls.add_arms(count)
         self.race.add_arms(count)
-        self._wealths.add_arms(count)
+        n_rows = count * self.groups.n_parts
+        self._wealths.add_arms(n_rows)
         self.active = with_more(self.active, count, True)
         self.is_out, self.is_beaten = with_more(self.is_out, count), with_more(self.is_beaten, count)
-        self._met_dropped, self._raced = with_more(self._met_dropped, count), with_more(self._raced, count)
+        self._met_dropped, self._raced = with_more(self._met_dropped, count), with_more(self._raced, n_rows)
         if self._untested is not None:
-            self._untested = with_more(self._untested, count)
+            self._untested = with_more(self._untested, n_rows)
         if not np.isfinite(levels).all():
             self.drop(self.active, levels)
 
@@ -218,25 +230,33 @@ class Evidence:
         if top.size < self.top_m:
             return
         best = int(top[-1])
-        if self.champion is not None and self.draws.low[best] <= self.draws.low[self.champion] + self._slack:
+        sums = self._least_sums(self.draws.low)
+        if self.champion is not None and sums[best] <= sums[self.champion] + self._slack:
             return
         self.champion = best
         self.is_out[top] = self.is_beaten[top] = False
-        self.total = float(self.draws.low[best]) + self._epsilon * self.n_examples
+        self.total = float(sums[best]) + self._epsilon * self.n_examples
         if self._untested is None:
             self._untested = self.draws.count.copy()
-        arms = np.flatnonzero(self.alive & ~self._is_full() & (self.draws.count > 0))
-        if arms.size:
-            drawn = self.draws.history(arms)
-            self.controls.fill(self.draws.row(best), arms, drawn, self.draws)
-            self._bet_again(arms, drawn)
-            self._rule_out(arms)
+        arms = np.flatnonzero(self.alive & ~self._is_full())
+        rows = self.groups.rows_of(arms)
+        rows = rows[self.draws.count[rows] > 0]
+        if rows.size:
+            drawn, row = self.draws.history(rows), self.draws.row(self.groups.rows_of(top[-1:]))
+            self.controls.fill(row, rows, drawn, self.draws)
+            self._bet_again(rows, drawn)
+            self._rule_out(np.unique(rows // self.groups.n_parts))
+
+    def _log_factors(self, played: Played) -> FloatArray:
+        """Those of some draws at the T there is now; see `log_factors`."""
+        totals = self.total * (played.total / self.n_examples)  # N T of the row of each
+        return log_factors(played, totals, played.total)
 
     def _bet_again(self, arms: IntArray, drawn: History) -> None:
-        """Work out the wealth of some arms from all of their draws, for the T there is now."""
+        """Work out the wealth of some rows from all of their draws, for the T there is now."""
         assert self._untested is not None
         starts = drawn.starts
-        logs = log_factors(drawn.played, self.total, self.n_examples)  # (5, F)
+        logs = self._log_factors(drawn.played)  # (5, F)
         logs.cumsum(axis=1, out=logs)
         ends = starts + self.draws.count[arms]
         raced = starts + np.minimum(self._raced[arms], self.draws.count[arms])
@@ -249,8 +269,8 @@ class Evidence:
     def _rule_out(self, arms: IntArray) -> None:
         """Which of some arms are out by the tests: for certain, or by their wealth."""
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
-        left = self.n_examples - self.draws.count[arms]
-        is_certain = self.draws.high[arms] + left < self.total - self._slack
+        most = self._least_sums(self.draws.high + self.draws.left)[arms]
+        is_certain = most < self.total - self._slack
         self.is_out[arms] = is_certain | self._are_out(arms, self.wealths(arms))
         self.is_beaten[arms] = self.is_out[arms] & (self._epsilon == 0.0)
 
@@ -272,8 +292,15 @@ class Evidence:
 
     def _has_score(self) -> BoolArray:
         """Arms that have any score, shape (K,)."""
-        n_unscored = self.draws.high - self.draws.low
-        return np.asarray(n_unscored < self.draws.count - 0.5)
+        return np.asarray(self._by_part(self.draws.scored).sum(axis=1) > 0)
 
     def _is_full(self) -> BoolArray:
-        return np.asarray(self.draws.count == self.n_examples)
+        return np.asarray(self._by_part(self.draws.count).sum(axis=1) == self.n_examples)
+
+    def _least_sums(self, sums: FloatArray) -> FloatArray:
+        """N times the least of the means that sums by row come to, shape (K,)."""
+        return self.groups.least(sums * (self.n_examples / self.draws.totals))
+
+    def _by_part(self, values: IntArray) -> IntArray:
+        """Values of rows by arm and part, shape (K, P)."""
+        return values.reshape(self.n_arms, self.groups.n_parts)

@@ -2,7 +2,8 @@
 
 Letters: N examples of which t were told of every arm in the race; x_i the score of arm i; D = o - x_i with o
 the mean score of its opponents on the same example; r = -(sum of D so far) / (N - t), the mean of D over the
-examples not told if the opponents' mean were that of arm i.
+examples not told if the opponents' mean were that of arm i. Where examples have weights, sums of D are
+weighted by them, and N - t is the weight of what was not told.
 """
 
 from typing import NamedTuple
@@ -47,6 +48,9 @@ class Race:
 
     def __init__(self, n_arms: int, n_examples: int) -> None:
         self._n_examples = n_examples
+        self._weight = 0.0  # of the examples told
+        self._worth_low = np.zeros(n_arms)  # (K,) sums of the scores times weights, unscored as 0
+        self._worth_high = np.zeros(n_arms)  # (K,) sums of the scores times weights, unscored as 1
         self.columns = np.zeros(n_arms, dtype=np.int64)
         """Shape (K,), examples told of each arm while it was in the race."""
         self.low = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
@@ -61,6 +65,8 @@ class Race:
         """Append arms that are not in the race."""
         self.columns, self._logs = with_more(self.columns, count), with_more(self._logs, count)
         self.low, self.high = with_more(self.low, count), with_more(self.high, count)
+        self._worth_low = with_more(self._worth_low, count)
+        self._worth_high = with_more(self._worth_high, count)
         self.products = with_more(self.products, count, axes=2)
         self.has_met = with_more(self.has_met, count, axes=2)
 
@@ -75,24 +81,32 @@ class Race:
         fixed = wealths[:, :-1].mean(axis=1)
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
 
-    def tell(self, arms: IntArray, scores: FloatArray, *, bets: bool = True) -> None:
+    def tell(
+        self, arms: IntArray, scores: FloatArray, weights: FloatArray | None = None, *, bets: bool = True
+    ) -> None:
         """Bet on the next columns, then absorb them.
 
         Args:
             arms: Shape (A,), the arms in the race, at least 2.
-            scores: Shape (A, B), on B examples drawn uniformly from those not told; NaN where unscored.
+            scores: Shape (A, B), on B examples, each drawn from those not told with a probability that goes
+                as its weight; NaN where unscored.
+            weights: Shape (B,), of these examples; all examples' sum to N. None where all are 1.
             bets: Whether to bet at all; without, neither products nor scores are kept.
         """
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
+        weights = np.ones(scores.shape[1]) if weights is None else weights
         if bets and len(arms) > 1:
             opponents = self._choose(arms)
-            self._bet(arms, low, high, opponents)
+            self._bet(arms, low, high, weights, opponents)
             self._remember(arms, opponents)
             self.products[np.ix_(arms, arms)] += low @ low.T
             self._told.append((arms, scores))
         self.columns[arms] += scores.shape[1]
         self.low[arms] += low.sum(axis=1)
         self.high[arms] += high.sum(axis=1)
+        self._worth_low[arms] += (weights * low).sum(axis=1)
+        self._worth_high[arms] += (weights * high).sum(axis=1)
+        self._weight += float(weights.sum())
 
     def differences(self, arm: int, other: int) -> FloatArray:
         """An arm's scores less another's on the columns of both, in order; NaN where either is unscored."""
@@ -109,16 +123,20 @@ class Race:
             mine = (opponents.which == row) & (opponents.size == size)
             self.has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
 
-    def _bet(self, arms: IntArray, low: FloatArray, high: FloatArray, opponents: Opponents) -> None:
+    def _bet(
+        self, arms: IntArray, low: FloatArray, high: FloatArray, weights: FloatArray, opponents: Opponents
+    ) -> None:
         position = np.full(len(self.low), -1)
         position[arms] = np.arange(len(arms))
         among = position[opponents.members]  # (V, W) rows of `low`
         pick = (opponents.which, opponents.size - 1)
         theirs = _mean_of_first(low[among])[pick]  # (A, B)
-        sums = _mean_of_first(self.low[opponents.members])[pick]  # (A,)
+        sums = _mean_of_first(self._worth_low[opponents.members])[pick]  # (A,)
         lead = theirs - high  # (A, B) D
-        before = (sums - self.high[arms])[:, np.newaxis] + lead.cumsum(axis=1) - lead
-        left = self._n_examples - self.n_columns - np.arange(lead.shape[1])  # (B,)
+        worth = weights * lead
+        before = (sums - self._worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
+        left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
+        left = np.maximum(left, weights)  # rounding may take more off than there is
         level = -before / left  # r
         most = MOST_STAKED / np.maximum(1.0 + level, LEAST_ROOM)
         gain = lead - level

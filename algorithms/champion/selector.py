@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
-from winnow.algorithms.champion.allocation import SMALLEST, plan
+from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.mode import Start, mode_of
@@ -62,6 +63,10 @@ class Champion:
         history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN where missing: what
             its best rows found easy is a control variate. The guarantee holds whatever is in it; how much an
             arm's scores go with it is learned from the campaign.
+        groups: Shape (N,), the group of each example, counted from 0: arms are then compared by what their
+            means on the groups come to.
+        group_weights: Shape (G,), above 0, how much each group counts in the mean of the groups' means; None,
+            with groups, to compare arms by the least of these, which takes a `start` other than "race".
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -78,14 +83,20 @@ class Champion:
         costs: FloatArray | None = None,
         top_m: int = 1,
         history: FloatArray | None = None,
+        groups: IntArray | None = None,
+        group_weights: FloatArray | None = None,
     ) -> None:
         check_top_m(top_m, setting.n_arms, start, prefer)
+        given = groups_of(groups, group_weights, setting.n_examples)
+        if groups is not None:
+            _check_groups(top_m, start, prefer, is_least=group_weights is None)
         thrift = thrift_of(setting, costs) if prefer == "cost" else None
         if thrift is not None and setting.delta is not None:  # half of both is for the best
             setting = replace(setting, delta=setting.delta / 2.0, epsilon=setting.epsilon / 2.0)
         self._setting = setting
-        self._mode = mode_of(setting.n_arms, setting.n_examples, "champion" if top_m > 1 else start)
-        self._matrix = ScoreMatrix(setting)
+        has_no_race = top_m > 1 or given.n_parts > 1
+        self._mode = mode_of(setting.n_arms, setting.n_examples, "champion" if has_no_race else start)
+        self._matrix = ScoreMatrix(setting, given)
         self._verdict = Verdict(setting, self._matrix, self._mode, dropping, additions, top_m)
         self._verdict.thrift = self._thrift = thrift
         level = float(self._verdict.levels[0])
@@ -93,7 +104,7 @@ class Champion:
         if history is not None:
             past = past_ease(History.checked(history, setting.n_examples).scores)
         self.evidence = Evidence(
-            setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past, top_m
+            setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past, top_m, given
         )
         self.rounds_told = 0
         """Batches told so far."""
@@ -180,7 +191,10 @@ class Champion:
         if columns is not None:
             self.evidence.tell_columns(grouped, np.flatnonzero(self.evidence.alive), columns)
         else:
-            band = self.evidence.tell(grouped, self._untold_before(grouped))
+            groups, by_row = self._matrix.groups, grouped
+            if groups.n_parts > 1:
+                by_row = Grouped.of(groups.row_of(batch.arms, batch.examples), batch.examples, scores)
+            band = self.evidence.tell(by_row, self._untold_before(by_row))
         self._verdict.tell(grouped, band)
         if not np.array_equal(self._matrix.active, self.evidence.active):
             self.evidence.drop(self._matrix.active, self._verdict.levels)
@@ -250,17 +264,25 @@ class Champion:
         """Examples of each arm's own."""
         matrix = self._matrix
         size = min(self._setting.batch_size, room)
-        portions = [] if self.evidence.is_decided else plan(self.evidence, matrix.told + matrix.pending, size)
+        portions = [] if self.evidence.is_decided else plan(self.evidence, matrix.asked, size)
         arms: list[IntArray] = []
         examples: list[IntArray] = []
         for arm, wanted in portions:
-            drawn = matrix.draw(arm, min(wanted, room), rng)
+            drawn = self._draw(arm, min(wanted, room), rng)
             room -= len(drawn)
             arms.append(np.full(len(drawn), arm))
             examples.append(drawn)
         if not portions:
             return EMPTY_BATCH if self._setting.delta is not None else matrix.ask_uniformly(size, rng)
         return matrix.ask(np.concatenate(arms), np.concatenate(examples))
+
+    def _draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
+        """Examples of an arm's own; where each group is tested by itself, those of a group together."""
+        matrix = self._matrix
+        if matrix.groups.n_parts == 1 or size == 0:
+            return matrix.draw(arm, size, rng)
+        of_parts = spread(self.evidence, arm, matrix.asked[arm], size, rng)
+        return np.concatenate([matrix.draw(arm, wanted, rng, part) for part, wanted in of_parts])
 
     def _ask_cheaper(self, thrift: Thrift, room: int, rng: np.random.Generator) -> Batch:
         """The rest of the best arm's row, where it is not full, then examples of the arm that is tested."""
@@ -288,9 +310,12 @@ class Champion:
         return np.asarray(scores.reshape(-1, width)[:, place].T)
 
     def _untold_before(self, batch: Grouped) -> BoolArray:
-        """Of which examples the arms of a batch were not told before it, shape (G, N)."""
-        untold = self._matrix.untold(batch.arms)
+        """Which of their examples the rows of a batch were not told before it, shape (G, N)."""
+        groups = self._matrix.groups
+        untold = self._matrix.untold(batch.arms // groups.n_parts)
         untold[batch.group, batch.examples] = True
+        if groups.n_parts > 1:
+            untold &= groups.part_of == (batch.arms % groups.n_parts)[:, np.newaxis]
         return untold
 
     def _note_who_is_out(self) -> None:
@@ -300,6 +325,20 @@ class Champion:
         self.out_at[newly] = int(self._matrix.told.sum())
         self.out_in_round[~is_out] = self.out_at[~is_out] = -1
         self.rounds_told += 1
+
+
+def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -> None:
+    """Refuse what cannot be asked of groups.
+
+    Raises:
+        InvalidParameter: If it is.
+    """
+    if top_m > 1:
+        raise InvalidParameter("top_m", top_m, "1 where groups are compared")
+    if prefer == "cost":
+        raise InvalidParameter("prefer", prefer, "'mean' where groups are compared")
+    if is_least and start == "race":
+        raise InvalidParameter("start", start, "'auto' or 'champion' where the least mean of groups counts")
 
 
 def _width(batch: Batch) -> int:
@@ -324,11 +363,26 @@ class RaceOnly(Champion):
         setting: The problem and the common parameters.
         dropping: As of `Champion`.
         additions: As of `Champion`.
+        groups: As of `Champion`.
+        group_weights: As of `Champion`, needed with groups: which arm's least group is better, no race tells.
 
     Source: this project; see `Champion`.
     """
 
     def __init__(
-        self, setting: Setting, *, dropping: Dropping = "stated", additions: Additions = "stated"
+        self,
+        setting: Setting,
+        *,
+        dropping: Dropping = "stated",
+        additions: Additions = "stated",
+        groups: IntArray | None = None,
+        group_weights: FloatArray | None = None,
     ) -> None:
-        super().__init__(setting, start="race", dropping=dropping, additions=additions)
+        super().__init__(
+            setting,
+            start="race",
+            dropping=dropping,
+            additions=additions,
+            groups=groups,
+            group_weights=group_weights,
+        )

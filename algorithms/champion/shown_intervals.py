@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.bounds.confidence import Control, FinitePopulationIntervals, Wealth
 from winnow.algorithms.champion.controls import Band
 from winnow.algorithms.champion.draws import Grouped
@@ -67,6 +68,49 @@ class ControlledIntervals(FinitePopulationIntervals):
         self._settle(arms, scores, np.ones(scores.shape[1], dtype=np.bool_))
 
 
+class GroupedIntervals:
+    """Intervals of what the means of groups come to, which hold for all arms, at all times.
+
+    The means of each group have intervals that may ever be wrong with probability alpha / G; where all hold,
+    what their ends come to is an interval of what the means do. Draws have no controls here, as theirs have
+    mean 0 over all examples that are left, and not over those of a group.
+
+    Args:
+        n_arms: K.
+        groups: Of the examples.
+        alpha: In (0, 1).
+    """
+
+    def __init__(self, n_arms: int, groups: Groups, alpha: float) -> None:
+        self._groups = groups
+        self._of_groups = [
+            FinitePopulationIntervals(n_arms, size, alpha / groups.n_groups) for size in groups.sizes.tolist()
+        ]
+
+    def tell(self, batch: Grouped, band: Band | None) -> None:
+        """Absorb draws of some arms; `band` is as of `ControlledIntervals` and not used."""
+        of_draw = self._groups.of_example[batch.examples]
+        for group in np.unique(of_draw).tolist():
+            mine = of_draw == group
+            self._of_groups[group].update(batch.rows[mine], batch.scores[mine])
+
+    @property
+    def estimates(self) -> FloatArray:
+        """Shape (K,), each inside its interval; NaN before an arm's first score."""
+        found = self._groups.value(np.stack([each.estimates for each in self._of_groups], axis=1))
+        return np.clip(found, self.lower, self.upper)
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends, shape (K,)."""
+        return self._groups.value(np.stack([each.lower for each in self._of_groups], axis=1))
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends, shape (K,)."""
+        return self._groups.value(np.stack([each.upper for each in self._of_groups], axis=1))
+
+
 class ShownIntervals:
     """Those of each list hold for all of its arms at once, at an error probability of the list's own.
 
@@ -74,19 +118,22 @@ class ShownIntervals:
     probabilities of the lists add up.
 
     Args:
-        n_examples: N.
+        groups: Of the examples.
         alpha_of: The error probability of the list of a number, counted from 0.
     """
 
-    def __init__(self, n_examples: int, alpha_of: Callable[[int], float]) -> None:
-        self._n_examples, self._alpha_of = n_examples, alpha_of
-        self._lists: list[ControlledIntervals] = []
+    def __init__(self, groups: Groups, alpha_of: Callable[[int], float]) -> None:
+        self._groups, self._alpha_of = groups, alpha_of
+        self._lists: list[ControlledIntervals | GroupedIntervals] = []
         self._starts = [0]
 
     def add_arms(self, count: int) -> None:
         """Append a list of arms."""
-        alpha = self._alpha_of(len(self._lists))
-        self._lists.append(ControlledIntervals(count, self._n_examples, alpha))
+        alpha, groups = self._alpha_of(len(self._lists)), self._groups
+        if groups.n_groups == 1:
+            self._lists.append(ControlledIntervals(count, int(groups.sizes[0]), alpha))
+        else:
+            self._lists.append(GroupedIntervals(count, groups, alpha))
         self._starts.append(self._starts[-1] + count)
 
     def tell(self, batch: Grouped, band: Band | None) -> None:

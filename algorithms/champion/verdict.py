@@ -88,7 +88,7 @@ class Verdict:
         self._share = self.delta / (1 + self._has_pairs)  # of intervals of means, and of those of pairs
         self._intervals: ShownIntervals | None = None
         if setting.intervals:
-            self._intervals = ShownIntervals(setting.n_examples, self._alpha_of)
+            self._intervals = ShownIntervals(matrix.groups, self._alpha_of)
             self._intervals.add_arms(setting.n_arms)
 
     @property
@@ -177,8 +177,8 @@ class Verdict:
 
     @property
     def _has_pairs(self) -> bool:
-        """Whether differences on the common examples of a race are bet on, too; the grid's size decides."""
-        return self._mode.weight > 0.0
+        """Whether differences on the common examples of a race are bet on, too; the grid decides."""
+        return self._mode.weight > 0.0 and self._matrix.groups.n_groups == 1
 
     def _reason(self, evidence: Evidence) -> Reason:
         matrix, setting = self._matrix, self._setting

@@ -20,13 +20,13 @@ SHARE_OF_FIXED = 0.5
 HIGHEST_LOG = 600.0
 
 
-def log_factors(played: Played, total: float, n_examples: int) -> FloatArray:
+def log_factors(played: Played, total: FloatArray, n_examples: FloatArray) -> FloatArray:
     """Logarithms of the factors, shape (5, B): those of the fixed bets, then the adaptive one.
 
     Args:
         played: B draws.
-        total: N T.
-        n_examples: N.
+        total: Shape (B,), N T of the row that each is of.
+        n_examples: Shape (B,), N of that row.
     """
     level = (total - played.before) / played.left  # m
     most = MOST_STAKED / np.maximum(1.0 - level + played.most, LEAST_ROOM)

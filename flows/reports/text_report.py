@@ -12,9 +12,11 @@ from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.strengths import strengths
+from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
 from winnow.tasks.objectives.route import status as standing
+from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.status import campaign_status
 
 SpecModel = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
@@ -30,7 +32,12 @@ def print_report(session: Session, campaign: CampaignRecord, storage: str) -> No
 
 
 def _of_scores(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
-    return (LEADERBOARD, ELIMINATIONS)
+    groups = grouping_of(campaign.spec)
+    if groups is None:
+        return (LEADERBOARD, ELIMINATIONS)
+    title = f"Leaderboard: what is estimated is the {groups.value}, by {groups.by}"
+    by_group = f"Means by {groups.by}, plain intervals at 95%, not certified"
+    return ((title, LEADERBOARD[1]), ELIMINATIONS, (by_group, tags))
 
 
 def _of_duels(campaign: CampaignRecord) -> tuple[SpecModel, ...]:

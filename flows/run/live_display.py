@@ -12,6 +12,7 @@ from winnow.flows.run.progress_lines import Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.queries.columns import Cell
 
 TOP = 10
@@ -82,13 +83,15 @@ class LiveProgress(Tally):
 
     def _table(self, campaign: CampaignSession, decision: Decision, width: int) -> list[Text]:
         objective = campaign.checked.spec.objective
+        groups = grouping_of(campaign.record.spec)
+        value = ESTIMATES[objective] if groups is None else groups.value
         is_risk = objective == "certify"
         keys = np.nan_to_num(decision.estimates, nan=np.inf if is_risk else -np.inf)
         arms = np.argsort(keys if is_risk else -keys, kind="stable")[:TOP].tolist()
         rows: list[dict[str, Cell]] = [
             {
                 "candidate": campaign.checked.candidates[arm].name,
-                ESTIMATES[objective]: None if np.isnan(decision.estimates[arm]) else decision.estimates[arm],
+                value: None if np.isnan(decision.estimates[arm]) else decision.estimates[arm],
                 "interval": interval(decision, arm) or None,
                 "now": f"+{self._counts[arm]:,}" if self._counts[arm] else None,
                 "status": None if decision.status[arm] == IN_QUESTION else decision.status[arm],

@@ -58,9 +58,14 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
         *([("judging", _judging(plan))] if plan.expected.judge_calls else []),
         ("price", _price(plan)),
         ("hours", _hours(plan)),
-        ("gap", _gap(plan)),
-        ("beyond", _gap_on_new(plan)),
+        *_gaps(plan),
     ]
+
+
+def _gaps(plan: Plan) -> list[tuple[str, str]]:
+    if plan.gap_of_grid is None:
+        return [("gap", "not worked out where means of groups are compared")]
+    return [("gap", _gap(plan, plan.gap_of_grid)), ("beyond", _gap_on_new(plan))]
 
 
 def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
@@ -176,8 +181,8 @@ def _money(value: float) -> str:
     return f"{value:.3g}" if value < 1.0 else f"{value:,.2f}".replace(",", " ")
 
 
-def _gap(plan: Plan) -> str:
-    exact = f"{plan.gap_of_grid:.4f} on these examples, if all comparisons are made and scores are 0 and 1"
+def _gap(plan: Plan, gap_of_grid: float) -> str:
+    exact = f"{gap_of_grid:.4f} on these examples, if all comparisons are made and scores are 0 and 1"
     if plan.limit >= plan.grid:
         return exact
     what = "decided, and rightly" if plan.delta is not None else "named rightly"

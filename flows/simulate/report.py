@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.metrics import hardness, true_means
+from winnow.algorithms.best_mean.groups import Groups
+from winnow.algorithms.metrics import hardness, true_means, true_values
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.reports.output import print_json
 from winnow.flows.reports.rows.writer import print_rows
@@ -80,15 +81,18 @@ class Subject:
         return 100.0 * counts / self.grid if self.unit == "pairs" and self.grid else counts
 
 
-def score_subject(table: ScoreTable) -> Subject:
-    """A table of scores."""
+def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
+    """A table of scores, whose rows may be compared by what their means on groups come to."""
+    facts = {"filled": table.filled}
+    if not table.is_partial:
+        facts = {"hardness": hardness(true_values(table.scores, groups))}
+    if groups is not None:
+        facts["groups"] = groups.n_groups
     return Subject(
         source=table.source,
         candidates=table.candidates,
         n_examples=table.scores.shape[1],
-        facts={"filled": table.filled}
-        if table.is_partial
-        else {"hardness": hardness(true_means(table.scores))},
+        facts=facts,
         grid=table.grid,
         unit="pairs",
         is_partial=table.is_partial,

@@ -15,6 +15,7 @@ from winnow.tasks.data.score_tables import (
     require_same_examples,
 )
 from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
 from winnow.tasks.simulation.route_worlds import RouteWorld
 from winnow.tasks.simulation.simulate import Contestant
 from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld, World
@@ -70,10 +71,16 @@ def _scores(contestants: Sequence[Contestant], given: Given) -> Simulated:
     read, past = _with_history(load_score_table(given.table, given.storage), given)
     _require_use(past, contestants)
     _require_scores(read)
+    groups = groups_of_campaign(given.table, given.storage)
+    if groups is not None:
+        require_groups(given.table, [each.selector for each in contestants])
     world = ScoreWorld(
-        scores=read.scores, history=None if past is None else past.scores, is_partial=read.is_partial
+        scores=read.scores,
+        history=None if past is None else past.scores,
+        groups=groups,
+        is_partial=read.is_partial,
     )
-    return Simulated(world, score_subject(read))
+    return Simulated(world, score_subject(read, groups))
 
 
 def _routes(given: Given) -> Simulated:

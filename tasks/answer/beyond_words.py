@@ -9,7 +9,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
     """How the winner compares with its closest rival on examples like these; empty where nobody asked."""
     found = answer.beyond
     if found is None:
-        return []
+        return _of_groups(answer)
     pair = f"{found.winner} and {found.rival}"
     if found.joined is not None:
         why = f"{found.joined} joined after scores on these examples had been seen"
@@ -28,6 +28,12 @@ def beyond_lines(answer: Answer) -> list[Line]:
     sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]
+
+
+def _of_groups(answer: Answer) -> list[Line]:
+    if answer.groups is None or answer.outcome not in ("winner", "tied"):
+        return []
+    return [("beyond", "nothing is worked out for new examples where groups are compared")]
 
 
 def _left_out(found: Beyond) -> str:

@@ -29,6 +29,7 @@ from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
+from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
@@ -102,6 +103,7 @@ def answer_of(
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
         baseline=baseline,
+        groups=grouping_of(campaign.spec),
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
         people=people,
@@ -164,6 +166,8 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         return None
     if answer.held_out is not None and answer.held_out.told:
         return None  # the held-out examples say it, at no price for having chosen the two
+    if answer.groups is not None:
+        return None  # a plain mean over new examples is not what was compared
     rivals = [
         each
         for each in answer.candidates
@@ -200,7 +204,8 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     None elsewhere, and without a paired difference to the best candidate that has an interval.
     """
     rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
-    if answer.objective != "best-mean" or answer.baseline is not None or not is_open or rival is None:
+    is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None
+    if not is_plain or not is_open or rival is None:
         return None
     found, is_pair = rival.difference, answer.top_m == 1 and answer.mixed is None
     if found is None or found.estimate is None or found.upper is None or found.against != answer.best:

@@ -11,6 +11,7 @@ from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.objectives.best_mean.groups import Grouping
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
@@ -111,6 +112,8 @@ class Answer:
     epsilon: float = 0.0
     baseline: str | None = None
     """What the others are held against, where that is the question and not who is the best."""
+    groups: Grouping | None = None
+    """How means of groups are compared; None where means over all examples are."""
     top_m: int = 1
     """How many of the best are looked for."""
     costs: Mapping[str, float] | None = None

@@ -44,6 +44,11 @@ WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over ever
 may go in circles."""
 
 
+def estimated(answer: Answer) -> str:
+    """What the estimates of an answer are of."""
+    return ESTIMATED[answer.objective] if answer.groups is None else answer.groups.value
+
+
 def assumed(assumptions: Sequence[Assumption], *, n_dropped: int = 0) -> str:
     """All that is taken for granted, as the end of a sentence; empty where that is nothing."""
     found = IF | {"winner-exists": WINNER_OF_THE_REST} if n_dropped else IF
@@ -129,7 +134,7 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"
     if standing.lower is None or standing.upper is None:
         return said
-    what = ESTIMATED[answer.objective]
+    what = estimated(answer)
     found = f"the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
     return f"{said}; {found}{held(answer)}"
 

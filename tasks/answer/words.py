@@ -17,6 +17,7 @@ from winnow.tasks.answer.phrases import (
     added_lines,
     assumed,
     dropped_lines,
+    estimated,
     held,
     list_of,
     out_lines,
@@ -24,6 +25,9 @@ from winnow.tasks.answer.phrases import (
 )
 from winnow.tasks.answer.policy_words import policy_lines
 from winnow.tasks.campaign.budget import amount
+
+WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
+"""How groups count, as the end of a sentence."""
 
 
 def headline(answer: Answer, state: str) -> str:
@@ -73,6 +77,7 @@ def _lines(answer: Answer) -> list[Line]:
         *_who(answer),
         *_cheapest(answer),
         *_how_well(answer),
+        *_groups(answer),
         *_runner_up(answer),
         *held_out_lines(answer),
         ("sure", certainty(answer)),
@@ -199,7 +204,19 @@ def _how_well(answer: Answer) -> list[Line]:
         by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
         rival = "the candidate that does best against it"
         return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
-    return [("mean", f"{found} on the {_examples(answer)}{_held(answer)}")]
+    of = "" if answer.groups is None else f" as {estimated(answer)}"
+    return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
+
+
+def _groups(answer: Answer) -> list[Line]:
+    """What is compared, where that is no plain mean."""
+    groups = answer.groups
+    if groups is None:
+        return []
+    of_groups = "the lowest of a candidate's means on the groups of examples"
+    if groups.objective == "mean":
+        of_groups = f"the mean of a candidate's means on the groups of examples, {WEIGHED[groups.weights]}"
+    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} (winnow query NAME tags has these)")]
 
 
 def _mean(answer: Answer, standing: CandidateStanding) -> str:
@@ -218,7 +235,8 @@ def _runner_up(answer: Answer) -> list[Line]:
     if found is None or found.difference is None or found.difference.estimate is None:
         return []
     lead, difference = 0.0 - found.difference.estimate, found.difference
-    said = f"{found.name}: {difference.against} is ahead by {lead:.3f} on the {_examples(answer)}"
+    by = f"{lead:.3f}" + ("" if answer.groups is None else f" in the {estimated(answer)}")
+    said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
     if _is_known(answer, found.name, difference.against):
@@ -308,11 +326,13 @@ def _what(answer: Answer) -> str:
     here = f"on {'these' if answer.held_out is None else 'the'} {_examples(answer)}"
     if answer.top_m > 1:
         return f"{here} no other candidate{whom} has a mean that is higher than that of any of these{within}"
+    mean = estimated(answer)
     if answer.outcome == "tied":
-        equal = f"means within {answer.epsilon:g} of the highest" if answer.epsilon else "the same mean"
+        means = mean.replace("mean", "means", 1)
+        equal = f"{means} within {answer.epsilon:g} of the highest" if answer.epsilon else f"the same {mean}"
         others = f"no other candidate{whom} has one that is higher{within}"
         return f"{here} the tied candidates have {equal}, and {others}"
-    return f"{here} no candidate{whom} has a mean that is higher{than}{within}"
+    return f"{here} no candidate{whom} has a {mean} that is higher{than}{within}"
 
 
 def _whom(answer: Answer) -> str:

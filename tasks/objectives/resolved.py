@@ -203,6 +203,7 @@ class ResolvedCampaign(ABC):
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
             f"{self._samples_words}{self.lookahead_words}{self.other_limits}{self.held_out_words}"
+            f"{self.compared_words}"
         )
 
     @property
@@ -218,6 +219,11 @@ class ResolvedCampaign(ABC):
     @property
     def held_out_words(self) -> str:
         """How many examples are held out, as the end of a sentence."""
+        return ""
+
+    @property
+    def compared_words(self) -> str:
+        """What candidates are compared by where that is not the mean over all examples, as an end of it."""
         return ""
 
     @property

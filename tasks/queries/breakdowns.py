@@ -17,6 +17,7 @@ from winnow.storage.queries.campaign_views import scored_pairs
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.best_mean.groups import grouping_of
 
 NO_TAG = "none"
 """What an example is tagged with that lacks the field."""
@@ -34,11 +35,15 @@ class _Tally:
 def tags(session: Session, campaign: CampaignRecord) -> list[Row]:
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
 
+    Where means of groups decide, the field that groups the examples is the first tag.
+
     `examples` is how many of the dataset have the value. `lower` and `upper` are Wilson's interval at 95%, as
     if the scored examples were a random sample; they are not certified. `worst` marks the value of each tag
     in which a candidate has its lowest mean.
     """
-    wanted: Sequence[str] = campaign.execution.get("tags", [])
+    groups = grouping_of(campaign.spec)
+    by = [] if groups is None else [groups.by]
+    wanted: Sequence[str] = list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
     if not wanted:
         return []
     names = candidate_names(session, campaign.id)

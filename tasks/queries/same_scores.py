@@ -11,6 +11,7 @@ SEARCH = frozenset(
         "history",
         "history_fingerprint",
         "holdout",
+        "groups",
         "held_out_fingerprint",
         "batch_size",
         "stopping",

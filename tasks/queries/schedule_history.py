@@ -1,5 +1,6 @@
 """Campaigns over time, of one schedule or on the same data: did the winner change, and at what cost?"""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,18 +69,22 @@ class Series:
 
 
 def all_series(session: Session) -> list[Series]:
-    """The schedules of a database, then campaigns of one objective on the same data, two or more."""
+    """The schedules of a database, then campaigns of one objective on the same data, two or more.
+
+    What is estimated is the same in all of them: those that compare groups of examples are by themselves.
+    """
     records = campaign_records.campaigns(session)
     scheduled: dict[str, list[CampaignRecord]] = {}
-    alike: dict[tuple[int, str], list[CampaignRecord]] = {}
+    alike: dict[tuple[int, str, str], list[CampaignRecord]] = {}
     for record in records:
         if record.series is not None:
             scheduled.setdefault(record.series, []).append(record)
-        alike.setdefault((record.dataset_id, record.objective), []).append(record)
+        groups = json.dumps(record.spec.get("groups"), sort_keys=True)
+        alike.setdefault((record.dataset_id, record.objective, groups), []).append(record)
     found = [Series(title=f"schedule {name}", campaigns=some) for name, some in scheduled.items()]
     found += [
         Series(title=f"{objective} on the data of {some[-1].name}", campaigns=some)
-        for (_, objective), some in alike.items()
+        for (_, objective, _), some in alike.items()
         if len(some) > 1 and len({record.series for record in some} - {None}) != 1
     ]
     return found

@@ -39,6 +39,7 @@ def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
             "selector": SelectorSpec(name="row-mean"),
             "history": [],
             "holdout": None,
+            "groups": None,
             "batch_size": min(checked.grid, PAIRS_AT_ONCE),
             "stopping": StoppingSpec(budget=checked.grid),
         }

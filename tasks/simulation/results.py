@@ -14,7 +14,7 @@ from winnow.algorithms.metrics import (
     budget_to_reach,
     hits,
     ndcg,
-    true_means,
+    true_values,
 )
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError
@@ -123,7 +123,12 @@ def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Cal
     assert isinstance(world, ScoreWorld)
     if metric == "coverage":
         return lambda run: coverage(run, world.scores)
-    means = true_means(world.scores)
+    if metric == "top1-mcnemar" and world.groups is not None:
+        raise SpecError(
+            "--metric top1-mcnemar compares candidates example by example, and this campaign by means of "
+            "groups; choose another metric"
+        )
+    means = true_values(world.scores, world.groups)
     if metric == "ndcg":
         return lambda run: np.array([ndcg(ranking, means) for ranking in run.ranking])
     if metric == "accuracy":

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.state.arrays import FloatArray
 
@@ -49,6 +50,8 @@ class ScoreWorld:
     """Shape (K, n), in [0, 1]; a pair whose score is NaN comes back unscored."""
     history: FloatArray | None = None
     """Shape (M, n), scores of other arms on the same examples."""
+    groups: Groups | None = None
+    """Of the examples, where arms are compared by what their means on groups come to."""
     is_partial: bool = False
     """Whether scores are missing that nobody asked for: then no arm is dropped for what it lacks."""
     objective: str = "best-mean"
@@ -69,6 +72,8 @@ class ScoreWorld:
         settings: dict[str, object] = {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
         if self.is_partial and "max_unscored" not in chosen:
             settings["max_unscored"] = 1.0
+        if self.groups is not None:
+            settings |= {"groups": self.groups.of_example, "group_weights": self.groups.shares}
         return settings
 
     def entrant(self, selector: Selector, seed: int) -> Selector:

@@ -24,6 +24,7 @@ from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec
 from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig
+from winnow.tasks.spec.sections.groups import GroupsSpec
 from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.sections.reuse import Reuse
@@ -45,6 +46,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "lookahead",
         "samples",
         "metrics",
+        "groups",
         "tags",
         "output_type",
         "choices",
@@ -59,6 +61,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "lookahead",
         "samples",
         "metrics",
+        "groups",
         "tags",
         "fresh_generations",
         "history",
@@ -70,6 +73,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "lookahead",
         "samples",
         "metrics",
+        "groups",
         "tags",
         "fresh_generations",
         "history",
@@ -203,6 +207,9 @@ class CampaignSpec(SpecModel):
     selector: SelectorSpec
     history: list[str] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
+    groups: GroupsSpec | None = None
+    """For best-mean: candidates are compared by the weighted mean of the means of groups of examples, or by
+    the lowest of these."""
     holdout: float | None = Field(default=None, gt=0.0, lt=1.0)
     """For best-mean: the share of the examples that selection never sees; the winner and the runner-up are
     scored on them at the end. Their comparisons are part of the budget."""
@@ -246,6 +253,7 @@ class CampaignSpec(SpecModel):
     @field_validator(
         "samples",
         "metrics",
+        "groups",
         "tags",
         "output_type",
         "choices",
@@ -320,7 +328,7 @@ class CampaignSpec(SpecModel):
             identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
             identity.pop(key, None)
-        for key in ("samples", "metrics"):
+        for key in ("samples", "metrics", "groups"):
             if not getattr(self, key):
                 identity.pop(key, None)
         # A campaign without guardrails is the same as before there were any.

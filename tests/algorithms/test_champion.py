@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 from selector_worlds import BestMeanWorld
 
+from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.controls import Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.mode import mode_of
@@ -254,7 +255,7 @@ def test_a_history_that_is_none_is_refused(history, problem):
 def test_controls_are_never_below_their_bound_and_of_mean_0_over_what_is_left(data):
     n = data.draw(st.integers(2, 12))
     value = st.floats(-1.0, 1.0)
-    controls = Controls(1, n, np.array(data.draw(st.lists(value, min_size=n, max_size=n))))
+    controls = Controls(1, Groups.none(n), np.array(data.draw(st.lists(value, min_size=n, max_size=n))))
     controls.weights[0] = data.draw(st.lists(st.floats(-3.0, 3.0), min_size=3, max_size=3))
     untold = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     untold[0] = True

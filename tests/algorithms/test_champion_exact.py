@@ -151,12 +151,12 @@ def test_bets_that_forget_that_draws_are_without_replacement_are_caught(monkeypa
 def test_opponents_that_are_chosen_after_their_scores_are_seen_are_caught(monkeypatch):
     tell_race = Race.tell
 
-    def peeking(self, arms, scores, *, bets=True):
+    def peeking(self, arms, scores, weights=None, *, bets=True):
         self.low[arms] += 10.0 * scores.sum(axis=1)
         chosen = Race._choose(self, arms)
         self.low[arms] -= 10.0 * scores.sum(axis=1)
         self._choose = lambda _: chosen
-        tell_race(self, arms, scores, bets=bets)
+        tell_race(self, arms, scores, weights, bets=bets)
 
     monkeypatch.setattr(Race, "tell", peeking)
     assert final_wealths(3).mean() > 1.02

@@ -28,7 +28,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
     checked = SimpleNamespace(spec=spec, grid=1200, candidates=[SimpleNamespace(name=each) for each in NAMES])
     return SimpleNamespace(
         checked=checked,
-        record=SimpleNamespace(name="letters"),
+        record=SimpleNamespace(name="letters", spec={}),
         engines=SimpleNamespace(loading=loading),
         allowance=SimpleNamespace(answered=0),
         n_in_flight=in_flight,
@@ -82,6 +82,13 @@ def test_it_says_how_far_it_is_and_who_leads(width):
     assert first.split()[1:] == ["0.750", "[0.500,", "0.875]", "+2"]
     assert second.split()[-4:] == ["0.500", "[0.250,", "0.625]", "+1"]
     assert third.split() == ["c/p", "eliminated"]
+
+
+def test_where_groups_are_compared_it_names_what_is_estimated():
+    running = campaign()
+    running.record.spec = {"groups": {"by": "level", "objective": "worst", "weights": "equal"}}
+    lines = shown(progress_of(running, decision()))
+    assert any("worst-group mean" in line for line in lines)
 
 
 def test_the_rest_of_the_budget_is_an_upper_limit_of_time():

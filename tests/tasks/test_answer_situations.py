@@ -70,6 +70,8 @@ class Situation(NamedTuple):
     """Of each candidate, where the cheapest that is good enough is looked for."""
     top_m: int = 1
     """How many of the best are looked for."""
+    groups: tuple | None = None
+    """What is compared of groups of examples, and how these are weighted."""
     baseline: str | None = None
     """Whom a gate holds the others against."""
     raised_by: tuple = ()
@@ -127,6 +129,13 @@ SITUATIONS = [
     Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
     Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
     Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
+    # groups of best-mean
+    Situation("mean of groups, proven", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a mean of group means that is higher; {WITHIN} 0.05", groups=("mean", "equal")),
+    Situation("mean of groups by weight, exact, one dropped", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: on these 5 examples no candidate {ONE_GONE}has a weighted mean of group means that is higher", status=("dropped", "best", "eliminated"), groups=("mean", {"x": 2.0, "y": 1.0})),
+    Situation("mean of groups by weight, tied within epsilon", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have weighted means of group means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05, groups=("mean", "size")),
+    Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
+    Situation("worst group, tied", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same worst-group mean, and no other candidate has one that is higher", status=TIED, groups=("worst", "equal")),
+    Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
     Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "the 2 best, proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
@@ -274,6 +283,10 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
         selector = {"name": "champion", "params": {"top_m": situation.top_m}}
     if situation.baseline is not None:
         selector = {"name": "gate", "params": {"baseline": situation.baseline}}
+    if situation.groups is not None:
+        compared, weights = situation.groups
+        groups = {"by": "level", "objective": compared, "weights": weights}
+        record = replace(record, spec={**record.spec, "groups": groups})
     if selector is not None:
         record = replace(record, spec={**record.spec, "selector": selector})
     if played is not None:

@@ -11,6 +11,7 @@ from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
+from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.objectives.best_mean.metrics import check_metrics, metric_code
@@ -32,6 +33,8 @@ class BestMean(ScoredCampaign):
     """The arm that a gate holds the others against."""
     costs: FloatArray | None
     """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
+    groups: ExampleGroups | None
+    """Of the examples, where means of groups are compared."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
@@ -43,6 +46,7 @@ class BestMean(ScoredCampaign):
             **check_score_judge(spec.judge, candidates),
             candidates=candidates,
             metrics=check_metrics(spec),
+            groups=check_groups(spec, dataset.examples),
             history=load_history(spec.history, spec.storage, dataset),
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
@@ -99,7 +103,15 @@ class BestMean(ScoredCampaign):
         if history is not None and self.split is not None:
             history = history[:, self.split.selection]
         found = {"history": history, "baseline": self.baseline, "costs": self.costs}
-        return {name: value for name, value in found.items() if value is not None}
+        groups = {} if self.groups is None else self.groups.params()
+        return {name: value for name, value in {**found, **groups}.items() if value is not None}
+
+    @property
+    def compared_words(self) -> str:
+        """See `ResolvedCampaign`."""
+        if self.groups is None or self.spec.groups is None:
+            return ""
+        return self.groups.words(self.spec.groups.by)
 
 
 def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:

@@ -61,8 +61,8 @@ class Plan:
     """Requests a second, where the user says so."""
     gap: float | None
     """The smallest gap that is separated within the budget in nine of ten runs; None where none is."""
-    gap_of_grid: float
-    """The same where all comparisons are made."""
+    gap_of_grid: float | None
+    """The same where all comparisons are made; None, as are all gaps, where means of groups are compared."""
     gap_on_new_examples: float | None
     """The smallest difference of the best two on all examples that says something of new ones; None where no
     difference does, or scores are not 0 and 1."""
@@ -92,6 +92,7 @@ def plan_campaign(
     """
     player = Player(checked, seeds=range(seeds), workers=workers)
     rng = np.random.default_rng(checked.spec.seed)
+    is_plain = checked.groups is None
     scores, is_of_candidates = _scores(assumed, checked, player, rng)
     played = player.play(scores)
     # Who will be the best is not known: on average over that, every candidate has the same share of the work.
@@ -103,7 +104,7 @@ def plan_campaign(
     level = LEVEL if spec.stopping.delta is None else spec.stopping.delta
     return Plan(
         name=spec.name,
-        assumed=str(assumed) if isinstance(assumed, Assumption) else _said_of(assumed, is_of_candidates),
+        assumed=_said_of(assumed, is_of_candidates) + checked.compared_words,
         candidates=player.n_arms,
         examples=player.n_examples,
         held_out=player.n_held_out,
@@ -126,9 +127,11 @@ def plan_campaign(
         guessed_tokens=pricing.tokens.guessed,
         measured=pricing.measured,
         rate=rate,
-        gap=_gap(player, assumed, scores, rng, wants_decision=spec.stopping.delta is not None),
-        gap_of_grid=1.0 / player.n_examples,
-        gap_on_new_examples=_on_new_examples(assumed, scores, level),
+        gap=_gap(player, assumed, scores, rng, wants_decision=spec.stopping.delta is not None)
+        if is_plain
+        else None,
+        gap_of_grid=1.0 / player.n_examples if is_plain else None,
+        gap_on_new_examples=_on_new_examples(assumed, scores, level) if is_plain else None,
         level=level,
     )
 
@@ -172,7 +175,9 @@ def _on_new_examples(assumed: Assumed, scores: FloatArray, level: float) -> floa
     return difference_for_new_examples(scores.shape[1], level, share)
 
 
-def _said_of(table: ScoreTable, is_of_candidates: bool) -> str:
+def _said_of(table: Assumed, is_of_candidates: bool) -> str:
+    if isinstance(table, Assumption):
+        return str(table)
     whose = "of these candidates" if is_of_candidates else "in the place of these candidates"
     said = f"{table.source}, {len(table.candidates)} candidates x {table.scores.shape[1]} examples, {whose}"
     if not table.is_partial:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.algorithms.best_mean.standing import ROUNDING
-from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means
+from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means, true_values
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.best_mean.holdout.selector import FINALISTS, selection_budget
 from winnow.tasks.objectives.best_mean.objective import BestMean
@@ -85,7 +85,9 @@ class Player:
                 world, [self._contestant], budgets=[self.limit], seeds=self._seeds, workers=self._workers
             )
         )
-        right = arms_within_gap(true_means(scores), self._checked.spec.stopping.epsilon + ROUNDING)
+        groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
+        values = true_values(scores, groups)
+        right = arms_within_gap(values, self._checked.spec.stopping.epsilon + ROUNDING)
         is_right = hits(np.array([run.best[-1] for run in runs]), right)
         is_decided = np.array([run.reason in DECIDED for run in runs])
         counts = np.array([np.bincount(run.told.arms, minlength=self.n_arms) for run in runs])  # (R, K)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.benchmarks.errors.cells import Scene
+from winnow.algorithms.best_mean.groups import Groups, groups_of
 from winnow.algorithms.decision import Decision
+from winnow.algorithms.metrics import true_values
 from winnow.algorithms.registry import create_selector
 
 N_ARMS, N_EXAMPLES, BATCH, DELTA = 4, 24, 6, 0.2
@@ -115,9 +117,10 @@ def scene(
         guessed: Whether unscored outputs are told as others of their arm, on purpose: what leaving them out
             comes to.
         opposed: Whether there is a history, in which easy examples are those that are hard for the arms.
-        params: Parameters of the selector's own; `top_m` of them says what is wrong.
+        params: Parameters of the selector's own; `top_m` and the groups of them say what is wrong.
     """
     table = WORLDS[world](rng)
+    groups = groups_of(params.get("groups"), params.get("group_weights"), N_EXAMPLES)
     told = table.told[::-1] if swapped else table.told
     if guessed:
         told = np.array([np.where(np.isnan(row), rng.choice(row[~np.isnan(row)]), row) for row in told])
@@ -134,15 +137,15 @@ def scene(
             **params,
         ),
         lambda batch, _: told[batch.arms, batch.examples],
-        lambda decision: _is_wrong(decision, table.true, epsilon, params.get("top_m", 1)),
+        lambda decision: _is_wrong(decision, table.true, epsilon, params.get("top_m", 1), groups),
     )
 
 
-def _is_wrong(decision: Decision, true: np.ndarray, epsilon: float, top_m: int) -> bool:
+def _is_wrong(decision: Decision, true: np.ndarray, epsilon: float, top_m: int, groups: Groups) -> bool:
     """Whether an arm that is named is not among the best, or one that is out is."""
     if top_m > 1:
         return _are_wrong(decision, true.sum(axis=1), epsilon * true.shape[1], top_m)
-    sums = true.sum(axis=1)
+    sums = true_values(true, groups) * true.shape[1]
     highest = sums[[status != "dropped" for status in decision.status]].max()
     least = {
         "best": highest - epsilon * true.shape[1] - SAME_SUM,

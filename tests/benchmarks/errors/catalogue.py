@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, gate
 from tests.benchmarks.errors.cells import Cell
 
@@ -32,11 +34,16 @@ def all_cells(runs: int, whole_runs: int) -> list[Cell]:
     ]
 
 
+GROUPS = np.repeat([0, 1], [6, best_mean.N_EXAMPLES - 6])
+"""Of the examples: a few, and all others."""
+
 BEST_MEAN: Mapping[str, tuple[str, float, Mapping[str, Any]]] = {
     "champion": ("champion", 1.0, {}),
     "champion, start champion": ("champion", OTHERS_SHARE, {"start": "champion"}),
     "champion, hostile history": ("champion", OTHERS_SHARE, {"start": "champion", "opposed": True}),
     "champion, the best 2": ("champion", OTHERS_SHARE, {"top_m": 2}),
+    "champion, groups alike": ("champion", OTHERS_SHARE, {"groups": GROUPS, "group_weights": np.ones(2)}),
+    "champion, the worst group": ("champion", OTHERS_SHARE, {"groups": GROUPS}),
     "race": ("race", OTHERS_SHARE, {}),
     "ucb-e": ("ucb-e", 1.0, {}),
     "ucb-e as published": ("ucb-e", OTHERS_SHARE, {"variant": "paper"}),

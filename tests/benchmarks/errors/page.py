@@ -55,7 +55,9 @@ ABOUT: Mapping[str, str] = {
 {best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. Selectors that
 decide by what `champion` or `ucb-e` decide by have a tenth of the runs. It is wrong to call an arm best
 or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call that one
-eliminated; of `the best 2`, to leave out one that is above one of those named (by more than epsilon).""",
+eliminated; of `the best 2`, to leave out one that is above one of those named (by more than epsilon). With
+`groups alike` and `the worst group` it is not means that are compared, but the mean or the lowest of the
+means on the first 6 examples and on the others.""",
     "gate": f"""
 {gate.N_ARMS} arms, the first of them the baseline, {gate.N_EXAMPLES} examples, batches of {gate.BATCH},
 delta = {gate.DELTA}, epsilon = {gate.EPSILON}: to be right on one example fewer is no worse, on two it is

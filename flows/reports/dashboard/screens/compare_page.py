@@ -193,7 +193,13 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
     show_rows(
         [campaign_row(record, each) for record, each in zip((ours, theirs), statuses, strict=True)], key="two"
     )
-    if rows := drift_rows(*boards):
+    if ours.spec.get("groups") != theirs.spec.get("groups"):
+        show_soft(
+            "The two compare candidates by means of other groups of examples, or only one of them does. "
+            "Their estimates are of different numbers and are not set side by side.",
+            key="groups",
+        )
+    elif rows := drift_rows(*boards):
         show_soft(
             "Candidates of the same name in both, and how far the estimate of the second campaign is above "
             "that of the first one. Of this drift nothing is claimed.",

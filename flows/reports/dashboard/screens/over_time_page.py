@@ -12,6 +12,7 @@ from winnow.flows.reports.html.figures.over_time import costs_over_time, estimat
 from winnow.storage.json_types import Row
 from winnow.tasks.answer.phrases import ESTIMATED
 from winnow.tasks.campaign.budget import amount
+from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.queries.schedule_history import MOST_CAMPAIGNS, Series, all_series, over_time, tracks
 
 PATIENCE = 60.0
@@ -59,13 +60,15 @@ def _show(series: Series) -> None:
     show_soft(summary(rows, len(series.campaigns)), key="series")
     st.subheader("Winners and drift")
     if names:
-        objective = series.campaigns[-1].objective
+        last = series.campaigns[-1]
+        groups = grouping_of(last.spec)
+        what = ESTIMATED[last.objective] if groups is None else groups.value
         show_soft(
             "The estimates of those that led, with the interval of each campaign; a diamond marks who led. "
             "Each campaign's intervals hold for itself: that two of them do not overlap proves no drift.",
             key="drift",
         )
-        show_figure(estimates_over_time(lines, rows, title=ESTIMATED[objective]), key="drift")
+        show_figure(estimates_over_time(lines, rows, title=what), key="drift")
     else:
         st.text("Nobody has led in any of them yet: winnow status says what each waits for.")
     show_rows([_row(row) for row in reversed(rows)], key="over-time")

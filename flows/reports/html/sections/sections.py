@@ -7,16 +7,19 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.model import SpecModel
 from winnow.flows.reports.html.sections import certify, common, duels, route
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.best_mean.groups import grouping_of
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
 """Makes a section, or none where there is nothing to show yet."""
 
 
 def _of_scores(campaign: CampaignRecord) -> tuple[Builder, ...]:
+    groups = grouping_of(campaign.spec)
+    axis = "mean score" if groups is None else groups.value
     return (
-        common.estimates("Estimates", "mean score"),
+        common.estimates("Estimates", axis),
         common.eliminations,
-        common.curve("mean score", "comparisons"),
+        common.curve(axis, "comparisons"),
         common.pareto,
         common.metrics,
         common.tags,

@@ -1,0 +1,150 @@
+"""Groups of examples, and what an arm's means on them come to: one number that arms are compared by.
+
+Letters: N examples, N_g of them in group g; mu_g an arm's mean over those. The arm's value is either
+sum w_g mu_g, with shares w_g that sum to 1, or the least mu_g. A part is a set of examples that a test is
+about by itself: for a weighted mean all examples are one part, in which an example of group g has the weight
+N w_g / N_g; for the least mean each group is a part, and all weights are 1. Weights of a part sum to its
+total, which is N or N_g.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+
+MOST_RATIO = 1_000_000
+"""Between the weights of two groups; what is left of a lighter one would be lost in the rounding of sums."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Of which group each example is, and how much each group counts."""
+
+    of_example: IntArray
+    """Shape (N,), from 0 to G - 1."""
+    sizes: IntArray
+    """Shape (G,), N_g, at least 1 each."""
+    shares: FloatArray | None
+    """Shape (G,), w_g, above 0 and with a sum of 1; None where the least mean counts."""
+    weights: FloatArray
+    """Shape (N,), of the examples."""
+    part_of: IntArray
+    """Shape (N,), the part of each example."""
+    totals: FloatArray
+    """Shape (P,), of the weights of each part."""
+
+    @classmethod
+    def none(cls, n_examples: int) -> Self:
+        """All examples are one group: the value is the mean."""
+        return cls.of(np.zeros(n_examples, dtype=np.int64), np.ones(1))
+
+    @classmethod
+    def of(cls, of_example: IntArray, weights: FloatArray | None) -> Self:
+        """Groups whose means are weighted so, or of which the least mean counts.
+
+        Args:
+            of_example: Shape (N,), from 0 to G - 1, each of them at least once.
+            weights: Shape (G,), of the groups, above 0; None for the least mean.
+        """
+        n = len(of_example)
+        sizes = np.bincount(of_example)
+        if weights is None:
+            each = np.ones(n)
+            return cls(of_example, sizes, None, each, of_example, sizes.astype(np.float64))
+        shares = weights / weights.sum()
+        each = (n * shares / sizes)[of_example]
+        return cls(of_example, sizes, shares, each, np.zeros_like(of_example), np.array([float(n)]))
+
+    @property
+    def n_groups(self) -> int:
+        """G."""
+        return len(self.sizes)
+
+    @property
+    def n_parts(self) -> int:
+        """P."""
+        return len(self.totals)
+
+    @property
+    def part_sizes(self) -> IntArray:
+        """Examples of each part, shape (P,)."""
+        return np.array([len(self.weights)]) if self.n_parts == 1 else self.sizes
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all examples count alike within their part."""
+        return self.shares is None or self.n_groups == 1
+
+    def rows_of(self, arms: IntArray) -> IntArray:
+        """The rows of some arms, those of an arm's P parts together, shape (A P,)."""
+        parts = np.arange(self.n_parts)
+        return np.asarray((arms[:, np.newaxis] * self.n_parts + parts).ravel())
+
+    def row_of(self, arms: IntArray, examples: IntArray) -> IntArray:
+        """The rows that pairs are of, shape (B,)."""
+        return np.asarray(arms * self.n_parts + self.part_of[examples])
+
+    def least(self, of_rows: FloatArray) -> FloatArray:
+        """The least of each arm's parts, shape (A,); a single part's own value where there is one part."""
+        return np.asarray(of_rows.reshape(-1, self.n_parts).min(axis=1))
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """What means by group, shape (A, G), come to, shape (A,); NaN where none of an arm's is known.
+
+        A mean that is not known is taken for what the others of its arm come to.
+        """
+        is_known = ~np.isnan(means)
+        known = np.where(is_known, means, 0.0)
+        has_any = is_known.any(axis=1)
+        if self.shares is None:
+            found = np.where(is_known, means, np.inf).min(axis=1)
+        else:
+            # Not a matrix product: its rounding may depend on the number of threads.
+            of_known = (is_known * self.shares).sum(axis=1)
+            found = (known * self.shares).sum(axis=1) / np.where(has_any, of_known, 1.0)
+        return np.where(has_any, found, np.nan)
+
+
+def groups_of(groups: IntArray | None, weights: FloatArray | None, n_examples: int) -> Groups:
+    """The groups that a selector is given, checked; one of all examples where it is given none.
+
+    Raises:
+        InvalidParameter: If they are not of these examples, or the weights not of these groups.
+    """
+    if groups is None:
+        if weights is not None:
+            raise InvalidParameter("group_weights", weights.tolist(), "given with groups")
+        return Groups.none(n_examples)
+    of_example = np.asarray(groups)
+    are_whole = of_example.shape == (n_examples,) and of_example.dtype.kind in "iu"
+    if not are_whole or not np.array_equal(np.unique(of_example), np.arange(int(of_example.max()) + 1)):
+        said = f"{n_examples} whole numbers from 0 on, none of them left out"
+        raise InvalidParameter("groups", f"an array of shape {of_example.shape}", said)
+    count = int(of_example.max()) + 1
+    if weights is None:
+        return Groups.of(of_example.astype(np.int64), None)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (count,) or not (np.isfinite(given) & (given > 0.0)).all():
+        raise InvalidParameter("group_weights", given.tolist(), f"{count} finite numbers above 0")
+    if given.max() > MOST_RATIO * given.min():
+        said = f"such that none is more than {MOST_RATIO} times another"
+        raise InvalidParameter("group_weights", given.tolist(), said)
+    return Groups.of(of_example.astype(np.int64), given)
+
+
+def draw_weighted(free: IntArray, weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Draw without replacement, each time with probabilities that go as the weights of what is left.
+
+    Args:
+        free: What is drawn from.
+        weights: Their weights, above 0.
+        size: At most as many as there are.
+        rng: See `round_rng`.
+    """
+    # The first of independent exponential clocks to ring is i with a probability that goes as its rate, and
+    # the others, which forget how long they ran, go on alike.
+    rings = rng.standard_exponential(len(free)) / weights
+    return np.asarray(free[np.argsort(rings, kind="stable")[:size]])

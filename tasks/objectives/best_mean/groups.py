@@ -1,0 +1,193 @@
+"""The groups that a campaign's examples are in, and the selectors that can compare candidates by them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.suggestions import unknown_name
+
+if TYPE_CHECKING:  # `winnow status` asks for `grouping_of` alone
+    from winnow.tasks.data.datasets import Example
+    from winnow.tasks.spec.campaign import CampaignSpec
+    from winnow.tasks.spec.sections.groups import GroupsSpec
+
+ABLE = ("champion", "race")
+"""Our selectors that can."""
+MOST_GROUPS = 100
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExampleGroups:
+    """Of which group each example is, and how much each group counts."""
+
+    names: tuple[str, ...]
+    """G names, in order."""
+    of_example: IntArray
+    """Shape (n,), from 0 to G - 1."""
+    weights: FloatArray | None
+    """Shape (G,), above 0; None where the lowest mean counts."""
+
+    def params(self) -> JsonObject:
+        """What a selector is given."""
+        return {"groups": self.of_example, "group_weights": self.weights}
+
+    def words(self, by: str) -> str:
+        """What is compared, as the end of a sentence; `by` is the field that names the groups."""
+        count = len(self.names)
+        if self.weights is None:
+            return f"; candidates are compared by the lowest of their means on {count} groups, by {by}"
+        shares = (self.weights / self.weights.sum()).tolist()
+        told = [f"{name} {share:.1%}" for name, share in zip(self.names, shares, strict=True)]
+        more = f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
+        said = f"by the mean of {count} groups' means, by {by}: {', '.join(told[:MOST_NAMED])}{more}"
+        return f"; candidates are compared {said}"
+
+    @property
+    def as_selectors_have_them(self) -> Groups:
+        """The groups by number alone."""
+        return Groups.of(self.of_example, self.weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """How a stored campaign compares candidates, as far as its definition says."""
+
+    by: str
+    objective: str
+    weights: str
+    """In words: "equal", "size" or "given"."""
+
+    @property
+    def value(self) -> str:
+        """What candidates are compared by, as a noun."""
+        if self.objective == "worst":
+            return "worst-group mean"
+        return "mean of group means" if self.weights == "equal" else "weighted mean of group means"
+
+
+def grouping_of(spec: JsonView) -> Grouping | None:
+    """How the campaign of a stored definition compares by groups; None where it does not."""
+    groups = spec.get("groups")
+    if groups is None:
+        return None
+    weights = groups["weights"]
+    said = weights if isinstance(weights, str) else "given"
+    return Grouping(by=groups["by"], objective=groups["objective"], weights=said)
+
+
+def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> ExampleGroups | None:
+    """The groups of a campaign; None where it has none.
+
+    Raises:
+        SpecError: If an example is in none or in several, a weight is of no group or missing, or what else
+            is asked for does not go with groups.
+    """
+    if spec.groups is None:
+        return None
+    _check_question(spec, spec.groups)
+    return example_groups(spec.groups, examples)
+
+
+def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> ExampleGroups:
+    """The groups of some examples.
+
+    Raises:
+        SpecError: If an example is in none or in several, or a weight is of no group or missing.
+    """
+    of_example = [_group_of(example, groups.by, examples) for example in examples]
+    names = sorted(set(of_example))
+    if not 2 <= len(names) <= MOST_GROUPS:
+        raise SpecError(
+            f"the examples have {len(names)} different values of {groups.by}, and groups are 2 to "
+            f"{MOST_GROUPS}; group by another field, or leave groups out",
+            path="groups.by",
+        )
+    place = {name: number for number, name in enumerate(names)}
+    numbers = np.array([place[name] for name in of_example], dtype=np.int64)
+    weights = None if groups.objective == "worst" else _weights(groups, names, numbers)
+    return ExampleGroups(names=tuple(names), of_example=numbers, weights=weights)
+
+
+def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
+    name = spec.selector.name
+    if name not in ABLE:
+        raise SpecError(
+            f"{name} compares candidates by the mean over all examples and knows no groups; choose selector "
+            f"{' or '.join(ABLE)}, or leave groups out",
+            path="groups",
+        )
+    for key in sorted({"groups", "group_weights"} & spec.selector.params.keys()):
+        raise SpecError(
+            "is made of the file's groups; set it there, and leave it out here", path=f"selector.params.{key}"
+        )
+    if groups.objective == "worst" and "race" in (name, spec.selector.params.get("start")):
+        raise SpecError(
+            "a race on common examples cannot tell whose worst group is better; choose selector champion, "
+            "without start: race",
+            path="groups.objective",
+        )
+    if spec.holdout is not None:
+        raise SpecError(
+            "what is held out would be told of by its plain mean, and not by groups; leave holdout or groups "
+            "out",
+            path="holdout",
+        )
+    for key, plain in (("top_m", 1), ("prefer", "mean")):
+        if spec.selector.params.get(key, plain) != plain:
+            raise SpecError(
+                f"{key} looks for candidates by the mean over all examples; leave {key} or groups out",
+                path=f"selector.params.{key}",
+            )
+
+
+def _group_of(example: "Example", field: str, examples: "Sequence[Example]") -> str:
+    value = example.fields.get(field)
+    if value is None or value == "":
+        known = sorted({name for each in examples for name in each.fields})
+        if field not in known:
+            raise SpecError(unknown_name("field", field, known), path="groups.by")
+        raise SpecError(
+            f"example '{example.key}' has no {field}, so that it is in no group; give it one, or leave it "
+            "out by dataset.filter",
+            path="groups.by",
+        )
+    if not isinstance(value, str | int):
+        raise SpecError(
+            f"{field} of example '{example.key}' is {value!r}, and a group is named by one text, one whole "
+            "number, or yes or no; group by another field",
+            path="groups.by",
+        )
+    return str(value)
+
+
+def _weights(groups: "GroupsSpec", names: Sequence[str], of_example: IntArray) -> FloatArray:
+    if groups.weights == "equal":
+        return np.ones(len(names))
+    if groups.weights == "size":
+        return np.bincount(of_example).astype(np.float64)
+    given: dict[str, float] = dict(groups.weights)
+    for name in given:
+        if name not in names:
+            raise SpecError(
+                f"{unknown_name('group', name, names)}; a group without an example has no mean",
+                path="groups.weights",
+            )
+    if missing := [name for name in names if name not in given]:
+        raise SpecError(
+            f"there is no weight for {', '.join(missing)}; add it, as every example's group counts",
+            path="groups.weights",
+        )
+    if max(given.values()) > MOST_RATIO * min(given.values()):
+        raise SpecError(
+            f"a group weighs more than {MOST_RATIO} times as much as another one; leave the light ones out "
+            "by dataset.filter",
+            path="groups.weights",
+        )
+    return np.array([given[name] for name in names], dtype=np.float64)

@@ -1,0 +1,51 @@
+"""The groups by which a stored campaign compares candidates, for a replay of its table."""
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from winnow.algorithms.best_mean.groups import Groups
+from winnow.algorithms.registry import describe
+from winnow.storage.engine.database import open_database
+from winnow.storage.records import datasets as dataset_records
+from winnow.tasks.data.datasets import Example
+from winnow.tasks.data.score_tables import CAMPAIGN
+from winnow.tasks.data.table_examples import stored_campaign
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.best_mean.groups import example_groups
+from winnow.tasks.spec.sections.groups import GroupsSpec
+
+
+def groups_of_campaign(source: str, storage: str) -> Groups | None:
+    """The groups of a table's examples; None of a file, and of a campaign that compares plain means.
+
+    Args:
+        source: The table, as the user names it.
+        storage: URL of the results database that `campaign:NAME` is looked up in.
+
+    Raises:
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return None
+    with closing(open_database(storage, read_only=True)) as database:
+        campaign = stored_campaign(database, source.removeprefix(CAMPAIGN))
+        if (groups := campaign.spec.get("groups")) is None:
+            return None
+        with database.reading() as session:
+            stored = dataset_records.examples(session, campaign.dataset_id)
+    examples = [Example(key=each.key, fields=each.fields, targets=tuple(each.targets)) for each in stored]
+    return example_groups(GroupsSpec.model_validate(groups), examples).as_selectors_have_them
+
+
+def require_groups(source: str, selectors: Sequence[str]) -> None:
+    """Refuse selectors that cannot answer what the campaign asked.
+
+    Raises:
+        SpecError: For the first one that knows no groups.
+    """
+    for name in selectors:
+        if "groups" not in {each.name for each in describe(name).parameters}:
+            raise SpecError(
+                f"--selector {name}: {source} compares candidates by means of groups, of which {name} knows "
+                "nothing; leave it out"
+            )

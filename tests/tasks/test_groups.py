@@ -1,0 +1,270 @@
+"""Groups of examples in a campaign's file: what is refused, what is compared, and what the answer says."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from scripted_engines import SCRIPTED
+from sqlalchemy import text
+from stepwise_campaigns import begun, run_round, write_campaign
+from stored_campaigns import new_database
+
+from winnow.algorithms.best_mean.groups import Groups
+from winnow.algorithms.metrics import true_values
+from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.data.score_tables import load_score_table
+from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.errors import SpecError
+from winnow.tasks.queries.breakdowns import tags
+from winnow.tasks.queries.schedule_history import all_series
+from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.setup.exhaustive import exhaustive_campaign
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.simulation.forecast.assumed import read_assumption
+from winnow.tasks.simulation.forecast.plan import plan_campaign
+from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
+from winnow.tasks.simulation.results import measure_by
+from winnow.tasks.simulation.worlds import ScoreWorld
+from winnow.tasks.spec.campaign import CampaignSpec
+
+N_EXAMPLES = 10
+WEIGHTS = "groups.weights: must be equal, size, or a number above 0 for each group, by name"
+
+
+@pytest.fixture(autouse=True)
+def scripted_models(monkeypatch):
+    for name, path in SCRIPTED.items():
+        monkeypatch.setitem(PROVIDERS, name, path)
+
+
+def written(folder, name="grouped", **changes):
+    """A campaign whose examples are of one of three levels: 2 easy, 3 fair, 5 hard."""
+    path = write_campaign(
+        folder, name, numbers=range(N_EXAMPLES), **{"selector": {"name": "champion"}, **changes}
+    )
+    data = folder / f"{name}.jsonl"
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row |= {"level": ["easy"] * 2 + ["fair"] * 3 + ["hard"] * 5}
+        row |= {"level": row["level"][number], "year": 2020 + number % 2, "kinds": ["a", "b"], "ratio": 0.5}
+        row |= {"first": "yes"} if number == 0 else {}
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def checked(folder, **changes):
+    return check_campaign_file(str(written(folder, **changes)))
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ("equal", [1.0, 1.0, 1.0]),
+        ("size", [2.0, 3.0, 5.0]),
+        ({"hard": 3, "easy": 1, "fair": 0.5}, [1.0, 0.5, 3.0]),
+    ],
+)
+def test_groups_count_as_the_file_says(tmp_path, weights, expected):
+    found = checked(tmp_path, groups={"by": "level", "weights": weights})
+    assert found.groups.names == ("easy", "fair", "hard")
+    assert found.groups.of_example.tolist() == [0] * 2 + [1] * 3 + [2] * 5
+    assert found.found_params()["group_weights"].tolist() == expected
+    assert "by the mean of 3 groups' means, by level: easy " in found.size
+
+
+def test_names_of_groups_may_be_numbers(tmp_path):
+    weights = {"2020": 1, "2021": 2}
+    path = written(tmp_path, groups={"by": "year"})
+    path.write_text(path.read_text().replace("by: year", "by: year\n  weights: {2020: 1, 2021: 2}"))
+    found = check_campaign_file(str(path))
+    assert found.spec.groups.weights == weights
+    assert found.groups.weights.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"groups": {"by": "levle"}}, "groups.by: unknown field 'levle'; did you mean 'level'?"),
+        ({"groups": {"by": "first"}}, "groups.by: example 'e1' has no first, so that it is in no group"),
+        ({"groups": {"by": "kinds"}}, "groups.by: kinds of example 'e0' is ['a', 'b'], and a group is named"),
+        ({"groups": {"by": "ratio"}}, "groups.by: ratio of example 'e0' is 0.5, and a group is named"),
+        (
+            {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1}}},
+            "there is no weight for hard; add it",
+        ),
+        (
+            {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1, "hard": 1, "hart": 2}}},
+            "groups.weights: unknown group 'hart'; did you mean 'hard'?",
+        ),
+        (
+            {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1, "hard": 1e8}}},
+            "groups.weights: a group weighs more than 1000000 times as much as another one",
+        ),
+        ({"groups": {"by": "level", "weights": {"easy": 0.0}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": {"easy": True}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": {}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": "equall"}}, WEIGHTS),
+        (
+            {"groups": {"by": "level"}, "selector": {"name": "champion", "params": {"groups": 3}}},
+            "selector.params.groups: is made of the file's groups; set it there",
+        ),
+        (
+            {"groups": {"by": "level", "objective": "worst", "weights": "size"}},
+            "weights are for objective: mean, the worst group counts alone; leave them out",
+        ),
+        (
+            {"groups": {"by": "level"}, "selector": {"name": "ucb-e"}},
+            "groups: ucb-e compares candidates by the mean over all examples and knows no groups; choose",
+        ),
+        (
+            {"groups": {"by": "level", "objective": "worst"}, "selector": {"name": "race"}},
+            "groups.objective: a race on common examples cannot tell whose worst group is better",
+        ),
+        (
+            {"groups": {"by": "level"}, "holdout": 0.4},
+            "holdout: what is held out would be told of by its plain mean, and not by groups",
+        ),
+        (
+            {"groups": {"by": "level"}, "selector": {"name": "champion", "params": {"top_m": 2}}},
+            "selector.params.top_m: top_m looks for candidates by the mean over all examples",
+        ),
+        ({"objective": "route", "groups": {"by": "level"}}, "groups: means nothing to route; leave it out"),
+    ],
+)
+def test_what_groups_nothing_or_cannot_be_answered_is_refused(tmp_path, changes, said):
+    with pytest.raises(SpecError) as caught:
+        checked(tmp_path, **changes)
+    assert said in str(caught.value)
+
+
+def test_one_value_for_all_groups_nothing(tmp_path):
+    path = written(tmp_path, groups={"by": "level"})
+    data = tmp_path / "grouped.jsonl"
+    rows = [json.loads(line) | {"level": "one"} for line in data.read_text().splitlines()]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(SpecError, match="have 1 different values of level, and groups are 2 to 100"):
+        check_campaign_file(str(path))
+
+
+def test_groups_are_part_of_what_a_campaign_is_and_are_stored_with_it(tmp_path):
+    specs = [
+        CampaignSpec.model_validate(yaml.safe_load(written(tmp_path, groups=groups).read_text()))
+        for groups in (None, {"by": "level"}, {"by": "level", "objective": "worst"})
+    ]
+    identities = [spec.identity() for spec in specs]
+    assert "groups" not in identities[0]
+    assert identities[1] != identities[2]
+    for spec in specs:
+        assert CampaignSpec.from_stored(spec.identity(), spec.execution_fields(), spec.storage) == spec
+
+
+def run_to_the_end(database, path):
+    """The lines of the answer, and the rows of the breakdown."""
+    with begun(database, path) as campaign:
+        while not campaign.selector.decision().stop:
+            run_round(campaign)
+    with database.reading() as session:
+        record = campaign_records.get_campaign(session, "grouped")
+        return dict(answer_lines(campaign_status(session, record, in_full=True).answer)), tags(
+            session, record
+        )
+
+
+WORDS = {
+    "mean": (
+        "mean of group means: the mean of a candidate's means on the groups of examples, all counting alike",
+        "has a mean of group means that is higher",
+    ),
+    "worst": (
+        "worst-group mean: the lowest of a candidate's means on the groups of examples",
+        "has a worst-group mean that is higher",
+    ),
+}
+
+
+@pytest.mark.parametrize("objective", WORDS)
+def test_the_answer_says_what_was_compared(tmp_path, objective):
+    database = new_database(tmp_path / "results.db")
+    groups = {"by": "level", "objective": objective}
+    path = written(tmp_path, groups=groups, batch_size=8, storage=f"sqlite:///{tmp_path}/results.db")
+    lines, by_level = run_to_the_end(database, path)
+    of_groups, sure = WORDS[objective]
+    noun = of_groups.partition(":")[0]
+    assert lines["groups"] == f"by level; {of_groups} (winnow query NAME tags has these)"
+    assert sure in lines["sure"] or f"the same {noun}" in lines["sure"]
+    assert f"1.000 as {noun} on the 10 examples (known exactly)" in lines["mean"]
+    assert lines["beyond"] == "nothing is worked out for new examples where groups are compared"
+    assert {row["value"] for row in by_level} == {"easy", "fair", "hard"}
+    database.close()
+
+
+ROUNDS = """
+SELECT r.number, r.arms, r.examples, d.estimates, d.status, d.bets
+FROM rounds r JOIN decisions d ON d.round_id = r.id ORDER BY r.number
+"""
+
+
+@pytest.mark.parametrize("objective", WORDS)
+def test_a_campaign_that_is_opened_again_after_every_round_ends_as_one_that_is_not(tmp_path, objective):
+    histories = []
+    for name in ("whole", "opened"):
+        (tmp_path / name).mkdir()
+        database = new_database(tmp_path / name / "results.db")
+        groups, ended = {"by": "level", "objective": objective}, False
+        path = written(tmp_path, groups=groups, batch_size=3)
+        while not ended:
+            with begun(database, path) as campaign:
+                while not (ended := campaign.selector.decision().stop):
+                    run_round(campaign)
+                    if name == "opened":
+                        break
+        with database.reading() as session:
+            histories.append(session.execute(text(ROUNDS)).all())
+        database.close()
+    assert histories[0] == histories[1]
+    assert len(histories[0]) >= 4
+
+
+def test_a_replay_and_a_forecast_compare_by_the_same_groups(tmp_path):
+    storage = f"sqlite:///{tmp_path}/results.db"
+    database = new_database(tmp_path / "results.db")
+    path = written(tmp_path, groups={"by": "level", "objective": "worst"}, storage=storage)
+    run_to_the_end(database, path)
+    database.close()
+    groups = groups_of_campaign("campaign:grouped", storage)
+    assert groups.sizes.tolist() == [2, 3, 5]
+    assert groups.shares is None
+    require_groups("campaign:grouped", ["champion", "race"])
+    with pytest.raises(SpecError, match="--selector pulse: campaign:grouped compares candidates by means of"):
+        require_groups("campaign:grouped", ["champion", "pulse"])
+    found = check_campaign_file(str(path))
+    assert exhaustive_campaign(found).groups is None
+    plan = plan_campaign(found, read_assumption("best=0.9,rest=0.5"), seeds=2, workers=1)
+    assert (plan.gap, plan.gap_of_grid, plan.gap_on_new_examples) == (None, None, None)
+    assert plan.assumed.endswith("by the lowest of their means on 3 groups, by level")
+    assert load_score_table("campaign:grouped", storage).scores.shape == (4, N_EXAMPLES)
+
+
+def test_campaigns_over_time_are_of_one_number(tmp_path):
+    database = new_database(tmp_path / "results.db")
+    path = written(tmp_path)
+    for name, by in (("plain", None), ("one", "level"), ("two", "level"), ("three", "year")):
+        groups = [] if by is None else [f"groups.by={by}"]
+        open_campaign(database, check_campaign_file(str(path), [f"name={name}", *groups]))
+    with database.reading() as session:
+        (series,) = all_series(session)
+    assert [each.name for each in series.campaigns] == ["one", "two"]
+    database.close()
+
+
+def test_a_replay_is_right_where_the_value_is_the_highest():
+    scores = np.array([[1.0, 1.0, 1.0, 0.0], [0.5, 0.5, 0.5, 0.5]])
+    groups = Groups.of(np.array([0, 0, 0, 1]), None)
+    world = ScoreWorld(scores=scores, groups=groups)
+    assert true_values(scores, groups).tolist() == [0.0, 0.5]
+    assert set(world.settings({})) == {"intervals", "groups", "group_weights"}
+    with pytest.raises(SpecError, match="--metric top1-mcnemar compares candidates example by example"):
+        measure_by("top1-mcnemar", world, gap=0.0, level=0.05)
