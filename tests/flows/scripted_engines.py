@@ -45,12 +45,12 @@ class JoiningEngine(ScriptedEngine):
 
     joins = True
     lifespan = 0
-    """Groups after which it dies, for all who wait; 0 for never."""
+    """Groups at which it dies, for all who wait, having answered all before it; 0 for never."""
 
     def __init__(self, reply: Callable[[str], str]):
         super().__init__(reply)
         self._lock = threading.Lock()
-        self._asked = 0
+        self._asked = self._answered = 0
         self.at_once = self.most_at_once = 0
         """Groups in hand now, and at the most."""
 
@@ -63,7 +63,8 @@ class JoiningEngine(ScriptedEngine):
         time.sleep(patience)
         with self._lock:
             self.at_once -= 1
-            if self.lifespan and self._asked >= self.lifespan:
+            self._answered += 1
+            if self.lifespan and self._answered >= self.lifespan:
                 raise EngineDied("joining", "it was its time")
         return super().generate(requests)
 
