@@ -48,8 +48,8 @@ test: install lint ## Run linters, type checks and the whole suite.
 check: install lint ## Run linters, type checks and the quick tests: no engines, servers or simulations.
 	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --numprocesses 2 --dist loadfile
 
-wheel: install ## Build the wheel and try it in build/wheel, where plain pip installs it.
-	@TORCH_INDEX="$(TORCH_INDEX)" sh infra/wheel.sh $(BIN)/python $(LOCK) build/wheel
+wheel: install ## Build the wheel and try it in .winnow/wheel, where plain pip installs it.
+	@TORCH_INDEX="$(TORCH_INDEX)" sh infra/wheel.sh $(BIN)/python $(LOCK) .winnow/wheel
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
