@@ -5,8 +5,8 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
-from winnow.storage.models import Base, CandidateStats, Comparison, Decision, Round
-from winnow.storage.records.candidate_stats import SIDES
+from winnow.storage.models import Base, Comparison, Decision, Round
+from winnow.storage.tallies.recounting import wrong_tallies
 
 
 def problems(session: Session) -> list[str]:
@@ -32,7 +32,7 @@ def problems(session: Session) -> list[str]:
                 f"round {number} of campaign {campaign_id} was planned with {len(examples)} comparisons "
                 f"and decided with {stored}"
             )
-    return found + _told_early(session) + _wrong_stats(session)
+    return found + _told_early(session) + wrong_tallies(session)
 
 
 def _told_early(session: Session) -> list[str]:
@@ -105,20 +105,3 @@ def _bytes_by_table(session: Session) -> dict[str, int]:
             "GROUP BY m.tbl_name"
         )
     return {name: int(size) for name, size in session.execute(text(query))}
-
-
-def _wrong_stats(session: Session) -> list[str]:
-    """Candidates whose stats are not what their comparisons add up to."""
-    counted = text(f"""
-        SELECT candidate_id, coalesce(reason, ''), sum(counted) FROM ({SIDES}) s
-        GROUP BY candidate_id, coalesce(reason, '')
-    """)
-    rows = {(candidate, reason): count for candidate, reason, count in session.execute(counted)}
-    stored = session.execute(
-        select(CandidateStats.candidate_id, CandidateStats.reason, CandidateStats.comparisons)
-    )
-    kept = {(candidate, reason): count for candidate, reason, count in stored}
-    wrong = sorted({candidate for (candidate, _), _ in rows.items() ^ kept.items()})
-    return [
-        f"the stats of candidate {candidate} are not what its comparisons add up to" for candidate in wrong
-    ]

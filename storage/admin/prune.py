@@ -21,7 +21,9 @@ from winnow.storage.models import (
     Candidate,
     CandidateStats,
     Comparison,
+    CostStats,
     Decision,
+    DuelStats,
     Generation,
     Judgment,
     Lease,
@@ -30,6 +32,8 @@ from winnow.storage.models import (
     Output,
     Pin,
     Prompt,
+    ReusedText,
+    ReuseStats,
     Round,
     StreamBatch,
 )
@@ -43,6 +47,8 @@ _LOOKED_UP = {
     "decisions": ("best_candidate_id",),
     "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
+    "reused_texts": ("generation_id",),
+    "duel_stats": ("candidate_b_id",),
     "annotation_tasks": ("generation_a_id", "generation_b_id"),
 }
 
@@ -156,6 +162,9 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     tasks = select(AnnotationTask.id).where(AnnotationTask.round_id.in_(rounds))
     session.execute(delete(Annotation).where(Annotation.task_id.in_(tasks)))
     session.execute(delete(AnnotationTask).where(AnnotationTask.round_id.in_(rounds)))
+    for model in (ReusedText, ReuseStats, CostStats):
+        session.execute(delete(model).where(model.campaign_id == campaign_id))
+    session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))

@@ -11,6 +11,7 @@ from winnow.storage.models.base import Base, table_of
 from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoad, Round
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
 from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
+from winnow.storage.models.tallies import CostStats, DuelStats, ReusedText, ReuseStats
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
@@ -22,8 +23,10 @@ __all__ = [
     "Candidate",
     "CandidateStats",
     "Comparison",
+    "CostStats",
     "Dataset",
     "Decision",
+    "DuelStats",
     "Embedding",
     "Example",
     "FileDigest",
@@ -36,6 +39,8 @@ __all__ = [
     "Output",
     "Pin",
     "Prompt",
+    "ReuseStats",
+    "ReusedText",
     "Round",
     "StreamBatch",
     "table_of",

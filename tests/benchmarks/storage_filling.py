@@ -25,7 +25,7 @@ TEXT = "The answer to question % is, as everybody knows, forty-two."
 
 TALLIES = """
     INSERT INTO candidate_stats
-        (candidate_id, reason, comparisons, points, lowest, highest, texts, no_answer, truncated,
+        (candidate_id, reason, comparisons, outcome_sum, lowest, highest, texts, no_answer, truncated,
         input_tokens, output_tokens, seconds, detail)
     SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), min(outcome),
         max(outcome), count(*), 0, 0, 20 * count(*), 10 * count(*), 0.01 * count(*), NULL
