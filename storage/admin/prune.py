@@ -162,8 +162,8 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     tasks = select(AnnotationTask.id).where(AnnotationTask.round_id.in_(rounds))
     session.execute(delete(Annotation).where(Annotation.task_id.in_(tasks)))
     session.execute(delete(AnnotationTask).where(AnnotationTask.round_id.in_(rounds)))
-    for model in (ReusedText, ReuseStats, CostStats):
-        session.execute(delete(model).where(model.campaign_id == campaign_id))
+    for tally in (ReusedText, ReuseStats, CostStats):
+        session.execute(delete(tally).where(tally.campaign_id == campaign_id))
     session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))

@@ -1,6 +1,7 @@
 """Counting all that rounds add up to again, from the rows of every told round, and saying what differs."""
 
 from math import isclose
+from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -10,7 +11,7 @@ from winnow.storage.tallies.adding import DUEL_SUMS, KEYS, TEXT_SUMS
 from winnow.storage.tallies.counting import DUELS, USED, owners, paid, taken
 
 Key = tuple[object, ...]
-Values = tuple[object, ...]
+Values = tuple[Any, ...]
 
 SAME = 1e-9
 """Relative difference of sums of fractions, which depends on the order of adding."""
