@@ -83,7 +83,8 @@ def run_campaign(storage: str, name: str) -> State[None]:
         LeaseLost: If another process took it over; that one goes on.
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
     """
-    label_run(UUID(flow_run.id))
+    if flow_run.id is not None:  # it may be called without Prefect
+        label_run(UUID(flow_run.id))
     watcher, storage = current_watcher(), reveal(storage)
     with closing(open_database(storage)) as database:
         require_schema(database)

@@ -17,7 +17,13 @@ from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
-from winnow.storage.search.text_index import BLOCK, SEQUENCE, candidate_blocks, indexed_blocks
+from winnow.storage.search.text_index import (
+    BLOCK,
+    INDEX_TABLES,
+    SEQUENCE,
+    candidate_blocks,
+    indexed_blocks,
+)
 
 REPLY = aliased(Generation)
 
@@ -148,6 +154,8 @@ def _with_words(
 
     Of a campaign, what was planned later has the greater id.
     """
+    # By id, which is the same order: else a database may walk through all rounds to meet a few ids.
+    rows = rows.order_by(None).order_by(Comparison.id.desc())
     begin = blocks * BLOCK
     found = [dict(row) for row in session.execute(rows.where(Comparison.id >= begin)).mappings()]
     oldest, newest = _ends(session, campaign_id, before)
@@ -257,9 +265,10 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
 def columns(session: Session) -> list[Row]:
     """What can be asked for in SQL: one row per column of each table and view, by table."""
     schema = inspect(session.connection())
+    names = [each for each in schema.get_table_names() if not each.startswith(INDEX_TABLES)]
     return [
         {"table": table, "column": column["name"], "type": str(column["type"])}
-        for table in sorted([*schema.get_table_names(), *schema.get_view_names()])
+        for table in sorted([*names, *schema.get_view_names()])
         for column in schema.get_columns(table)
     ]
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import driver_of, run
 
 BLOCK = 64
 """Comparisons of consecutive ids."""
@@ -25,6 +25,8 @@ MOST_SEQUENCES = 12
 """Of a word that are looked up: more would hardly rule out more."""
 
 TABLE, STATE = "search_blocks", "search_state"
+INDEX_TABLES = "search_"
+"""How the names of its tables begin, those that SQLite makes for itself included."""
 
 _CREATE = {
     "sqlite": (
@@ -103,14 +105,16 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
         among = ",".join(str(_number(each)) for each in _sequences(words))
         asked = f"""SELECT block FROM {TABLE} WHERE sequences @> string_to_array(?, ',')::integer[]
             AND block BETWEEN ? AND ? ORDER BY block DESC"""
-        rows = run(connection, asked, (among, first, last))
+        yield from (block for (block,) in run(connection, asked, (among, first, last)))
     else:
         quoted = ('"{}"'.format(each.replace('"', '""')) for each in _sequences(words))
         asked = (
             f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
         )
-        rows = run(connection, asked, (" AND ".join(quoted), first, last))
-    yield from (block for (block,) in rows)
+        # One by one: of a common word the first few are enough.
+        yield from (
+            block for (block,) in driver_of(connection).execute(asked, (" AND ".join(quoted), first, last))
+        )
 
 
 def _sequences(words: str) -> Sequence[str]:
