@@ -57,7 +57,7 @@ def _show(series: Series) -> None:
         names = [name for name, _ in led.most_common(MOST_TRACKS)]
         lines = tracks(session, series, names)
     show_soft(summary(rows, len(series.campaigns)), key="series")
-    st.subheader("Winners and drift")
+    st.header("Winners and drift")
     if names:
         objective = series.campaigns[-1].objective
         show_soft(
@@ -69,7 +69,7 @@ def _show(series: Series) -> None:
     else:
         st.text("Nobody has led in any of them yet: winnow status says what each waits for.")
     show_rows([_row(row) for row in reversed(rows)], key="over-time")
-    st.subheader("Cost")
+    st.header("Cost")
     show_figure(costs_over_time(rows), key="cost")
 
 

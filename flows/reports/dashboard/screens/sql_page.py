@@ -20,7 +20,7 @@ from winnow.storage.queries.view_definitions import VIEWS
 
 MOST_ROWS, MOST_BYTES = 1_000, 32 * MIB
 
-PLAIN = (str, int, float, bool, dt.datetime, type(None))
+PLAIN = (int, float, bool, dt.datetime, type(None))
 """What a cell of a file may be as it is."""
 
 EXAMPLE = """\
@@ -44,7 +44,7 @@ def show() -> None:
     with st.form("sql", border=False, enter_to_submit=False):
         statement = st.text_area(LABEL, EXAMPLE, height=180)
         sql_editor(by_table(known))
-        asked = st.form_submit_button("Ask", type="primary")
+        asked = st.form_submit_button("Ask")
     if asked and statement.strip():
         with db.problems_shown():
             _answer(statement)
@@ -63,7 +63,7 @@ def by_table(known: Sequence[Row]) -> dict[str, list[str]]:
 
 
 def _show_names(known: Sequence[Row]) -> None:
-    st.subheader("Views")
+    st.header("Views")
     st.caption(
         "The same in every database. Every view but v_campaigns names the campaign of its rows in its first "
         "column; what is not known is NULL."

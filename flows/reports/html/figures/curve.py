@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, ORANGE, WIDE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREEN, ORANGE, WIDE, dressed
 from winnow.storage.json_types import Row
 
 MARGIN = 0.06
@@ -16,7 +16,9 @@ NAME_WIDTH = 8 / 850
 """Share of the figure's width that a letter of a name takes."""
 
 
-def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
+def curve(
+    rows: Sequence[Row], *, title: str, unit: str, candidates: int = 0, out_at: Sequence[int] = ()
+) -> Figure:
     """The leader's estimate and interval, and where the lead changed, with names above the figure.
 
     Args:
@@ -24,6 +26,9 @@ def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
             without a leader leave a gap.
         title: Of the vertical axis.
         unit: What a comparison is called on the axis.
+        candidates: How many there are.
+        out_at: After how many comparisons each of those was out that are; where there are any, a line on an
+            axis of its own says how many were left.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
     if changes := leads(rows):
@@ -37,6 +42,8 @@ def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
         yaxis={"title": title, "zeroline": False, "range": zoomed(rows)},
         showlegend=True,
     )
+    if out_at:
+        _add_left(figure, sorted(out_at), candidates=candidates, end=rows[-1]["comparisons"])
     return figure.update_layout(legend={"y": -0.2, "yanchor": "top"})
 
 
@@ -112,6 +119,34 @@ def _last(row: Row) -> Scatter:
         marker={"color": BLUE, "size": 7},
         name="after the last round",
         hoverinfo="skip",
+    )
+
+
+def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: int) -> None:
+    """How many candidates were still in question, from all of them down."""
+    left = [candidates - number for number in range(len(out_at) + 1)]
+    figure.add_trace(
+        Scatter(
+            x=[0, *out_at, end],
+            y=[*left, left[-1]],
+            yaxis="y2",
+            mode="lines",
+            line={"color": GREEN, "width": 2, "dash": "dot", "shape": "hv"},
+            name="candidates not out",
+            hovertemplate="%{y} candidates not out after %{x:,}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        yaxis2={
+            "title": "candidates not out",
+            "overlaying": "y",
+            "side": "right",
+            "range": [0, 1.05 * candidates],
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+            "tickformat": "d",
+        }
     )
 
 
