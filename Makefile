@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view bench-lookahead bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
+.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view bench-lookahead bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -47,6 +47,9 @@ test: install lint ## Run linters, type checks and the whole suite.
 
 check: install lint ## Run linters, type checks and the quick tests: no engines, servers or simulations.
 	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --numprocesses 2 --dist loadfile
+
+wheel: install ## Build the wheel and try it in .winnow/wheel, where plain pip installs it.
+	@TORCH_INDEX="$(TORCH_INDEX)" sh infra/wheel.sh $(BIN)/python $(LOCK) .winnow/wheel
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

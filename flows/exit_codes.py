@@ -1,13 +1,17 @@
-"""How `winnow` ends: the exit codes, and the one place where errors become a sentence."""
+"""How `winnow` ends: exit codes of answers and errors, and the one place where errors become sentences."""
 
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from winnow.infra.demo.errors import DemoError
 from winnow.storage.errors import StorageError
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.printable import printable
+
+if TYPE_CHECKING:
+    from winnow.tasks.queries.status import CampaignStatus
 
 DECIDED = 0
 ERROR = 1
@@ -35,6 +39,35 @@ def sentences_for_errors() -> Generator[None, None, None]:
             raise
         print(f"winnow: {printable(_sentence(error))}", file=sys.stderr)
         sys.exit(code)
+
+
+def exit_code(status: "CampaignStatus") -> int:
+    """How a command ends that ran a campaign up to here."""
+    if not status.is_settled:
+        return ERROR
+    match status.answer.outcome:
+        case "winner" | "tied" | "policy" | "decided":
+            return DECIDED
+        case "failed":
+            return ERROR
+        case _:
+            return UNDECIDED
+
+
+def gate_code(status: "CampaignStatus", code: int) -> int:
+    """How the command ends that holds candidates against a baseline, given how running the campaign ended.
+
+    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse.
+    """
+    if code not in (DECIDED, UNDECIDED):
+        return code
+    answer = status.answer
+    if not answer.is_guaranteed:
+        return UNDECIDED
+    if answer.named("worse"):
+        return WORSE
+    shown = len(answer.named("no-worse", "better"))
+    return DECIDED if shown == len(answer.candidates) - 1 else UNDECIDED
 
 
 def exit_code_of(error: Exception) -> int | None:

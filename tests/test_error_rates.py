@@ -14,7 +14,7 @@ from tests.benchmarks.errors import sources
 from tests.benchmarks.errors.__main__ import main
 from tests.benchmarks.errors.catalogue import all_cells
 from tests.benchmarks.errors.cells import Cell, play
-from tests.benchmarks.errors.runs import Total, totals
+from tests.benchmarks.errors.runs import Total, keep, totals
 from tests.benchmarks.errors.verdicts import verdict
 
 CELLS = all_cells(20_000, 2_000)
@@ -145,12 +145,18 @@ def test_runs_begin_anew_where_arguments_are_others():
     assert sources.code_of(one) != sources.code_of(other)
 
 
+@pytest.fixture
+def in_a_folder_without_pages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def ran(folder, *more):
     arguments = ["--out", str(folder), "--jobs", "1", "--only", "wsr, one arm, useful", *more]
     assert main(arguments) == 0
     return (folder / "errors.csv").read_text().splitlines()
 
 
+@pytest.mark.usefixtures("in_a_folder_without_pages")
 def test_a_benchmark_that_was_stopped_goes_on(tmp_path):
     short = ran(tmp_path, "--runs", "150")
     assert len(short) == 1 + 2 * 4  # 100 runs and 50 of each cell
@@ -169,6 +175,29 @@ def test_a_benchmark_that_was_stopped_goes_on(tmp_path):
         assert sum(total.wrong.values()) == sum(run.is_wrong for run in again)
 
 
+@pytest.mark.usefixtures("in_a_folder_without_pages")
+def test_what_is_kept_beside_the_page_counts_as_the_runs_themselves(tmp_path):
+    ran(tmp_path, "--runs", "300")
+    file, kept = tmp_path / "errors.csv", tmp_path / "docs" / "error-rates.csv"
+    kept.parent.mkdir()
+    cells = [cell for cell in all_cells(400, 2) if "wsr, one arm, useful" in cell.name]
+    whole = totals(file, cells)
+    keep(file, kept)
+    assert len(kept.read_text().splitlines()) == 1 + 2 * len(cells)
+    assert totals(kept, cells) == whole
+    keep(kept, kept.with_name("again.csv"))
+    assert kept.with_name("again.csv").read_text() == kept.read_text()
+    file.unlink()
+    lines = ran(tmp_path, "--runs", "400")
+    assert "\n".join(lines).startswith(kept.read_text())
+    assert len(lines) == 1 + 3 * len(cells)
+    keep(file, kept)
+    assert len(kept.read_text().splitlines()) == 1 + 2 * len(cells)
+    assert totals(kept, cells) == totals(file, cells)
+    assert totals(kept, cells)[cells[0].name].counts["runs"] == 400
+
+
+@pytest.mark.usefixtures("in_a_folder_without_pages")
 def test_runs_of_other_code_count_where_it_plays_the_first_part_alike(tmp_path):
     lines = ran(tmp_path, "--runs", "300")
     file = tmp_path / "errors.csv"
@@ -188,8 +217,12 @@ def test_runs_of_other_code_count_where_it_plays_the_first_part_alike(tmp_path):
     unlike[-2] = "0" * 12
     assert counted(*own, ",".join(unlike)) == (100, 0)
     assert counted(*own[1:], now) == (100, 0)
+    assert counted(*own, now) == (300, 200)
+    keep(file, tmp_path / "kept.csv")
+    assert totals(tmp_path / "kept.csv", [cell]) == totals(file, [cell])
 
 
+@pytest.mark.usefixtures("in_a_folder_without_pages")
 def test_a_page_names_every_cell_and_what_was_run(tmp_path):
     table = tmp_path / "page.md"
     ran(tmp_path, "--runs", "10", "--table", str(table), "--minutes", "0.05")

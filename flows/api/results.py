@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.summary import summary_lines
 from winnow.flows.run.resume import status_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
@@ -13,6 +14,13 @@ from winnow.tasks.queries import frames
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Printer(Protocol):
+    """What IPython prints with, as far as it is used here."""
+
+    def text(self, text: str) -> None:
+        """Append a text."""
 
 
 class Results:
@@ -64,6 +72,15 @@ class CampaignResults:
 
     def __init__(self, storage: str, name: str) -> None:
         self._storage, self._name = storage, name
+
+    def __str__(self) -> str:
+        """The answer as `winnow run` prints it at its end."""
+        status = status_of(self._storage, self._name, in_full=True)
+        return "\n".join(summary_lines(status, self._storage))
+
+    def _repr_pretty_(self, printer: Printer, _cycle: bool) -> None:
+        """What a notebook shows of it."""
+        printer.text(str(self))
 
     @property
     def answer(self) -> Answer:

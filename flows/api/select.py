@@ -21,7 +21,7 @@ Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Selection(Generic[Candidate]):
     """Which candidate is the best, and what may be said of it."""
 
@@ -40,6 +40,12 @@ class Selection(Generic[Candidate]):
     """Shape (K, N), every score that was asked for; NaN elsewhere, and where there was none."""
     comparisons: int
     """How often the function was called."""
+
+    def __repr__(self) -> str:
+        tied = f", tied with {len(self.tied) - 1} more" if self.best in self.tied else ""
+        error = "" if self.claim.delta is None else f" (wrong with probability at most {self.claim.delta:g})"
+        asked = f"{self.comparisons} of {self.scores.size} scores"
+        return f"<Selection: best {self.best!r}{tied}, claim {self.claim.kind}{error}, {asked}>"
 
     @property
     def share(self) -> float:

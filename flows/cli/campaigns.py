@@ -44,6 +44,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.queries.warnings import own_judge
     from winnow.tasks.setup.load import check_spec_file
+    from winnow.tasks.setup.targets import without_targets
     from winnow.tasks.setup.trust import permissions
     from winnow.tasks.spec.yaml_file import read_spec_file
 
@@ -56,6 +57,12 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
     if (warning := own_judge(checked.identity())) is not None:
         print(f"check: {warning.sentence}")
+    if lacking := without_targets(checked):
+        print(
+            f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "
+            f"{lacking[0].key!r}, so that judge {checked.spec.judge.type} scores nobody on them: leave them "
+            "out by dataset.filter, or give them one"
+        )
     for complaint in unset_variables(checked.spec.execution.notify):
         print(f"check: {complaint}")
 

@@ -49,10 +49,11 @@ def gate(
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
     neither yet.
     """
+    from winnow.flows.exit_codes import gate_code
     from winnow.flows.reports.export.gate_files import write_gate_files
     from winnow.flows.run.early_start import starting_early
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
-    from winnow.flows.run.resume import gate_code, status_of
+    from winnow.flows.run.resume import status_of
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.errors import SpecError
     from winnow.tasks.objectives.best_mean.baseline import GATE

@@ -12,7 +12,7 @@ from winnow.flows.reports.summary import print_summary
 from winnow.flows.run.early_start import imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
-from winnow.flows.run.resume import exit_code, go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.run.resume import go_on_with_all, run_flow, status_of, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage import leases
@@ -128,7 +128,7 @@ def _answer(storage: str, name: str) -> int:
     status = status_of(storage, name, in_full=True)
     print_summary(status, storage)
     log_answer(status)
-    return exit_code(status)
+    return exit_codes.exit_code(status)
 
 
 def _require_extras(checked: ResolvedCampaign) -> None:

@@ -84,42 +84,13 @@ def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tup
         # A bug, which must not keep the other campaigns from going on.
         traceback.print_exc()
         return exit_codes.ERROR, f"{name}: failed: {error!r}"
-    return exit_code(status_of(storage, name)), campaign_line(storage, name)
+    return exit_codes.exit_code(status_of(storage, name)), campaign_line(storage, name)
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
     """Where a campaign stands; see `campaign_status`."""
     with reading(storage) as session:
         return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
-
-
-def exit_code(status: CampaignStatus) -> int:
-    """How a command ends that ran a campaign up to here."""
-    if not status.is_settled:
-        return exit_codes.ERROR
-    match status.answer.outcome:
-        case "winner" | "tied" | "policy" | "decided":
-            return exit_codes.DECIDED
-        case "failed":
-            return exit_codes.ERROR
-        case _:
-            return exit_codes.UNDECIDED
-
-
-def gate_code(status: CampaignStatus, code: int) -> int:
-    """How the command ends that holds candidates against a baseline, given how running the campaign ended.
-
-    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse.
-    """
-    if code not in (exit_codes.DECIDED, exit_codes.UNDECIDED):
-        return code
-    answer = status.answer
-    if not answer.is_guaranteed:
-        return exit_codes.UNDECIDED
-    if answer.named("worse"):
-        return exit_codes.WORSE
-    shown = len(answer.named("no-worse", "better"))
-    return exit_codes.DECIDED if shown == len(answer.candidates) - 1 else exit_codes.UNDECIDED
 
 
 def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The SQL of the views as revision 0001 creates them; `view_definitions` says what their columns mean."""
+"""The SQL of the views as revision 0001 creates them; `view_columns` says what their columns mean."""
 
 LAST = """(SELECT d.{column} FROM decisions d JOIN rounds r ON r.id = d.round_id
     WHERE r.campaign_id = c.id ORDER BY r.number DESC LIMIT 1)"""

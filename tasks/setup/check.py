@@ -25,6 +25,7 @@ from winnow.tasks.queries.breakdowns import values_of
 from winnow.tasks.setup.code_tests import check_tests
 from winnow.tasks.setup.output_types import check_output_type
 from winnow.tasks.setup.structured_outputs import check_structured_outputs
+from winnow.tasks.setup.targets import check_targets
 from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
@@ -56,6 +57,7 @@ def check_campaign(
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
     _check_prices(checked)
+    check_targets(checked)
     _try_templates(checked)
     check_tests(checked)
     _try_chats(checked)

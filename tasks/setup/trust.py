@@ -62,11 +62,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
             yield Permission(text=text, keys=("task.lm_eval",))
     if (inspect := spec.dataset.inspect) is not None:
         yield _inspect_run(inspect, folder)
-    judges = {"judge": spec.judge} | {
-        f"metrics[{i}].judge": each.judge for i, each in enumerate(spec.metrics)
-    }
-    described = ((place, {"type": judge.type, **judge.params}) for place, judge in judges.items())
-    for place, judge in (each for of_one in described for each in _mappings(*of_one)):
+    for place, judge in _judges(spec):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = path.rpartition(":")
             text = f"run {function!a} of the Python file {str((folder / file).resolve())!a}"

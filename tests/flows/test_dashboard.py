@@ -19,7 +19,7 @@ from waiting import PATIENCE_S
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames
 from winnow.flows.reports.dashboard.page_state import look_at
 from winnow.flows.reports.dashboard.screens import comparisons_page, sql_page
-from winnow.storage.queries.view_definitions import VIEWS
+from winnow.storage.queries.view_columns import VIEWS
 
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"

@@ -44,6 +44,10 @@ def test_any_function_can_be_the_scorer():
     assert (found.claim.kind, found.claim.delta) == ("proven", 0.05)
     assert len(asked) == len(set(asked)) == found.comparisons == np.isfinite(found.scores).sum()
     assert found.share < 0.7
+    asked_for = f"{len(asked)} of {len(PROMPTS) * len(QUESTIONS)} scores"
+    assert repr(found) == (
+        f"<Selection: best 'asked', claim proven (wrong with probability at most 0.05), {asked_for}>"
+    )
     rows = found.leaderboard()
     assert rows["candidate"].tolist()[0] == "asked"
     assert rows["scored"].sum() == found.comparisons
@@ -64,6 +68,7 @@ def test_the_same_seed_gives_the_same_answer_in_any_thread():
 def test_a_tie_is_told_as_one():
     found = winnow.select(lambda name, _: name != "bad", ["a", "bad", "b"], range(20))
     assert found.tied == ("a", "b")
+    assert repr(found).startswith(f"<Selection: best {found.best!r}, tied with 1 more, claim ")
 
 
 def test_the_best_ones_are_told_in_order():

@@ -8,6 +8,7 @@ import runpy
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scripted_engines import ScriptedEngine, letter
@@ -79,6 +80,10 @@ def test_a_script_gets_what_open_gives_and_a_second_call_asks_nothing(spec, capf
     stored = winnow.open("sqlite:///mine.db")["letters"]
     assert found.answer == stored.answer
     assert found.leaderboard().equals(stored.leaderboard())
+    assert str(found).startswith("letters: winner, proven\n  winner    knows/plain\n")
+    shown = []
+    found._repr_pretty_(SimpleNamespace(text=shown.append), False)
+    assert shown == [str(stored)]
     asked = Engine.batches
     assert is_the_answer(winnow.run(spec, storage="sqlite:///mine.db"))
     assert Engine.batches == asked > 0

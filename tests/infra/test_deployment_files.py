@@ -49,6 +49,9 @@ def test_the_image_copies_all_that_its_installation_needs(target):
     copied = {source for line in lines if line.startswith("COPY") for source in line.split()[1:-1]}
     assert all((ROOT / source).exists() for source in copied)
     assert {"pyproject.toml", "README.md", "infra/install.sh", "infra/locks"} <= copied
-    assert {".package", "algorithms", "storage", "tasks", "flows", "infra/demo"} <= copied
+    linked = {path.name for path in (ROOT / ".package" / "winnow").iterdir() if path.is_symlink()}
+    assert {".package", "infra/demo", *linked} - {"infra"} <= copied
+    kept = (ROOT / "infra" / "Dockerfile.dockerignore").read_text().splitlines()
+    assert {f"!{source.partition('/')[0]}" for source in copied} <= set(kept)
     assert (ROOT / "infra" / "locks" / f"{target}.txt").exists()
     assert "USER winnow" in lines

@@ -6,7 +6,7 @@ from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import duels as duel_views
-from winnow.storage.queries.view_definitions import VIEWS
+from winnow.storage.queries.view_columns import VIEWS
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records

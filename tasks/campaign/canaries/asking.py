@@ -9,12 +9,12 @@ earlier texts are another model's. With a steady server, six answers of sixteen 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from winnow.algorithms.bounds.fisher import larger_share_p_value
 from winnow.storage.leases import writing_under
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import CanaryRecord, NewCanary
 from winnow.storage.text import storable
+from winnow.tasks.campaign.canaries.changes import count_changed, has_changed
 from winnow.tasks.campaign.canaries.contacts import Contact
 from winnow.tasks.campaign.canaries.prompts import canary_requests, prompts_digest, served_model
 from winnow.tasks.campaign.lease import now
@@ -23,9 +23,6 @@ from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import ServedModelDiffers
-
-LEVEL = 0.01
-"""Chance of taking an unchanged server for a changed one, at each contact; at the most."""
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 """Reasons of failures that are the server's as a whole."""
@@ -59,16 +56,6 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
         if place not in contacts.by_place:
             contacts.by_place[place] = _met(campaign, model, *place)
         contacts.by_name[model.name] = contacts.by_place[place]
-
-
-def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
-    """How many answers differ; 0 where nothing is known of one of the two times."""
-    return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
-
-
-def has_changed(noise: int, changed: int, n: int) -> bool:
-    """Whether more answers of n have changed than chance and the server's own noise explain."""
-    return larger_share_p_value(noise, changed, n) < LEVEL
 
 
 def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -> Contact:

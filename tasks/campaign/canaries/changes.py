@@ -1,15 +1,30 @@
-"""Which served models were found to have changed, as far as a campaign's answer is concerned."""
+"""When a served model counts as changed, and which changes concern a campaign's answer."""
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from winnow.algorithms.bounds.fisher import larger_share_p_value
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records.values import CanaryRecord
 
 When = Literal["before", "during", "after"]
+
+LEVEL = 0.01
+"""Chance of taking an unchanged server for a changed one, at each contact; at the most."""
+
+
+def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
+    """How many answers differ; 0 where nothing is known of one of the two times."""
+    return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
+
+
+def has_changed(noise: int, changed: int, n: int) -> bool:
+    """Whether more answers of n have changed than chance and the server's own noise explain."""
+    return larger_share_p_value(noise, changed, n) < LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks.errors --out FOLDER [--table docs/error-rates.md] [--minutes 0]
 
-Runs are kept in FOLDER/errors.csv, each under a digest of the code that it depends on.
+Runs are kept in FOLDER/errors.csv, each under a digest of the code that it depends on. Where that is not
+there yet, they go on from docs/error-rates.csv, which is written anew with the page of that name.
 """
 
 import argparse
@@ -13,8 +14,10 @@ from pathlib import Path
 
 from tests.benchmarks.errors.catalogue import all_cells
 from tests.benchmarks.errors.page import page, row
-from tests.benchmarks.errors.runs import fill, totals
+from tests.benchmarks.errors.runs import begin_with, fill, keep, totals
 from tests.benchmarks.errors.verdicts import BAD
+
+PAGE = Path("docs", "error-rates.md")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,10 +34,13 @@ def main(arguments: Sequence[str]) -> int:
     file = given.out / "errors.csv"
     cells = all_cells(given.runs, given.whole_runs)
     wanted = [cell for cell in cells if given.only in f"{cell.objective}: {cell.name}"]
+    begin_with(file, PAGE.with_suffix(".csv"))
     fill(file, wanted, minutes=given.minutes, jobs=given.jobs)
     found = totals(file, cells)
     table = given.table or given.out / "errors.md"
     table.write_text(page(cells, found), encoding="utf-8")
+    if table == PAGE:
+        keep(file, PAGE.with_suffix(".csv"))
     rows = [row(cell, found[cell.name], len(cells)) for cell in wanted]
     for each in rows:
         print(", ".join(f"{key}: {value}" for key, value in each.items()))

@@ -6,6 +6,7 @@ of a cell, and every campaign of it alike to the last bit: what was asked, told 
 
 import csv
 import multiprocessing
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,15 +74,60 @@ def _total(cell: Cell, rows: Sequence[Row]) -> Total:
     whole = [row for row in rows if int(row["runs"]) >= _size(cell, int(row["first"]))]
     traces = {row["code"]: row["trace"] for row in whole if row["first"] == "0"}
     alike = {each for each, trace in traces.items() if trace == traces.get(code)} | {code}
-    for row in sorted(whole, key=lambda row: row["code"] != code):  # those of the code itself come first
-        first = int(row["first"])
-        if row["code"] not in alike or first in total.firsts:
+    # Those of the code itself come first, and of others those of many parts, which count as a whole or not.
+    for row in sorted(whole, key=lambda row: (row["code"] != code, -int(row["runs"]))):
+        firsts = _firsts(row)
+        if row["code"] not in alike or not total.firsts.isdisjoint(firsts):
             continue
-        total.firsts.add(first)
+        total.firsts.update(firsts)
         total.counts.update({name: int(row[name]) for name in ("runs", "claimed")})
         total.counts["other code"] += int(row["runs"]) if row["code"] != code else 0
         total.wrong.update(_read(row["wrong"]))
     return total
+
+
+def begin_with(file: Path, kept: Path) -> None:
+    """Take up the runs that `keep` wrote, if there are any and the file is not there yet."""
+    if kept.exists() and not file.exists():
+        shutil.copyfile(kept, file)
+
+
+def keep(file: Path, kept: Path) -> None:
+    """Write the runs of a file in a few rows for each cell and code, small enough to be kept beside the page.
+
+    The first part of a cell keeps its row, whose trace is what tells whether codes play alike; the parts
+    behind it that follow on each other have one.
+    """
+    rows: list[Row] = []
+    whole = [row for row in _rows(file) if int(row["runs"]) >= RUNS_AT_ONCE]
+    for row in sorted(whole, key=lambda row: (row["cell"], row["code"], int(row["first"]))):
+        last = rows[-1] if rows else row
+        reached = int(last["first"]) + int(last["runs"])
+        is_next = (last["cell"], last["code"], reached) == (row["cell"], row["code"], int(row["first"]))
+        if is_next and last["first"] != "0":
+            rows[-1] = _joined(last, row)
+        elif rows == [] or not _holds(last, row):
+            rows.append({**row, "trace": row["trace"] if row["first"] == "0" else ""})
+    kept.unlink(missing_ok=True)
+    for row in rows:
+        _append(kept, tuple(row[name] for name in COLUMNS))
+
+
+def _joined(row: Row, behind: Row) -> Row:
+    sums = {name: str(int(row[name]) + int(behind[name])) for name in ("runs", "claimed")}
+    return {**row, **sums, "wrong": _written(Counter(_read(row["wrong"])) + Counter(_read(behind["wrong"])))}
+
+
+def _holds(row: Row, other: Row) -> bool:
+    """Whether all runs of another row are among those of a row."""
+    same = (row["cell"], row["code"]) == (other["cell"], other["code"])
+    return same and set(_firsts(other)) <= set(_firsts(row))
+
+
+def _firsts(row: Row) -> range:
+    """The first seeds of the parts in a row."""
+    first = int(row["first"])
+    return range(first, first + int(row["runs"]), RUNS_AT_ONCE)
 
 
 def _missing(cells: Sequence[Cell], found: Mapping[str, Total]) -> list[Part]:

@@ -13,8 +13,7 @@ from winnow.storage.models import Generation
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
-from winnow.tasks.campaign.canaries.asking import count_changed, has_changed
-from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.campaign.canaries.changes import canary_changes, count_changed, has_changed
 from winnow.tasks.errors import ServedModelDiffers, SpecError
 from winnow.tasks.queries.auditing import findings
 

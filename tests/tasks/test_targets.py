@@ -1,0 +1,55 @@
+"""Judges that compare outputs with targets, and datasets that lack them."""
+
+import json
+
+import pytest
+
+from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.targets import without_targets
+
+
+@pytest.fixture
+def checked(campaign_file, folder):
+    """Check the campaign with a judge, the examples of these places without a target."""
+
+    def check(judge, lacking):
+        rows = [json.loads(line) for line in (folder / "letters.jsonl").read_text().splitlines()]
+        for place, row in enumerate(rows):
+            row["target"] = [] if place in lacking else row["target"]
+        (folder / "letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return check_campaign_file(campaign_file("judge: {type: contains}", f"judge: {judge}"))
+
+    return check
+
+
+COMPARING = [
+    "{type: exact}",
+    "{type: contains}",
+    "{type: numeric, extract: '[0-9]+'}",
+    "{type: regex, pattern: 'a+'}",
+    "{type: f1}",
+    "{type: math}",
+    "{type: chrf}",
+    "{type: similarity}",
+]
+
+
+@pytest.mark.parametrize("judge", COMPARING)
+def test_where_no_example_has_a_target_nothing_is_begun(checked, judge):
+    said = "dataset.fields.target: judge .* compares outputs with targets, and no example has one"
+    with pytest.raises(SpecError, match=said):
+        checked(judge, range(6))
+
+
+def test_the_examples_without_one_are_named_where_others_have_one(checked):
+    assert without_targets(checked("{type: exact}", [])) == ()
+    assert [each.key for each in without_targets(checked("{type: exact}", [1, 4]))] == ["e1", "e4"]
+
+
+def test_a_judge_that_needs_none_is_content(checked):
+    assert without_targets(checked("{type: json-schema, schema: {type: object}}", range(6))) == ()
+
+
+def test_a_judge_that_may_run_code_or_ask_models_is_not_tried(checked):
+    assert without_targets(checked("{type: all, judges: [{type: exact}]}", range(6))) == ()
