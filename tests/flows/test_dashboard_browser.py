@@ -158,10 +158,10 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
     statement.press("Escape")
     expect(names).to_have_count(0)
     statement.fill("SELECT 1 AS kept")
-    page.get_by_label("Name for this statement").fill(ATTACK)
+    page.get_by_label("Name for this query").fill(ATTACK)
     page.get_by_role("button", name="Save").click()
     page.reload()
-    page.get_by_label("Saved statements").select_option(ATTACK)
+    page.get_by_label("Saved queries").select_option(ATTACK)
     expect(page.get_by_label("Statement")).to_have_value("SELECT 1 AS kept")
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_test_id("stDataFrame").first.locator("td").filter(has_text="1")).to_have_count(1)
@@ -169,7 +169,7 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
         page.get_by_role("button", name="Download as CSV").click()
     assert Path(file.value.path()).read_text() == '"kept"\n1\n'
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_label("Saved statements").locator("option")).to_have_count(1)
+    expect(page.get_by_label("Saved queries").locator("option")).to_have_count(1)
     assert page.evaluate("window.harmed") is None
 
 

@@ -26,7 +26,7 @@ STYLE = """<style>
   [class*="st-key-soft"] [data-testid="stText"] {
     opacity: 0.68; font-size: 0.875rem; overflow-wrap: anywhere;
   }
-  [data-testid="stCaptionContainer"] p { color: rgb(from currentColor r g b / 0.85); }
+  [data-testid="stCaptionContainer"] { opacity: 0.78 !important; }
   [class*="st-key-answer"] [data-testid="stText"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] p.heading { font-weight: 600; }

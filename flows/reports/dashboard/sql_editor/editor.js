@@ -1,4 +1,4 @@
-const PLACE = "winnow.saved-statements";
+const PLACE = "winnow.saved-queries";
 const MOST = 12;
 
 function load() {
@@ -98,7 +98,7 @@ function keeping(root, box) {
   const [chosen, name] = [root.querySelector("select"), root.querySelector("input")];
   const told = root.querySelector(".told");
   const show = (kept, selected) => {
-    const names = ["saved statements", ...Object.keys(kept).sort()];
+    const names = ["saved queries", ...Object.keys(kept).sort()];
     chosen.replaceChildren(...names.map((each, number) => new Option(each, number === 0 ? "" : each)));
     chosen.value = selected;
   };
@@ -120,12 +120,12 @@ function keeping(root, box) {
   };
   root.querySelector(".keep").onclick = () => {
     const called = name.value.trim();
-    if (called === "") told.textContent = "Give the statement a name first.";
+    if (called === "") told.textContent = "Give the query a name first.";
     else store({ ...load(), [called]: box.value }, called, `${called} is kept in this browser.`);
   };
   root.querySelector(".forget").onclick = () => {
     const { [chosen.value]: gone, ...rest } = load();
-    if (gone === undefined) told.textContent = "Choose a saved statement first.";
+    if (gone === undefined) told.textContent = "Choose a saved query first.";
     else store(rest, "", `${chosen.value} is kept no longer.`);
   };
 }

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
-from winnow.flows.reports.html.figures.curve import leads
+from winnow.flows.reports.html.figures.curve import leads, thinned
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import SpecModel, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
@@ -96,7 +96,7 @@ def curve(axis: str, unit: str) -> Builder:
             f"the table has the last {MOST_LEADS} of them. The axis shows the second half of the race whole: "
             f"first intervals may reach beyond it.{out}",
             figure=curve_figure(
-                rows,
+                thinned(rows),
                 title=f"{axis} of the leader",
                 unit=f"{unit} so far",
                 candidates=len(race),
