@@ -36,7 +36,7 @@ def label_run(id_: UUID) -> None:
     from prefect.exceptions import ObjectNotFound
 
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
-        client.update_flow_run_labels(id_, labels_of_this_process())
+        client.update_flow_run_labels(id_, {**labels_of_this_process()})
 
 
 def process_of(labels: Mapping[str, object]) -> Holder | None:

@@ -11,10 +11,11 @@ from contextvars import copy_context
 from uuid import UUID
 
 from winnow.algorithms.decision import Decision
+from winnow.flows.prefect_support.run_log import RunLog
 from winnow.flows.run import artifact_contents as contents
-from winnow.flows.run.run_log import RunLog
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.queries.printable import escaped
 
 PACE = 5.0
 """Seconds between two updates."""
@@ -103,7 +104,7 @@ class Artifacts:
                 self._show(
                     "markdown",
                     f"[{page}]({page})",
-                    f"the page of {contents.escaped(self._campaign.record.name)}",
+                    f"the page of {escaped(self._campaign.record.name)}",
                 )
         except Exception as error:
             # Whatever is wrong with a server is no reason to end a campaign.

@@ -14,6 +14,7 @@ from waiting import eventually
 
 from winnow.flows.run import artifact_contents as contents
 from winnow.flows.run import artifacts
+from winnow.tasks.queries.printable import escaped
 
 RECORDED = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
 
@@ -49,7 +50,7 @@ def test_progress_and_leaderboard_are_what_the_campaign_ended_with(prefect_api, 
     table = published(prefect_api, "winnow-on-pages-leaderboard")
     rows = json.loads(table["data"])
     asked = json.loads(winnow(tmp_path, "query", "on-pages", "leaderboard", "--json").stdout)
-    assert [row["candidate"] for row in rows] == [contents.escaped(row["candidate"]) for row in asked]
+    assert [row["candidate"] for row in rows] == [escaped(row["candidate"]) for row in asked]
     assert [row["best"] for row in rows] == ["best" if row["best"] else "" for row in asked]
     names = [table["metadata_"][f"candidate {number}"] for number in range(1, len(asked) + 1)]
     assert names == [row["candidate"] for row in asked]
