@@ -129,14 +129,15 @@ def comparisons(
                 func.substr(TEXT_B.text, 1, characters).label("text_b"),
             )
         )
-        .where(Round.campaign_id == campaign_id, *_conditions(filters), *_earlier_than(before))
-        .order_by(Round.number.desc(), Comparison.position.desc())
+        .where(*_conditions(filters), *_earlier_than(before))
         .limit(most)
     )
     with _told_when_too_slow(filters):
         blocks = indexed_blocks(session) if len(filters.words) >= SEQUENCE else None
         if blocks is None:
-            return [dict(row) for row in session.execute(rows).mappings()]
+            newest_first = (Round.number.desc(), Comparison.position.desc())
+            own = rows.where(Round.campaign_id == campaign_id).order_by(*newest_first)
+            return [dict(row) for row in session.execute(own).mappings()]
         return _with_words(session, campaign_id, rows, filters.words, before=before, blocks=blocks, most=most)
 
 
@@ -154,8 +155,9 @@ def _with_words(
 
     Of a campaign, what was planned later has the greater id.
     """
-    # By id, which is the same order: else a database may walk through all rounds to meet a few ids.
-    rows = rows.order_by(None).order_by(Comparison.id.desc())
+    # By id, which is the same order, and the campaign in a way that no index can help with: else a database
+    # may walk through all its rounds to meet a few ids.
+    rows = rows.where(Round.campaign_id + 0 == campaign_id).order_by(Comparison.id.desc())
     begin = blocks * BLOCK
     found = [dict(row) for row in session.execute(rows.where(Comparison.id >= begin)).mappings()]
     oldest, newest = _ends(session, campaign_id, before)

@@ -148,7 +148,7 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
     page.goto("/sql")
     statement = page.get_by_label("Statement")
     statement.fill("SELECT best FROM v_cam")
-    names = page.get_by_role("option")
+    names = page.locator("#winnow-sql-names").get_by_role("option")
     expect(names.first).to_have_text("v_campaigns")
     statement.press("Tab")
     expect(statement).to_have_value("SELECT best FROM v_campaigns")
@@ -166,7 +166,7 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_test_id("stDataFrame").first.locator("td").filter(has_text="1")).to_have_count(1)
     with page.expect_download() as file:
-        page.get_by_role("button", name="Download as CSV").click()
+        page.get_by_role("button", name="Download the answer").click()
     assert Path(file.value.path()).read_text() == '"kept"\n1\n'
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_label("Saved queries").locator("option")).to_have_count(1)

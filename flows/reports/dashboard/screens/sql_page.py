@@ -86,7 +86,7 @@ def _answer(statement: str) -> None:
     st.dataframe(table_frame(columns, rows[:MOST_ROWS]), hide_index=True, key="answer")
     st.caption(f"The first {MOST_ROWS:,} rows; there are more." if more else f"{len(rows):,} rows")
     st.download_button(
-        "Download as CSV", as_csv(columns, rows[:MOST_ROWS]), "answer.csv", "text/csv", on_click="ignore"
+        "Download the answer", as_csv(columns, rows[:MOST_ROWS]), "answer.csv", "text/csv", on_click="ignore"
     )
 
 
