@@ -176,7 +176,7 @@ def _new_leaders(rows: Sequence[Row]) -> Scatter:
 
 def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
     """Names of the leaders that there is room for, the last ones first, each above its dot."""
-    free = 1.0
+    free, named = 1.0, []
     for row in reversed(rows):
         name = shortened(row["best"])
         place = row["comparisons"] / max(end, 1)
@@ -185,13 +185,17 @@ def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
         if (place + reach if is_left else place) > free:
             continue
         free = place if is_left else place - reach
-        figure.add_annotation(
-            x=row["comparisons"],
-            y=1.0,
-            yref="paper",
-            yanchor="bottom",
-            xanchor="left" if is_left else "right",
-            text=name,
-            showarrow=False,
-            name=WIDE,
+        named.append(
+            {
+                "x": row["comparisons"],
+                "y": 1.0,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "left" if is_left else "right",
+                "text": name,
+                "showarrow": False,
+                "name": WIDE,
+            }
         )
+    # All at once: each one that is added for itself has all before it looked at again.
+    figure.update_layout(annotations=named)
