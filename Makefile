@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-lookahead bench-throughput bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
+.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view bench-lookahead bench-throughput bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -90,6 +90,9 @@ bench-errors: install ## How often proven answers are wrong, in adversarial worl
 
 bench-storage: install ## Measure ten million comparisons in SQLite and PostgreSQL: make bench-storage COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.storage --out $(BENCH_OUT) --comparisons $(COMPARISONS)
+
+bench-view: install ## Measure the pages of ten million comparisons, and their index of texts: make bench-view COMPARISONS=n.
+	@$(BIN)/python -m tests.benchmarks.view --out $(BENCH_OUT) --comparisons $(COMPARISONS)
 
 bench-lookahead: install ## Time to a decision with rounds in flight, texts of very different lengths: make bench-lookahead [DATA=folder].
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.lookahead --out $(BENCH_OUT) $(if $(DATA),--data "$(DATA)")

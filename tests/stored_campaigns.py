@@ -230,7 +230,9 @@ def store_campaign(
             },
             execution={"budget": budget},
             versions={"winnow-llm": "0"},
-            candidates=[NewCandidate(name=each, model={}, prompt={}, sampling={}) for each in names],
+            candidates=[
+                NewCandidate(name=each, model={"name": "m"}, prompt={}, sampling={}) for each in names
+            ],
             now=NOW,
         )
         return StoredCampaign(

@@ -135,6 +135,23 @@ def copy(
 
 
 @app.command()
+def index(storage: Storage = DEFAULT_STORAGE) -> None:
+    """Index prompts, texts and keys of examples, so that winnow view finds words among millions fast.
+
+    Rounds do not add to the index, so that they take no longer: run it again to add what came since. What is
+    not in it is found all the same, only slower. It is broken off and gone on with at will.
+    """
+    from winnow.storage.admin.schema import require_schema
+    from winnow.storage.engine.database import open_database
+    from winnow.storage.search.text_index import build
+
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        count = build(database, lambda done, of: print(f"  {done:>12,} of {of:,} comparisons", flush=True))
+        print(f"{database.url}: the texts of the first {count:,} comparisons are indexed")
+
+
+@app.command()
 def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
     """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
     from winnow.storage.admin.maintenance import vacuum as vacuum_database

@@ -1,11 +1,14 @@
 """Zombies: flow runs that Prefect still calls running although the process that ran them is gone.
 
 Prefect learns of a process's end from the process, or from the worker that started it; where both were killed
-it learns nothing. Every flow run of ours is therefore tagged with its process, as a lease names it.
+it learns nothing. Every flow run of ours is therefore labelled with its process, as a lease names it; its
+tags are always the same few, by which runs are looked for.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from uuid import UUID
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage import leases
@@ -15,24 +18,33 @@ from winnow.tasks.campaign.liveness import is_dead, is_gone, this_process
 TAG = "winnow"
 """What every flow run of ours is tagged with."""
 
-_PROCESS = "winnow-process:"
+CAMPAIGN_TAG, SCHEDULE_TAG = "winnow-campaign", "winnow-schedule"
+"""With one of these as well: a campaign's own run, and one of a schedule that runs such."""
+
+PROCESS = "winnow.process"
+"""The label of the process that runs it."""
 
 
-def tags_of_this_process() -> list[str]:
-    """What a flow run is tagged with by the process that runs it."""
-    holder = this_process()
-    return [TAG, _PROCESS + ":".join(str(value) for value in asdict(holder).values())]
+def labels_of_this_process() -> dict[str, str]:
+    """What a flow run is labelled with by the process that runs it."""
+    return {PROCESS: ":".join(str(value) for value in asdict(this_process()).values())}
 
 
-def process_of(tags: list[str]) -> Holder | None:
-    """The process that a flow run was tagged with."""
-    for tag in tags:
-        if tag.startswith(_PROCESS):
-            host, pid, boot_id, namespace, ticks = tag.removeprefix(_PROCESS).rsplit(":", 4)
-            return Holder(
-                host=host, pid=int(pid), boot_id=boot_id, pid_namespace=namespace, started_ticks=int(ticks)
-            )
-    return None
+def label_run(id_: UUID) -> None:
+    """Label a flow run with this process; a server that knows no labels marks no run of ours as crashed."""
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound
+
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        client.update_flow_run_labels(id_, {**labels_of_this_process()})
+
+
+def process_of(labels: Mapping[str, object]) -> Holder | None:
+    """The process that a flow run was labelled with."""
+    if PROCESS not in labels:
+        return None
+    host, pid, boot_id, namespace, ticks = str(labels[PROCESS]).rsplit(":", 4)
+    return Holder(host=host, pid=int(pid), boot_id=boot_id, pid_namespace=namespace, started_ticks=int(ticks))
 
 
 def mark_zombies(storage: str) -> list[str]:
@@ -64,7 +76,7 @@ def mark_zombies(storage: str) -> list[str]:
     marked = []
     with get_client(sync_client=True) as client:
         for run in client.read_flow_runs(flow_run_filter=ours):
-            holder = process_of(run.tags)
+            holder = process_of(run.labels)
             if holder is None or not (holder in left or is_dead(holder)):
                 continue
             message = f"{holder}, which ran it, is gone; whoever goes on with its campaign said so"

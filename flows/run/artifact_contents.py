@@ -1,17 +1,24 @@
 """What Prefect's pages show of a campaign. Names of candidates are text there, whatever they look like."""
 
 import json
+import os
 import re
+from collections.abc import Callable
 from hashlib import sha256
+from urllib.parse import urlencode
 
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.summary import resume_command
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.words import headline, subject
-from winnow.tasks.queries.printable import escaped
+from winnow.tasks.queries.printable import escaped, one_line
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+
+VIEW_VARIABLE = "WINNOW_VIEW_URL"
+"""Names the address that `winnow view` is served at, for links to it."""
 
 MOST_ROWS = 50
 """Candidates in the table; `winnow query NAME leaderboard` has all."""
@@ -37,6 +44,35 @@ def artifact_key(campaign: str, what: str) -> str:
     return f"winnow-{slug.strip('-')}{mark}-{what}"
 
 
+def ending(session: Session, campaign: CampaignRecord, storage: str) -> str:
+    """Where a campaign stands when its flow run ends, and the commands that show more: one sentence a line.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        storage: URL of its database, without a password.
+    """
+    status = campaign_status(session, campaign)
+    lines = [_said(status)]
+    if page := page_address(campaign.name):
+        lines.append(f"page: {page}")
+    lines.append(f"report: winnow report {campaign.name} --html {campaign.name}.html --storage {storage}")
+    if (resume := resume_command(status, storage)) is not None:
+        lines.append(f"go on: {resume}")
+    return "\n".join(lines)
+
+
+def standing(session: Session, campaign: CampaignRecord) -> str:
+    """Where a campaign stands, in one line of plain text."""
+    return _said(campaign_status(session, campaign))
+
+
+def page_address(campaign: str) -> str | None:
+    """Where the page of a campaign is, where somebody said at which address `winnow view` is served."""
+    base = os.environ.get(VIEW_VARIABLE, "").rstrip("/")
+    return f"{base}/campaign?{urlencode({'campaign': campaign})}" if base else None
+
+
 def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
     """How much of the budget is spent, in percent (100 once the campaign has ended), and where it stands."""
     status = campaign_status(session, campaign)
@@ -46,22 +82,26 @@ def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
         shares.append(status.totals["comparisons"] / grid)
     has_ended = status.is_settled and status.state != "waiting"
     percent = 100.0 if has_ended else min(100.0 * max(shares, default=0.0), 100.0)
-    return percent, _standing(status)
+    return percent, _said(status, escaped)
 
 
-def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str]:
-    """The table of the leading candidates, as JSON, and what it shows."""
+def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str, dict[str, str]]:
+    """The table of the leading candidates, as JSON, what it shows, and their names as they are, by row.
+
+    Cells are Markdown to Prefect's pages: in the table names are escaped, and in the artifact's metadata not.
+    """
     found = list(ask(session, campaign, "leaderboard"))
     rows = [_row(row) for row in found[:MOST_ROWS]]
     decision = outcome_records.latest_decision(session, campaign.id)
     finished = 0 if decision is None else decision.round_number + 1
     cut = f"; the first {MOST_ROWS} of {len(found)} candidates" if len(found) > MOST_ROWS else ""
-    return json.dumps(rows), f"{escaped(campaign.name)} after {finished} rounds{cut}"
+    names = {f"candidate {number}": row["candidate"] for number, row in enumerate(found[:MOST_ROWS], 1)}
+    return json.dumps(rows), f"{escaped(campaign.name)} after {finished} rounds{cut}", names
 
 
 def _row(row: dict[str, object]) -> dict[str, object]:
     shown = {name: _cell(row[name]) for name in _COLUMNS}
-    return {"best": "*" if row["best"] else "", **shown}
+    return {"best": "best" if row["best"] else "", **shown}
 
 
 def _cell(value: object) -> object:
@@ -70,14 +110,15 @@ def _cell(value: object) -> object:
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _standing(status: CampaignStatus) -> str:
+def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
+    """Where a campaign stands, its names as `shown` has them."""
     leader = status.answer.of_best
-    best = "nothing known yet" if leader is None else f"best {escaped(leader.name)}"
+    best = "nothing known yet" if leader is None else f"best {shown(leader.name)}"
     if status.answer.baseline is not None:
-        best = escaped(subject(status.answer))
+        best = shown(subject(status.answer))
     elif leader is not None and leader.estimate is not None:
         best += f" {leader.estimate:.3f}"
     if status.answer.held_out_mean is not None:
         best += f" (held out {status.answer.held_out_mean:.3f})"
     budgets = ", ".join(str(each) for each in status.budgets)
-    return f"{escaped(status.name)}: {headline(status.answer, status.state)}, {best}; {budgets}"
+    return f"{shown(status.name)}: {headline(status.answer, status.state)}, {best}; {budgets}"

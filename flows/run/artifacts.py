@@ -11,9 +11,11 @@ from contextvars import copy_context
 from uuid import UUID
 
 from winnow.algorithms.decision import Decision
+from winnow.flows.prefect_support.run_log import RunLog
 from winnow.flows.run import artifact_contents as contents
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.queries.printable import escaped
 
 PACE = 5.0
 """Seconds between two updates."""
@@ -23,6 +25,9 @@ SHARE = 0.01
 
 FAREWELL = 10.0
 """Seconds that the last update may take before nobody waits for it."""
+
+KEYS = {"progress": "progress", "table": "leaderboard", "markdown": "page"}
+"""What the keys of artifacts of each type end with."""
 
 LOGGER = logging.getLogger("winnow.prefect")
 
@@ -53,6 +58,7 @@ class Artifacts:
 
         self._campaign, self._run_id = campaign, UUID(flow_run.id)
         self._ids: dict[str, UUID] = {}
+        self._log = RunLog(self._run_id)
         self._has_news = True
         # Prefect keeps its settings in the context.
         self._thread = threading.Thread(
@@ -71,6 +77,7 @@ class Artifacts:
         self._has_news = self._is_over = True
         self._wake.set()
         self._thread.join(FAREWELL)
+        self._log.close()
 
     def _publish_for_long(self) -> None:
         wait = 0.0
@@ -88,26 +95,42 @@ class Artifacts:
         try:
             with self._campaign.database.reading() as session:
                 percent, standing = contents.progress(session, self._campaign.record)
-                table, title = contents.leaderboard(session, self._campaign.record)
+                table, title, names = contents.leaderboard(session, self._campaign.record)
+                said = contents.standing(session, self._campaign.record)
+            self._log.info(said)
             self._show("progress", percent, standing)
-            self._show("table", table, title)
+            self._show("table", table, title, names)
+            if page := contents.page_address(self._campaign.record.name):
+                self._show(
+                    "markdown",
+                    f"[{page}]({page})",
+                    f"the page of {escaped(self._campaign.record.name)}",
+                )
         except Exception as error:
             # Whatever is wrong with a server is no reason to end a campaign.
             self._complain(error)
 
-    def _show(self, type_: str, data: float | str, description: str) -> None:
+    def _show(
+        self, type_: str, data: float | str, description: str, metadata: dict[str, str] | None = None
+    ) -> None:
         from prefect.client.orchestration import get_client
         from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 
         with get_client(sync_client=True) as client:
             if type_ in self._ids:
-                client.update_artifact(self._ids[type_], ArtifactUpdate(data=data, description=description))
+                update = ArtifactUpdate(data=data, description=description, metadata_=metadata)
+                client.update_artifact(self._ids[type_], update)
                 return
-            what = "leaderboard" if type_ == "table" else type_
+            what = KEYS[type_]
             key = contents.artifact_key(self._campaign.record.name, what)
             made = client.create_artifact(
                 ArtifactCreate(
-                    type=type_, key=key, data=data, description=description, flow_run_id=self._run_id
+                    type=type_,
+                    key=key,
+                    data=data,
+                    description=description,
+                    metadata_=metadata,
+                    flow_run_id=self._run_id,
                 )
             )
             self._ids[type_] = made.id

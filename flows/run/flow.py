@@ -5,17 +5,23 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, TypedDict, TypeVar, cast
+from uuid import UUID
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.runtime import flow_run
+from prefect.states import Completed
 from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
+from winnow.flows.prefect_support.crashed_runs import label_run
 from winnow.flows.prefect_support.masked_urls import reveal
+from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_watcher
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
@@ -60,10 +66,12 @@ record = task(name="record", cache_policy=NO_CACHE)(record_round)
 
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
-def run_campaign(storage: str, name: str) -> None:
+def run_campaign(storage: str, name: str) -> State[None]:
     """Run a stored campaign until it is decided, its budget is spent, it waits for people, or it is to stop.
 
     Safe to run again after a crash, however it came: each step does only what is not stored.
+
+    The run ends in a state whose message says where the campaign stands, and how to look at it.
 
     Args:
         storage: URL of the results database, or what `hide` made of it.
@@ -75,6 +83,8 @@ def run_campaign(storage: str, name: str) -> None:
         LeaseLost: If another process took it over; that one goes on.
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
     """
+    if flow_run.id is not None:  # it may be called without Prefect
+        label_run(UUID(flow_run.id))
     watcher, storage = current_watcher(), reveal(storage)
     with closing(open_database(storage)) as database:
         require_schema(database)
@@ -90,6 +100,9 @@ def run_campaign(storage: str, name: str) -> None:
                     run_rounds(campaign, watcher)
         finally:
             watcher.ended()
+        with database.reading() as session:
+            message = ending(session, campaign_records.get_campaign(session, name), database.url)
+    return Completed(message=message)
 
 
 def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:

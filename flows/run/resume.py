@@ -6,7 +6,7 @@ from collections.abc import Callable
 from winnow.flows import exit_codes
 from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import tags_of_this_process
+from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.imports import not_collecting
 from winnow.flows.prefect_support.masked_urls import hide
 from winnow.flows.reports.campaign_lines import campaign_line
@@ -117,7 +117,7 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
         with (
             progress_display(interrupts, shown=shown) as watcher,
             watched_by(watcher),
-            tags(*tags_of_this_process()),
+            tags(TAG, CAMPAIGN_TAG),
         ):
             run_campaign(hide(storage), name)
     except HTTPError as error:

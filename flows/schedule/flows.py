@@ -16,7 +16,7 @@ from prefect.runtime import flow_run as this_run
 from prefect.states import Cancelled, Completed, Failed
 
 from winnow.flows import exit_codes
-from winnow.flows.prefect_support.crashed_runs import mark_zombies, tags_of_this_process
+from winnow.flows.prefect_support.crashed_runs import SCHEDULE_TAG, TAG, label_run, mark_zombies
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.resume import go_on_with_all, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
@@ -115,11 +115,12 @@ def resume_all(
 
 
 def _introduce(name: str) -> FlowRun:
-    """Name this flow run, and tag it with the process that runs it; see `crashed_runs`."""
+    """Name and tag this flow run, and label it with the process that runs it; see `crashed_runs`."""
     context = FlowRunContext.get()
     assert context is not None, "only a flow calls this"
     assert context.flow_run is not None, "a flow that runs has a run"
     run = context.flow_run
     with get_client(sync_client=True) as client:
-        client.update_flow_run(run.id, name=name, tags={*run.tags, *tags_of_this_process()})
+        client.update_flow_run(run.id, name=name, tags={*run.tags, TAG, SCHEDULE_TAG})
+        label_run(run.id)
         return client.read_flow_run(run.id)

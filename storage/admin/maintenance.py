@@ -5,17 +5,9 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
-from winnow.storage.models import (
-    Base,
-    CandidateStats,
-    Comparison,
-    Decision,
-    Round,
-    Standing,
-    table_of,
-)
+from winnow.storage.models import Base, Comparison, Decision, Round, Standing, table_of
 from winnow.storage.records.candidates.standings import PARTS
-from winnow.storage.records.candidates.stats import SIDES
+from winnow.storage.tallies.recounting import wrong_tallies
 
 
 def problems(session: Session) -> list[str]:
@@ -46,7 +38,7 @@ def problems(session: Session) -> list[str]:
         + _told_early(session)
         + _wrong_changes(session)
         + _unlike_their_best(session)
-        + _wrong_stats(session)
+        + wrong_tallies(session)
     )
 
 
@@ -169,20 +161,3 @@ def _bytes_by_table(session: Session) -> dict[str, int]:
             "GROUP BY m.tbl_name"
         )
     return {name: int(size) for name, size in session.execute(text(query))}
-
-
-def _wrong_stats(session: Session) -> list[str]:
-    """Candidates whose stats are not what their comparisons add up to."""
-    counted = text(f"""
-        SELECT candidate_id, coalesce(reason, ''), sum(counted) FROM ({SIDES}) s
-        GROUP BY candidate_id, coalesce(reason, '')
-    """)
-    rows = {(candidate, reason): count for candidate, reason, count in session.execute(counted)}
-    stored = session.execute(
-        select(CandidateStats.candidate_id, CandidateStats.reason, CandidateStats.comparisons)
-    )
-    kept = {(candidate, reason): count for candidate, reason, count in stored}
-    wrong = sorted({candidate for (candidate, _), _ in rows.items() ^ kept.items()})
-    return [
-        f"the stats of candidate {candidate} are not what its comparisons add up to" for candidate in wrong
-    ]

@@ -22,8 +22,10 @@ from winnow.storage.models import (
     Candidate,
     CandidateStats,
     Comparison,
+    CostStats,
     Decision,
     Difference,
+    DuelStats,
     Generation,
     Judgment,
     Lease,
@@ -33,6 +35,8 @@ from winnow.storage.models import (
     Pin,
     Prompt,
     Ranking,
+    ReusedText,
+    ReuseStats,
     Round,
     Standing,
     StreamBatch,
@@ -51,6 +55,8 @@ _LOOKED_UP = {
     "bets": ("round_id",),
     "generations": ("prompt_id", "canary_id"),
     "pins": ("generation_id",),
+    "reused_texts": ("generation_id",),
+    "duel_stats": ("candidate_b_id",),
     "annotation_tasks": ("generation_a_id", "generation_b_id"),
 }
 
@@ -164,6 +170,9 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     tasks = select(AnnotationTask.id).where(AnnotationTask.round_id.in_(rounds))
     session.execute(delete(Annotation).where(Annotation.task_id.in_(tasks)))
     session.execute(delete(AnnotationTask).where(AnnotationTask.round_id.in_(rounds)))
+    for tally in (ReusedText, ReuseStats, CostStats):
+        session.execute(delete(tally).where(tally.campaign_id == campaign_id))
+    session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))

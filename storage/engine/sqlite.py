@@ -16,6 +16,7 @@ WAL_PAGES = 8_000
 """Pages in the write-ahead log before they move to the file: one that several rounds change moves once."""
 
 _READING_PRAGMAS = {
+    "data_version",
     "foreign_key_check",
     "foreign_key_list",
     "index_info",

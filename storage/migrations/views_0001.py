@@ -106,17 +106,15 @@ LEFT JOIN prompts q ON q.id = h.prompt_id
 """
 
 HEAD_TO_HEAD = """
-SELECT c.name AS campaign, a.name AS candidate, b.name AS opponent, count(*) AS duels,
-    sum(CASE WHEN s.outcome > 0.5 THEN 1 ELSE 0 END) AS wins,
-    sum(CASE WHEN s.outcome = 0.5 THEN 1 ELSE 0 END) AS ties,
-    sum(CASE WHEN s.outcome < 0.5 THEN 1 ELSE 0 END) AS losses,
-    count(*) - count(s.outcome) AS unscored, avg(s.outcome) AS win_rate
+SELECT c.name AS campaign, a.name AS candidate, b.name AS opponent, sum(s.duels) AS duels,
+    sum(s.wins) AS wins, sum(s.scored - s.wins - s.losses) AS ties, sum(s.losses) AS losses,
+    sum(s.duels - s.scored) AS unscored, sum(s.outcome_sum) / nullif(sum(s.scored), 0) AS win_rate
 FROM (
-    SELECT round_id, candidate_a_id AS candidate_id, candidate_b_id AS opponent_id, outcome
-    FROM comparisons WHERE candidate_b_id IS NOT NULL
+    SELECT candidate_a_id AS candidate_id, candidate_b_id AS opponent_id, duels, scored, wins, losses,
+        outcome_sum
+    FROM duel_stats
     UNION ALL
-    SELECT round_id, candidate_b_id, candidate_a_id, 1 - outcome
-    FROM comparisons WHERE candidate_b_id IS NOT NULL
+    SELECT candidate_b_id, candidate_a_id, duels, scored, losses, wins, scored - outcome_sum FROM duel_stats
 ) s
 JOIN candidates a ON a.id = s.candidate_id
 JOIN candidates b ON b.id = s.opponent_id
@@ -162,40 +160,20 @@ JOIN generations g ON g.id = o.generation_id
 JOIN prompts p ON p.id = g.prompt_id
 """
 
-USED = """
-    SELECT r.campaign_id, 'candidate' AS role, k.name, x.generation_a_id AS generation_id
-    FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_a_id
-    UNION
-    SELECT r.campaign_id, 'candidate', k.name, x.generation_b_id
-    FROM comparisons x JOIN rounds r ON r.id = x.round_id JOIN candidates k ON k.id = x.candidate_b_id
-    UNION
-    SELECT r.campaign_id, 'candidate', k.name, o.generation_id
-    FROM outputs o JOIN comparisons x ON x.id = o.comparison_id JOIN rounds r ON r.id = x.round_id
-    JOIN candidates k ON k.id = x.candidate_a_id
-    UNION
-    SELECT r.campaign_id, 'judge', m.judge, m.generation_id
-    FROM judgments m JOIN comparisons x ON x.id = m.comparison_id JOIN rounds r ON r.id = x.round_id
+COSTS = """
+SELECT c.name AS campaign, s.role, nullif(s.name, '') AS name, sum(s.generations) AS generations,
+    sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens, sum(s.seconds) AS seconds
+FROM cost_stats s
+JOIN campaigns c ON c.id = s.campaign_id
+GROUP BY c.id, c.name, s.role, s.name
 """
 
-COSTS = f"""
-SELECT c.name AS campaign, u.role, u.name, count(*) AS generations, sum(g.input_tokens) AS input_tokens,
-    sum(g.output_tokens) AS output_tokens, sum(g.seconds) AS seconds
-FROM ({USED}) u
-JOIN generations g ON g.id = u.generation_id
-JOIN rounds paid ON paid.id = g.round_id AND paid.campaign_id = u.campaign_id
-JOIN campaigns c ON c.id = u.campaign_id
-GROUP BY c.id, c.name, u.role, u.name
-"""
-
-REUSE = f"""
-SELECT c.name AS campaign, o.name AS taken_from, u.role, count(DISTINCT g.id) AS generations
-FROM ({USED}) u
-JOIN generations g ON g.id = u.generation_id
-JOIN campaigns c ON c.id = u.campaign_id
-LEFT JOIN rounds paid ON paid.id = g.round_id
-LEFT JOIN campaigns o ON o.id = paid.campaign_id
-WHERE paid.campaign_id IS NULL OR paid.campaign_id <> u.campaign_id
-GROUP BY c.id, c.name, o.id, o.name, u.role
+REUSE = """
+SELECT c.name AS campaign, o.name AS taken_from, s.role, sum(s.generations) AS generations
+FROM reuse_stats s
+JOIN campaigns c ON c.id = s.campaign_id
+LEFT JOIN campaigns o ON o.id = s.taken_from_id
+GROUP BY c.id, c.name, o.id, o.name, s.role
 """
 
 

@@ -12,6 +12,7 @@ from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoa
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
 from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
 from winnow.storage.models.standings import Bet, Difference, Ranking, Standing
+from winnow.storage.models.tallies import CostStats, DuelStats, ReusedText, ReuseStats
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
@@ -24,9 +25,11 @@ __all__ = [
     "Candidate",
     "CandidateStats",
     "Comparison",
+    "CostStats",
     "Dataset",
     "Decision",
     "Difference",
+    "DuelStats",
     "Embedding",
     "Example",
     "FileDigest",
@@ -40,6 +43,8 @@ __all__ = [
     "Pin",
     "Prompt",
     "Ranking",
+    "ReuseStats",
+    "ReusedText",
     "Round",
     "Standing",
     "StreamBatch",

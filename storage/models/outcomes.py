@@ -201,5 +201,13 @@ class CandidateStats(Base):
     """Of the generations compared, as are the output tokens and the seconds."""
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
+    input_squares: Mapped[float]
+    """Sum of the squares of their input tokens, as are the next two of output tokens and seconds."""
+    output_squares: Mapped[float]
+    second_squares: Mapped[float]
+    input_by_output: Mapped[float]
+    """Sum of the products of the two tokens of each, as are the next two of its seconds with these."""
+    input_by_seconds: Mapped[float]
+    output_by_seconds: Mapped[float]
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The detail of one of them."""

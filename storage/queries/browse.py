@@ -6,8 +6,10 @@ A person waits for these answers: `statements.give_up_after` bounds the wait.
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, inspect, or_, select
+from sqlalchemy import ColumnElement, Select, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
@@ -15,11 +17,21 @@ from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.search.text_index import (
+    BLOCK,
+    INDEX_TABLES,
+    SEQUENCE,
+    candidate_blocks,
+    indexed_blocks,
+)
 
 REPLY = aliased(Generation)
 
 SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
 """Where a reader's words are looked for."""
+
+LEAST_BLOCKS, MOST_BLOCKS = 8, 128
+"""Blocks of the index of texts that are looked into together: few at first, as common words are in all."""
 
 LOOKED_THROUGH = 20_000
 """Comparisons that tell which judges and reasons there are; a campaign may have millions."""
@@ -42,6 +54,9 @@ class Filters:
     """Why it has none."""
     words: str = ""
     """Found in a prompt, an answer or the example's key; A to Z match in either case."""
+
+
+ANYTHING = Filters()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,16 +129,69 @@ def comparisons(
                 func.substr(TEXT_B.text, 1, characters).label("text_b"),
             )
         )
-        .where(Round.campaign_id == campaign_id, *_conditions(filters))
-        .order_by(Round.number.desc(), Comparison.position.desc())
+        .where(*_conditions(filters), *_earlier_than(before))
         .limit(most)
     )
-    if before is not None:
-        number, position = before
-        # The first half alone can be answered by the index of rounds.
-        rows = rows.where(Round.number <= number, or_(Round.number < number, Comparison.position < position))
-    with _told_when_too_slow():
-        return [dict(row) for row in session.execute(rows).mappings()]
+    with _told_when_too_slow(filters):
+        blocks = indexed_blocks(session) if len(filters.words) >= SEQUENCE else None
+        if blocks is None:
+            newest_first = (Round.number.desc(), Comparison.position.desc())
+            own = rows.where(Round.campaign_id == campaign_id).order_by(*newest_first)
+            return [dict(row) for row in session.execute(own).mappings()]
+        return _with_words(session, campaign_id, rows, filters.words, before=before, blocks=blocks, most=most)
+
+
+def _with_words(
+    session: Session,
+    campaign_id: int,
+    rows: Select[Any],
+    words: str,
+    *,
+    before: Place | None,
+    blocks: int,
+    most: int,
+) -> list[Row]:
+    """The first rows that hold the words: looked for where the index ends, then in the blocks it names.
+
+    Of a campaign, what was planned later has the greater id.
+    """
+    # By id, which is the same order, and the campaign in a way that no index can help with: else a database
+    # may walk through all its rounds to meet a few ids.
+    rows = rows.where(Round.campaign_id + 0 == campaign_id).order_by(Comparison.id.desc())
+    begin = blocks * BLOCK
+    found = [dict(row) for row in session.execute(rows.where(Comparison.id >= begin)).mappings()]
+    oldest, newest = _ends(session, campaign_id, before)
+    if oldest is None or newest is None:
+        return found
+    named = candidate_blocks(session, words, first=oldest // BLOCK, last=min(newest // BLOCK, blocks - 1))
+    size = LEAST_BLOCKS
+    while len(found) < most and (some := list(islice(named, size))):
+        ids = [block * BLOCK + number for block in some for number in range(BLOCK)]
+        found += [dict(row) for row in session.execute(rows.where(Comparison.id.in_(ids))).mappings()]
+        size = MOST_BLOCKS
+    return found[:most]
+
+
+def _ends(session: Session, campaign_id: int, before: Place | None) -> tuple[int | None, int | None]:
+    """Ids of a campaign's first comparison and of its last one before a place."""
+    ids = (
+        select(Comparison.id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .limit(1)
+    )
+    first = session.scalar(ids.order_by(Round.number, Comparison.position))
+    return first, session.scalar(
+        ids.where(*_earlier_than(before)).order_by(Round.number.desc(), Comparison.position.desc())
+    )
+
+
+def _earlier_than(place: Place | None) -> list[ColumnElement[bool]]:
+    if place is None:
+        return []
+    number, position = place
+    # The first half alone can be answered by the index of rounds.
+    return [Round.number <= number, or_(Round.number < number, Comparison.position < position)]
 
 
 def comparison(
@@ -199,9 +267,10 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
 def columns(session: Session) -> list[Row]:
     """What can be asked for in SQL: one row per column of each table and view, by table."""
     schema = inspect(session.connection())
+    names = [each for each in schema.get_table_names() if not each.startswith(INDEX_TABLES)]
     return [
         {"table": table, "column": column["name"], "type": str(column["type"])}
-        for table in sorted([*schema.get_table_names(), *schema.get_view_names()])
+        for table in sorted([*names, *schema.get_view_names()])
         for column in schema.get_columns(table)
     ]
 
@@ -238,10 +307,9 @@ def _beginnings(texts: JsonObject, characters: int | None) -> list[ColumnElement
 
 
 @contextmanager
-def _told_when_too_slow() -> Generator[None, None, None]:
+def _told_when_too_slow(filters: Filters = ANYTHING) -> Generator[None, None, None]:
+    remedy = "winnow db index makes searches for words fast" if filters.words else "ask for less, or in SQL"
     try:
         yield
     except OperationalError as error:
-        raise QueryRefused(
-            f"the search was broken off ({error.orig}); ask for less, or in SQL with an index in mind"
-        ) from error
+        raise QueryRefused(f"the search was broken off ({error.orig}); {remedy}") from error

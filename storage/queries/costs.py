@@ -1,10 +1,10 @@
 """What a campaign paid for. Rows as in `storage.queries.campaign_views`."""
 
-from sqlalchemy import func, select, union_all
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Candidate, Comparison, Generation, Output, Round
+from winnow.storage.models import Candidate, CostStats, Decision, Generation, Round
 from winnow.storage.records.loads import loads_by_model
 
 NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
@@ -15,49 +15,62 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
     """Texts that were made for this campaign, their tokens and the engines' seconds: candidates in order.
 
     A text that an earlier campaign had made cost nothing and is not counted; one that several candidates
-    share is counted for the first of them, and so are the loads of a model. Rows without a candidate come
-    last, one per model: replies of judges, answers of the autoevaluator and to unlabelled examples, and texts
-    of a round not yet finished. All rows add up to the totals of the campaign.
+    share is counted for the first of them in the round that paid for it, and the loads of a model stand in
+    its first row. Rows without a candidate come last, one per model: replies of judges, answers of the
+    autoevaluator and to unlabelled examples, and texts of rounds not yet finished. All rows add up to the
+    totals of the campaign.
     """
-    sides = (
-        select(side.label("generation_id"), candidate.label("candidate_id"))
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-        for side, candidate in (
-            (Comparison.generation_a_id, Comparison.candidate_a_id),
-            (Comparison.generation_b_id, Comparison.candidate_b_id),
-        )
-    )
-    others = (
-        select(Output.generation_id, Comparison.candidate_a_id)
-        .join(Comparison, Comparison.id == Output.comparison_id)
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
-    shown = union_all(*sides, others).subquery()
-    owners = (
-        select(shown.c.generation_id, func.min(shown.c.candidate_id).label("candidate_id"))
-        .where(shown.c.generation_id.is_not(None))
-        .group_by(shown.c.generation_id)
-        .subquery()
-    )
-    rows = session.execute(
+    counted = session.execute(
         select(
             Candidate.name.label("candidate"),
+            CostStats.model,
+            *(func.sum(getattr(CostStats, name)).label(name) for name in NO_TEXTS),
+        )
+        .outerjoin(
+            Candidate,
+            (Candidate.campaign_id == CostStats.campaign_id)
+            & (Candidate.name == CostStats.name)
+            & (CostStats.role == "candidate"),
+        )
+        .where(CostStats.campaign_id == campaign_id)
+        .group_by(Candidate.id, CostStats.model)
+        .order_by(Candidate.position.is_(None), Candidate.position, CostStats.model)
+    )
+    rows = [_whole(dict(row)) for row in counted.mappings()]
+    owned = [row for row in rows if row["candidate"] is not None]
+    nobodys = {row["model"]: row for row in rows if row["candidate"] is None}
+    for row in _unfinished(session, campaign_id):
+        before = nobodys.get(row["model"], NO_TEXTS)
+        nobodys[row["model"]] = row | {name: before[name] + row[name] for name in NO_TEXTS}
+    return _with_loads(
+        [*owned, *(nobodys[model] for model in sorted(nobodys))], loads_by_model(session, campaign_id)
+    )
+
+
+def _unfinished(session: Session, campaign_id: int) -> list[Row]:
+    """What rounds paid for that are not yet told, by model."""
+    rounds = (
+        select(Round.id)
+        .outerjoin(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
+    )
+    found = session.execute(
+        select(
             Generation.model,
             func.count(Generation.id).label("generations"),
             func.sum(Generation.input_tokens).label("input_tokens"),
             func.sum(Generation.output_tokens).label("output_tokens"),
             func.sum(Generation.seconds).label("seconds"),
         )
-        .join(Round, Round.id == Generation.round_id)
-        .outerjoin(owners, owners.c.generation_id == Generation.id)
-        .outerjoin(Candidate, Candidate.id == owners.c.candidate_id)
-        .where(Round.campaign_id == campaign_id)
-        .group_by(Candidate.id, Generation.model)
-        .order_by(Candidate.position.is_(None), Candidate.position, Generation.model)
+        .where(Generation.round_id.in_(rounds))
+        .group_by(Generation.model)
     )
-    return _with_loads([dict(row) for row in rows.mappings()], loads_by_model(session, campaign_id))
+    return [_whole({"candidate": None, **row}) for row in found.mappings()]
+
+
+def _whole(row: Row) -> Row:
+    """With whole numbers where PostgreSQL's sums are of type Decimal."""
+    return row | {name: int(row[name]) for name in NO_TEXTS if name != "seconds"}
 
 
 def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:

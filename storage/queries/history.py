@@ -5,7 +5,8 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.errors import SeriesNotFound
 from winnow.storage.json_types import Row
-from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Generation, Round
+from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Round
+from winnow.storage.queries.campaign_views import totals
 from winnow.storage.queries.reuse import reuse
 
 
@@ -48,13 +49,8 @@ def texts(session: Session, campaign_id: int) -> tuple[int, int]:
 
     Of those that it took, only texts behind stored comparisons and judgments are known; see `reuse`.
     """
-    made = (
-        select(func.count(Generation.id))
-        .join(Round, Round.id == Generation.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
-    taken = sum(row["generations"] for row in reuse(session, campaign_id))
-    return session.scalar(made) or 0, taken
+    made = totals(session, campaign_id)["generations"]
+    return made, sum(row["generations"] for row in reuse(session, campaign_id))
 
 
 def _with_changes(session: Session, standings: Select[tuple[object, ...]]) -> list[Row]:

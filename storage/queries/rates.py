@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from sqlalchemy import CompoundSelect, Float, cast, func, select, union
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Candidate, Comparison, Generation, Output
+from winnow.storage.models import Candidate, CandidateStats, Generation
+from winnow.storage.records.candidates.stats import PRODUCTS
+
+SUMS = ("input_tokens", "output_tokens", "seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateTexts:
-    """Sums over the texts of one candidate that its campaign compared."""
+    """Sums over the texts of one candidate that its campaign compared, each as often as it was compared."""
 
     model: str
     texts: int
@@ -64,51 +67,31 @@ class CandidateTexts:
 def texts_by_candidate(
     session: Session, campaign_id: int, names: Sequence[str] | None = None
 ) -> dict[str, CandidateTexts]:
-    """By candidate, of those that have texts; a text that candidates share counts for each.
+    """By candidate, of those that have texts; a text counts as often as it was compared.
 
     Args:
         session: Of the database.
         campaign_id: Whose.
         names: Of the candidates that are asked for; all where it is None.
     """
-    own = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
-    if names is not None:
-        own = own.where(Candidate.name.in_(names))
-    first, second = Comparison.candidate_a_id, Comparison.candidate_b_id
-    shown: CompoundSelect[tuple[int, int]] = union(
-        select(first.label("candidate_id"), Comparison.generation_a_id.label("generation_id")).where(
-            first.in_(own)
-        ),
-        select(second, Comparison.generation_b_id).where(second.in_(own)),
-        select(first, Output.generation_id)
-        .join(Comparison, Comparison.id == Output.comparison_id)
-        .where(first.in_(own)),
-    )
-    pairs = shown.subquery()
-    parts = (
-        cast(Generation.input_tokens, Float),
-        cast(Generation.output_tokens, Float),
-        Generation.seconds,
-    )
-    summed = (*parts, *(parts[i] * parts[j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
     rows = session.execute(
         select(
             Candidate.name,
-            func.max(Generation.model),
-            func.count(),
-            *(func.sum(each) for each in summed),
+            Candidate.model,
+            func.sum(CandidateStats.texts),
+            *(func.sum(getattr(CandidateStats, name)) for name in (*SUMS, *PRODUCTS)),
         )
-        .select_from(pairs)
-        .join(Candidate, Candidate.id == pairs.c.candidate_id)
-        .join(Generation, Generation.id == pairs.c.generation_id)
-        .group_by(Candidate.id, Candidate.name)
+        .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id, Candidate.name.in_(names or ()) | (names is None))
+        .group_by(Candidate.id)
+        .having(func.sum(CandidateStats.texts) > 0)
     )
     return {
         name: CandidateTexts(
-            model=model,
-            texts=texts,
-            sums=(float(sums[0]), float(sums[1]), float(sums[2])),
-            squares=tuple(map(float, sums[3:])),  # type: ignore[arg-type] # six of them
+            model=model.get("name", ""),
+            texts=int(texts),
+            sums=tuple(map(float, sums[: len(SUMS)])),  # type: ignore[arg-type] # three of them
+            squares=tuple(map(float, sums[len(SUMS) :])),  # type: ignore[arg-type] # six of them
         )
         for name, model, texts, *sums in rows
     }

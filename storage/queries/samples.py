@@ -4,15 +4,26 @@ from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Comparison, Example, Round
+from winnow.storage.models import Candidate, Comparison, Decision, Example, Round
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 """High outcomes, low ones, ties of duels, and none."""
 
 
+LOOKED_THROUGH = 20_000
+"""Comparisons among which duels are chosen, the newest ones; no index has those of one candidate."""
+
+
 def samples(
-    session: Session, campaign_id: int, kind: str, *, candidate: str | None, most: int, characters: int
+    session: Session,
+    campaign_id: int,
+    kind: str,
+    *,
+    candidate: str | None,
+    most: int,
+    characters: int,
+    are_duels: bool = False,
 ) -> list[Row]:
     """Comparisons of one kind, the clearest first, then as planned; whatever their length, little is read.
 
@@ -23,10 +34,27 @@ def samples(
         candidate: Only comparisons of this one, as seen from its side; None is any, seen from the first.
         most: Rows.
         characters: Of each text; `text_length` and its like tell the whole.
+        are_duels: Whether the campaign's comparisons have two sides. Of duels, and of what is anybody's, the
+            newest `LOOKED_THROUGH` are looked through.
     """
     worth = _worth(candidate)
     conditions, order = _chosen(kind, worth)
-    side = [] if candidate is None else [or_(A.name == candidate, B.name == candidate)]
+    in_order = (*order, Round.number, Comparison.position)
+    # Chosen before anything is joined: else the texts of all that could be chosen are read.
+    chosen = (
+        select(Comparison.id)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(A, A.id == Comparison.candidate_a_id)
+        .outerjoin(B, B.id == Comparison.candidate_b_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            *conditions,
+            *_among(campaign_id, kind, candidate, most=most, are_duels=are_duels),
+        )
+        .order_by(*in_order)
+        .limit(most)
+        .subquery()
+    )
     rows = session.execute(
         joined(
             select(
@@ -40,11 +68,37 @@ def samples(
                 *_beginnings(characters),
             )
         )
-        .where(Round.campaign_id == campaign_id, *conditions, *side)
-        .order_by(*order, Round.number, Comparison.position)
-        .limit(most)
+        .where(Comparison.id.in_(chosen.select()))
+        .order_by(*in_order)
     )
     return [dict(row) for row in rows.mappings()]
+
+
+def _among(
+    campaign_id: int, kind: str, candidate: str | None, *, most: int, are_duels: bool
+) -> list[ColumnElement[bool]]:
+    """Where to look: of millions of comparisons only those that can be chosen are read."""
+    if kind == UNSCORED and candidate is None:
+        lacking = (
+            select(Round.id)
+            .join(Decision, Decision.round_id == Round.id)
+            .where(Round.campaign_id == campaign_id, Decision.scored < Decision.comparisons)
+            .order_by(Round.number)
+            .limit(most)
+        )
+        return [Comparison.round_id.in_(lacking.subquery().select())]
+    sides = [] if candidate is None else [or_(A.name == candidate, B.name == candidate)]
+    if candidate is not None and not are_duels:
+        own = select(Candidate.id).where(Candidate.campaign_id == campaign_id, Candidate.name == candidate)
+        return [Comparison.candidate_a_id == own.scalar_subquery(), Comparison.candidate_b_id.is_(None)]
+    newest = (
+        select(Comparison.id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number.desc(), Comparison.position.desc())
+        .limit(LOOKED_THROUGH)
+    )
+    return [Comparison.id.in_(newest.subquery().select()), *sides]
 
 
 def _worth(candidate: str | None) -> ColumnElement[object]:

@@ -31,6 +31,7 @@ from winnow.storage.records.values import (
     NewJudgment,
     NewOutput,
 )
+from winnow.storage.tallies.adding import add_to_tallies
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are rows of other tables."""
@@ -64,6 +65,7 @@ def add_outcomes(
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
     insert_rows(connection, table_of(Comparison), ("round_id", *COMPARISON_FIELDS), rows)
     _add_parts(connection, round_id, comparisons)
+    add_to_tallies(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
     add_to_stats(connection, round_id)
     return decide(connection, round_id, comparisons, decision, now, before)

@@ -68,6 +68,17 @@ class CellEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateMean:
+    """A candidate that has scores."""
+
+    name: str
+    levels: Sequence[int]
+    """The number of its level of each factor."""
+    scores: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactorTables:
     """All that is known of the factors of a campaign."""
 
@@ -76,6 +87,8 @@ class FactorTables:
     effects: Sequence[LevelEffect]
     cells: Mapping[tuple[str, str], Sequence[CellEffect]]
     """For each pair of factors, by their names."""
+    candidates: Sequence[CandidateMean]
+    """In their order."""
     scores: int
     examples: int
     is_cut: bool
@@ -100,6 +113,11 @@ def factor_tables(session: Session, campaign: CampaignRecord) -> FactorTables | 
         factors=factors,
         effects=_main(factors, scores, levels, examples),
         cells=_cells(factors, scores, levels, examples),
+        candidates=[
+            CandidateMean(name=each.name, levels=chosen[arm], scores=len(own), mean=float(own.mean()))
+            for arm, each in enumerate(candidates)
+            if len(own := scores[arms == arm])
+        ],
         scores=len(scores),
         examples=len(np.unique(examples)),
         is_cut=is_cut,

@@ -12,6 +12,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.models import Decision, Round, Standing, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.candidates.stats import STATS
 from winnow.storage.records.values import NewCandidate, NewExample
 from winnow.tasks.campaign.lease import now
 
@@ -23,14 +24,26 @@ ROUND = 1024
 PROMPT = "Question %: what is the answer to life, the universe and everything? Think step by step. Answer: "
 TEXT = "The answer to question % is, as everybody knows, forty-two."
 
-TALLIES = """
-    INSERT INTO candidate_stats
-        (candidate_id, reason, comparisons, outcome_sum, lowest, highest, texts, no_answer, truncated,
-        input_tokens, output_tokens, seconds, detail)
+TALLIES = f"""
+    INSERT INTO candidate_stats ({", ".join(STATS)})
     SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), min(outcome),
-        max(outcome), count(*), 0, 0, 20 * count(*), 10 * count(*), 0.01 * count(*), NULL
+        max(outcome), count(*), 0, 0, 20 * count(*), 10 * count(*), 0.01 * count(*), 400 * count(*),
+        100 * count(*), 0.0001 * count(*), 200 * count(*), 0.2 * count(*), 0.1 * count(*), NULL
     FROM comparisons GROUP BY candidate_a_id, coalesce(reason, '')
 """
+COSTS = """
+    INSERT INTO cost_stats (campaign_id, role, name, model, generations, input_tokens, output_tokens, seconds)
+    SELECT k.campaign_id, 'candidate', k.name, 'model', sum(s.texts), sum(s.input_tokens),
+        sum(s.output_tokens), sum(s.seconds)
+    FROM candidate_stats s JOIN candidates k ON k.id = s.candidate_id GROUP BY k.id
+"""
+SPEC = {
+    "stopping": {"delta": 0.05, "epsilon": None},
+    "selector": {"name": "row-mean", "params": {}},
+    "judge": {"type": "exact"},
+    "models": [],
+}
+"""What a reader of a campaign looks into."""
 
 
 def prepared(database: Database, n_examples: int, name: str = "bench") -> int:
@@ -50,7 +63,7 @@ def prepared(database: Database, n_examples: int, name: str = "bench") -> int:
             objective="best-mean",
             dataset_id=dataset,
             seed=0,
-            spec={"stopping": {"delta": 0.05}},
+            spec=SPEC,
             execution={"budget": n_examples * CANDIDATES},
             versions={},
             candidates=new,
@@ -163,4 +176,5 @@ def _statements(database: Database, comparisons: int) -> list[str]:
         "'exact:0123456789ab', 'forty-two', i < 0, CASE WHEN i % 50 = 7 THEN NULL ELSE i % 3 / 2.0 END, "
         f"CASE WHEN i % 50 = 7 THEN 'no_answer' END FROM {numbers}",
         TALLIES,
+        COSTS,
     ]

@@ -14,6 +14,7 @@ from waiting import eventually
 
 from winnow.flows.run import artifact_contents as contents
 from winnow.flows.run import artifacts
+from winnow.tasks.queries.printable import escaped
 
 RECORDED = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
 
@@ -35,7 +36,12 @@ def run(folder, monkeypatch, name, *settings):
     return winnow(folder, "run", "campaign.yaml", *(part for each in settings for part in ("--set", each)))
 
 
+def logs_of(api, run_id):
+    return ask(api, "logs", {"logs": {"flow_run_id": {"any_": [run_id]}}})
+
+
 def test_progress_and_leaderboard_are_what_the_campaign_ended_with(prefect_api, tmp_path, monkeypatch):
+    monkeypatch.setenv("WINNOW_VIEW_URL", "http://pages.example/base/")
     result = run(tmp_path, monkeypatch, "on-pages", "stopping.budget={comparisons: 16, tokens: 900}")
     assert result.returncode == 3, result.stderr
     progress = published(prefect_api, "winnow-on-pages-progress")
@@ -44,11 +50,22 @@ def test_progress_and_leaderboard_are_what_the_campaign_ended_with(prefect_api, 
     table = published(prefect_api, "winnow-on-pages-leaderboard")
     rows = json.loads(table["data"])
     asked = json.loads(winnow(tmp_path, "query", "on-pages", "leaderboard", "--json").stdout)
-    assert [row["candidate"] for row in rows] == [contents.escaped(row["candidate"]) for row in asked]
-    assert [row["best"] for row in rows] == ["*" if row["best"] else "" for row in asked]
+    assert [row["candidate"] for row in rows] == [escaped(row["candidate"]) for row in asked]
+    assert [row["best"] for row in rows] == ["best" if row["best"] else "" for row in asked]
+    names = [table["metadata_"][f"candidate {number}"] for number in range(1, len(asked) + 1)]
+    assert names == [row["candidate"] for row in asked]
     assert rows[0]["estimate"] == round(asked[0]["estimate"], 4)
     runs = ask(prefect_api, "flow_runs", {"flow_runs": {"name": {"any_": ["on-pages"]}}})
     assert {progress["flow_run_id"], table["flow_run_id"]} == {each["id"] for each in runs}
+    (flow_run,) = runs
+    assert sorted(flow_run["tags"]) == ["winnow", "winnow-campaign"]
+    said, page, report = flow_run["state"]["message"].split("\n")
+    assert said.startswith(f"on-pages: undecided, best {asked[0]['candidate']} ")
+    assert page == "page: http://pages.example/base/campaign?campaign=on-pages"
+    assert report.startswith("report: winnow report on-pages --html on-pages.html --storage sqlite:///")
+    link = published(prefect_api, "winnow-on-pages-page")
+    assert "(http://pages.example/base/campaign?campaign=on-pages)" in link["data"]
+    eventually(lambda: said in [line["message"] for line in logs_of(prefect_api, flow_run["id"])])
     assert latest(prefect_api, "winnow-on-pages-progress")["data"] == 100.0
 
 
@@ -107,7 +124,8 @@ def test_a_hostile_name_is_text(tmp_path, text):
     campaign.finish(campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 0.0, None], best=1, **RECORDED)
     with database.reading() as session:
         _, standing = contents.progress(session, campaign.record)
-        table, _ = contents.leaderboard(session, campaign.record)
+        table, _, names = contents.leaderboard(session, campaign.record)
+        said = contents.standing(session, campaign.record)
     database.close()
     assert "\n" not in standing
     for mark in ("<b>", "](", "*_`"):
@@ -115,6 +133,8 @@ def test_a_hostile_name_is_text(tmp_path, text):
         assert mark not in table
     (cell,) = [row["candidate"] for row in json.loads(table) if row["best"]]
     assert cell.isprintable()
+    assert name in names.values()
+    assert "\n" not in said
 
 
 def test_a_key_is_what_prefect_takes_and_no_two_campaigns_share_one():

@@ -18,7 +18,8 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames
 from winnow.flows.reports.dashboard.page_state import look_at
-from winnow.flows.reports.dashboard.screens import comparisons_page
+from winnow.flows.reports.dashboard.screens import comparisons_page, sql_page
+from winnow.storage.queries.view_columns import VIEWS
 
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
@@ -72,7 +73,7 @@ def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_repo
     board = table(page)
     assert list(board["candidate"]) == ["b", "a", "c"]
     assert list(board["best"]) == ["yes", "", ""]
-    titles = [each.value for each in page.subheader]
+    titles = [each.value for each in page.header]
     assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Quality, cost and time"]
     assert len(page.get("plotly_chart")) == 5
 
@@ -177,7 +178,7 @@ def test_names_and_texts_of_others_are_never_markdown_or_html(tmp_path):
     pages[2].main.selectbox[0].select_index(1).run()
     for page in pages:
         assert not page.exception
-        marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
+        marked = [*page.markdown, *page.caption, *page.title, *page.header, *page.get("html")]
         assert not [each.value for each in marked if "evil.example" in each.value]
     assert table(pages[0])["campaign"][0] == SHOWN
     assert SHOWN in texts(pages[1])
@@ -239,6 +240,32 @@ def test_a_statement_that_would_write_is_refused_in_a_sentence(statement, tmp_pa
     assert any("the statement was refused" in each for each in texts(asked(statement)))
     with campaign.database.reading() as session:
         assert look_at("letters", None).status.totals["comparisons"] == 6, session
+
+
+def test_the_documented_views_are_listed_with_what_their_columns_mean(tmp_path):
+    scored_campaign(tmp_path)
+    page = shown("sql_page")
+    assert [each.label.partition(":")[0] for each in page.expander][:-1] == list(VIEWS)
+    meanings = {each.value.columns[0]: each for each in page.dataframe}
+    assert set(meanings) == {"column", "table"}
+    wins = [each.value for each in page.dataframe if "wins" in list(each.value.get("column", ()))]
+    assert list(wins[0].columns) == ["column", "meaning"]
+    tables = set(page.dataframe[-1].value["table"])
+    assert "comparisons" in tables
+    assert not [name for name in tables if name.startswith(("v_", "search_"))]
+
+
+def test_an_answer_is_a_file_that_no_spreadsheet_calculates():
+    rows = [["=1+1", 2, None], ["a\x1b", 0.5, b"x"]]
+    assert sql_page.as_csv(["x", "x", "y"], rows) == '"x","x (2)","y"\n"\'=1+1",2,\n"a·",0.5,"b\'x\'"\n'
+
+
+def test_names_of_views_come_before_those_of_tables():
+    known = [{"table": "comparisons", "column": "id"}, {"table": "v_curve", "column": "round"}]
+    found = sql_page.by_table(known)
+    assert found["comparisons"] == ["id"]
+    assert list(found) == [*VIEWS, "comparisons"]
+    assert "" not in found["v_curve"]
 
 
 def test_an_endless_statement_is_broken_off(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import time
 from contextlib import closing
+from pathlib import Path
 
 import campaign_processes as processes
 import duel_campaigns
@@ -141,6 +142,35 @@ def test_another_row_is_read_once_it_is_clicked(page):
     page.get_by_test_id("stDataFrame").first.click(position={"x": 16, "y": 36 + 35 + 17})
     expect(said(page, first)).to_have_count(0)
     expect(where).to_be_visible()
+
+
+def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page):
+    page.goto("/sql")
+    statement = page.get_by_label("Statement")
+    statement.fill("SELECT best FROM v_cam")
+    names = page.locator("#winnow-sql-names").get_by_role("option")
+    expect(names.first).to_have_text("v_campaigns")
+    statement.press("Tab")
+    expect(statement).to_have_value("SELECT best FROM v_campaigns")
+    expect(statement).to_be_focused()
+    statement.press_sequentially(" WHERE obj")
+    expect(names).to_have_text(["objective"])
+    statement.press("Escape")
+    expect(names).to_have_count(0)
+    statement.fill("SELECT 1 AS kept")
+    page.get_by_label("Name for this query").fill(ATTACK)
+    page.get_by_role("button", name="Save").click()
+    page.reload()
+    page.get_by_label("Saved queries").select_option(ATTACK)
+    expect(page.get_by_label("Statement")).to_have_value("SELECT 1 AS kept")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_test_id("stDataFrame").first.locator("td").filter(has_text="1")).to_have_count(1)
+    with page.expect_download() as file:
+        page.get_by_role("button", name="Download the answer").click()
+    assert Path(file.value.path()).read_text() == '"kept"\n1\n'
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_label("Saved queries").locator("option")).to_have_count(1)
+    assert page.evaluate("window.harmed") is None
 
 
 def test_statements_are_answered_and_those_that_write_are_refused(folder, page):

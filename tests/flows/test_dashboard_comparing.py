@@ -15,6 +15,7 @@ from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.screens import factors_page, over_time_page
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
+from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.queries import factors, schedule_history
@@ -112,7 +113,7 @@ def test_the_best_two_are_compared_first_and_an_address_names_others(at_night):
     page = shown("compare_page")
     (said,) = [each for each in texts(page) if each.startswith("On 40 examples")]
     assert said.startswith(f"On 40 examples, {A} less {B}: ")
-    assert [each.value for each in page.subheader] == ["Difference", "By tag", "Examples"]
+    assert [each.value for each in page.header] == ["Difference", "By tag", "Examples"]
     assert any("nothing here is certified" in each.value for each in page.caption)
     assert len(page.dataframe[0].value) == 40
     other = shown("compare_page", campaign="nightly-1", first="small/plain/greedy", second=A)
@@ -121,7 +122,7 @@ def test_the_best_two_are_compared_first_and_an_address_names_others(at_night):
 
 def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):
     page = shown("compare_page", **{"campaign": "nightly-2", "with": "nightly-1", "first": A, "second": A})
-    assert [each.value for each in page.subheader][:2] == ["Campaigns", "Difference"]
+    assert [each.value for each in page.header][:2] == ["Campaigns", "Difference"]
     assert list(page.dataframe[0].value["stands"]) == ["winner, proven"] * 2
     drift = page.dataframe[1].value.set_index("candidate")["drift"]
     assert drift[A] == pytest.approx(0.74 - 0.8)
@@ -156,6 +157,22 @@ def test_factors_are_the_choices_that_candidates_differ_in(nights):
     assert cells["large", "asked"].scores == len(scores)
 
 
+def test_each_candidate_is_a_line_through_its_choices_to_its_mean(nights):
+    campaign = nights[1][0]
+    with campaign.database.reading() as session:
+        found = factor_tables(session, campaign.record)
+    (lines,) = parallel(found.factors, found.candidates).data
+    *axes, mean = lines.dimensions
+    assert [axis.label for axis in axes] == ["model", "prompt", "sampling"]
+    for number, each in enumerate(found.candidates):
+        said = [axis.ticktext[int(axis["values"][number])] for axis in axes]
+        levels = zip(found.factors, each.levels, strict=True)
+        assert said == [factor.levels[level] for factor, level in levels]
+        scores = [value for value in outcomes(campaign, each.name).values() if value is not None]
+        assert mean["values"][number] == pytest.approx(np.mean(scores))
+        assert each.scores == len(scores)
+
+
 def test_effects_that_nobody_can_tell_apart_are_left_open_and_few_examples_give_no_interval(tmp_path):
     campaign = scored_campaign(tmp_path)
     with campaign.database.writing() as session:
@@ -188,8 +205,9 @@ def test_ways_of_sampling_that_read_alike_stay_apart_and_guardrails_count():
 
 def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_night, monkeypatch):
     page = shown("factors_page", campaign="nightly-0")
-    titles = [each.value for each in page.subheader]
+    titles = [each.value for each in page.header]
     assert titles == [
+        "Candidates",
         "Model",
         "Prompt",
         "Sampling",
@@ -197,9 +215,12 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
         "Model × sampling",
         "Prompt × sampling",
     ]
-    assert len(page.get("plotly_chart")) == 6
+    assert len(page.get("plotly_chart")) == 7
     assert any("nothing here is certified" in each.value for each in page.caption)
-    assert list(page.dataframe[0].value["model"]) == ["large", "small"]
+    means = page.dataframe[0].value
+    assert list(means.columns) == ["candidate", "model", "prompt", "sampling", "scores", "mean"]
+    assert list(means["mean"]) == sorted(means["mean"], reverse=True)
+    assert list(page.dataframe[1].value["model"]) == ["large", "small"]
     monkeypatch.setattr(factors, "MOST_SCORES", 50)
     cut = shown("factors_page", campaign="nightly-0")
     assert any("those of the first" in each for each in texts(cut))
@@ -236,7 +257,7 @@ def test_names_of_others_are_text_on_these_pages_too(tmp_path):
     )
     for name in ("compare_page", "factors_page", "over_time_page"):
         page = shown(name)
-        marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
+        marked = [*page.markdown, *page.caption, *page.title, *page.header, *page.get("html")]
         assert not [each.value for each in marked if "evil.example" in each.value]
     page = shown("compare_page")
     assert [each for each in texts(page) if f"{B}{SHOWN} less {A}{SHOWN}" in each]

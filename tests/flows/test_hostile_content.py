@@ -163,7 +163,7 @@ def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
         page.main.text_input[0].set_value(word).run()
         assert not page.exception
         assert readable(KEPT[number]) in {each.value for each in page.code}
-        marked = [*page.markdown, *page.caption, *page.title, *page.subheader, *page.get("html")]
+        marked = [*page.markdown, *page.caption, *page.title, *page.header, *page.get("html")]
         assert not [each.value for each in marked if "harm()" in each.value or "alert(1)" in each.value]
 
 

@@ -108,11 +108,7 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
         "execution": {"prices": {"m": {"input": 2.0, "output": 10.0}}, "price_per_hour": 3.6},
     }
     change(tmp_path, "UPDATE campaigns SET execution = ?", json.dumps(execution))
-    change(
-        tmp_path,
-        "UPDATE generations SET seconds = 0.5 WHERE id IN (SELECT generation_a_id FROM comparisons"
-        " WHERE candidate_a_id = 1)",
-    )
+    change(tmp_path, "UPDATE candidate_stats SET seconds = 0.5 * texts WHERE candidate_id = 1")
     with campaign.database.reading() as session:
         record = campaign_records.get_campaign(session, "letters")
         b, a = running_costs(session, record, ["b", "a"])

@@ -2,22 +2,22 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from report_campaigns import (
     certified_campaign,
-    change,
     duelled_campaign,
     figures_of,
     page_of,
     routed_campaign,
     scored_campaign,
 )
-from stored_campaigns import NOW, generation, new_database, store_campaign
+from stored_campaigns import NOW, decision, generation, new_database, store_campaign
 
 from winnow.flows.reports.html.figures.budget import allocation, tokens
 from winnow.flows.reports.html.figures.certificates import e_values, weights
-from winnow.flows.reports.html.figures.curve import curve
+from winnow.flows.reports.html.figures.curve import curve, thinned
 from winnow.flows.reports.html.figures.duels import head_to_head
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import shortened, shortened_apart
@@ -27,6 +27,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.queries.views import ask
 
@@ -188,10 +189,12 @@ def test_shares_of_prompts_stand_by_window_and_by_type(routed):
 def test_costs_add_up_and_count_what_this_campaign_paid_for(tmp_path):
     database = new_database(tmp_path / "winnow.db")
     first, second = store_campaign(database), store_campaign(database, "again")
-    first.finish(first.plan(0, [0, 1, 1], [0, 0, 1]), [1.0, 1.0, 0.0])
-    # Candidates a and b share the first text; the second was made and is shown nowhere.
-    change(tmp_path, "UPDATE comparisons SET generation_a_id = 1 WHERE id = 2")
+    told = first.plan(0, [0, 1, 1], [0, 0, 1])
+    a, b, other = first.comparisons(told, [1.0, 1.0, 0.0])
     with database.writing() as session:
+        # Candidates a and b share the first text; the second was made and is shown nowhere.
+        shared = replace(b, generation_a_id=a.generation_a_id)
+        outcome_records.add_outcomes(session, told.id, [a, shared, other], decision(), NOW)
         reply = generation("reply", model="judge", input_tokens=40, output_tokens=7, seconds=2.0)
         round_ = round_records.add_round(session, first.record.id, number=1, arms=[2], examples=[0], now=NOW)
         generation_records.add_generations(session, round_.id, [reply], NOW)
@@ -236,6 +239,27 @@ def leader_rows(*leaders):
         {"comparisons": 8 * n, "best": best, "estimate": 0.5, "lower": None, "upper": None}
         for n, best in enumerate(leaders, 1)
     ]
+
+
+def test_of_very_many_rounds_some_are_drawn_with_every_change_of_the_lead():
+    rows = leader_rows(*["a"] * 50, "b", *["a"] * 49)
+    for number, row in enumerate(rows):
+        row["round"] = number
+    kept = [row["round"] for row in thinned(rows, 10)]
+    assert kept == sorted({*range(0, 100, 10), 50, 51, 99})
+    assert thinned(rows, 100) is rows
+
+
+def test_a_line_says_how_many_candidates_are_left():
+    rows = leader_rows("a", "a", "b")
+    end = rows[-1]["comparisons"]
+    figure = curve(rows, title="t", unit="u", candidates=4, out_at=[end, 1])
+    left = figure.data[-1]
+    assert (left.name, left.yaxis) == ("candidates not out", "y2")
+    assert (list(left.x), list(left.y)) == ([0, 1, end, end], [4, 3, 2, 2])
+    assert figure.layout.yaxis2.range[0] == 0
+    plain = curve(rows, title="t", unit="u", candidates=4)
+    assert [each.name for each in plain.data] == [each.name for each in figure.data[:-1]]
 
 
 def test_leaders_are_named_above_the_curve_where_there_is_room_and_the_last_one_always_is():

@@ -1,6 +1,8 @@
 """Files of a report: pictures with and without a browser, and pages written whole or not at all."""
 
+import re
 import struct
+import zlib
 from dataclasses import replace
 
 import pytest
@@ -102,3 +104,35 @@ def test_a_place_that_cannot_hold_a_page_is_named(scored, tmp_path, place, told)
 
 def test_without_options_the_report_is_text(scored, tmp_path):
     assert "Leaderboard" in winnow(tmp_path, "report", "letters").stdout
+
+
+def test_the_page_is_printed_whole_with_its_figures(scored, tmp_path):
+    result = winnow(tmp_path, "report", "letters", "--pdf", "page.pdf")
+    assert result.stdout == "wrote page.pdf\n", result.stderr
+    made = (tmp_path / "page.pdf").read_bytes()
+    assert made.startswith(b"%PDF-")
+    streams = [found[1] for found in re.finditer(rb"stream\r?\n(.*?)endstream", made, re.DOTALL)]
+    drawn = b"".join(map(unpacked, streams))
+    assert drawn.count(b" l\n") > 20  # lines, of which only figures have many
+
+
+def unpacked(stream):
+    try:
+        return zlib.decompress(stream)
+    except zlib.error:
+        return b""
+
+
+def test_a_browser_that_cannot_print_is_told_in_a_sentence(scored, tmp_path, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", "/bin/false")
+    result = winnow(tmp_path, "report", "letters", "--pdf", "page.pdf")
+    assert result.returncode == 1
+    assert "--pdf: the browser could not print the page (it ended with 1)" in result.stderr
+    assert not (tmp_path / "page.pdf").exists()
+
+
+def test_without_a_browser_a_print_says_what_to_install(scored, tmp_path, monkeypatch):
+    monkeypatch.setattr(Chromium, "find_browser", lambda **_: None)
+    result = winnow(tmp_path, "report", "letters", "--pdf", "page.pdf")
+    assert result.returncode == 1
+    assert "--pdf needs Chrome or Chromium" in result.stderr

@@ -9,7 +9,12 @@ import campaign_processes as processes
 import pytest
 from test_command_line import edit, one_message, winnow
 
-from winnow.flows.prefect_support.crashed_runs import mark_zombies, process_of, tags_of_this_process
+from winnow.flows.prefect_support.crashed_runs import (
+    PROCESS,
+    labels_of_this_process,
+    mark_zombies,
+    process_of,
+)
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.trust_prompt import Trust, given_to
@@ -193,27 +198,29 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
     winnow(folder, "db", "upgrade")
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    alive = tags_of_this_process()
-    ours = process_of(alive)
-    dead = alive[1].replace(f":{ours.pid}:", f":{child.pid}:")
+    alive = labels_of_this_process()
+    dead = {PROCESS: alive[PROCESS].replace(f":{process_of(alive).pid}:", f":{child.pid}:")}
+    elsewhere = {PROCESS: "else:where:1:b:1-2:1"}
     # Imported here: Prefect reads its settings when it is imported, and the fixture makes them.
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
     from winnow.flows.run.flow import run_campaign
 
+    kinds = {
+        "dead": (["winnow"], dead),
+        "alive": (["winnow"], alive),
+        "elsewhere": (["winnow"], elsewhere),
+        "others": ([], dead),
+        "unlabelled": (["winnow"], {}),
+    }
     with get_client(sync_client=True) as client:
-        runs = {
-            kind: client.create_flow_run(
+        runs = {}
+        for kind, (tags, labels) in kinds.items():
+            runs[kind] = client.create_flow_run(
                 run_campaign, name=f"{folder.name}-{kind}", state=Running(), tags=tags
             )
-            for kind, tags in {
-                "dead": ["winnow", dead],
-                "alive": alive,
-                "elsewhere": ["winnow", "winnow-process:else:where:1:b:1-2:1"],
-                "others": [dead],
-            }.items()
-        }
+            client.update_flow_run_labels(runs[kind].id, labels)
         marked = mark_zombies(f"sqlite:///{folder}/winnow.db")
         states = {kind: client.read_flow_run(run.id).state for kind, run in runs.items()}
         for run in runs.values():
@@ -225,7 +232,8 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
         "alive": "RUNNING",
         "elsewhere": "RUNNING",
         "others": "RUNNING",
+        "unlabelled": "RUNNING",
     }
-    assert process_of(["winnow", "winnow-process:else:where:1:b:1-2:1"]) == Holder(
+    assert process_of(elsewhere) == Holder(
         host="else:where", pid=1, boot_id="b", pid_namespace="1-2", started_ticks=1
     )

@@ -41,10 +41,10 @@ def played(campaign):
     ]
     duels.finish_duels(first, judged, best=1)
     with campaign.database.writing() as session:
-        taken = generation_records.texts_by_key(session, ["letters-0-0"])["letters-0-0"].id
         later = round_records.add_round(
             session, duels.record.id, number=1, arms=[[0, 2]], examples=[3], now=NOW
         )
+        taken = generation_records.take_texts(session, later.id, ["letters-0-0"])["letters-0-0"].id
         reused = NewComparison(
             position=0,
             candidate_a_id=duels.candidate_ids[0],

@@ -12,6 +12,7 @@ from stored_campaigns import new_database
 
 from winnow.flows.reports.html.sections import common
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.candidates.stats import COUNTED, STATS
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns
@@ -152,6 +153,17 @@ def test_the_interval_holds_just_the_means_that_the_score_test_does_not_reject()
 PRICES = {"prices": {"one": {"input": 2.0, "output": 10.0}, "two": {"input": 1.0, "output": 1.0}}}
 
 
+def change_texts(database, change):
+    """Let all texts be others than the models wrote, as if they had been from the beginning."""
+    with database.writing() as session:
+        connection = session.connection()
+        connection.exec_driver_sql(f"UPDATE generations SET {change}")
+        connection.exec_driver_sql("DELETE FROM candidate_stats")
+        connection.exec_driver_sql(
+            f"INSERT INTO candidate_stats ({', '.join(STATS)}) {COUNTED.format(where='1 = 1')}"
+        )
+
+
 def test_cost_and_time_are_means_of_the_stored_texts_with_their_spread(asked):
     rows = {row["candidate"]: row for row in asked(pareto, execution=PRICES)}
     assert len(rows) == 4
@@ -159,8 +171,7 @@ def test_cost_and_time_are_means_of_the_stored_texts_with_their_spread(asked):
         assert (row["texts"], row["tokens"], row["tokens_sd"]) == (N_EXAMPLES, 2.0, 0.0)
     assert rows["one/plain"]["cost"] == pytest.approx(1000 * 12e-6)
     assert rows["two/plain"]["cost"] == pytest.approx(1000 * 2e-6)
-    with asked.database.writing() as session:
-        session.connection().exec_driver_sql("UPDATE generations SET seconds = id * id, output_tokens = id")
+    change_texts(asked.database, "seconds = id * id, output_tokens = id")
     with asked.database.reading() as session:
         stored = session.connection().exec_driver_sql(
             "SELECT g.seconds, g.output_tokens "
@@ -180,8 +191,7 @@ def test_whoever_is_beaten_in_all_three_is_not_marked(asked):
     marked = {row["candidate"]: row["pareto"] for row in asked(pareto, execution=PRICES)}
     # The second model is worse and cheaper; of two that are alike in all three, neither beats the other.
     assert marked == dict.fromkeys(marked, True)
-    with asked.database.writing() as session:
-        session.connection().exec_driver_sql("UPDATE generations SET output_tokens = 20 WHERE model = 'two'")
+    change_texts(asked.database, "output_tokens = 20 WHERE model = 'two'")
     marked = {row["candidate"]: row["pareto"] for row in asked.again(pareto)}
     assert marked == {name: name.startswith("one") for name in marked}
 

@@ -129,6 +129,13 @@ def report(
             "Needs Chrome or Chromium.",
         ),
     ] = None,
+    pdf: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the page as it is printed, as a PDF; overwrites the file. Needs Chrome or Chromium.",
+        ),
+    ] = None,
     all_: Annotated[
         Path | None,
         typer.Option(
@@ -155,23 +162,24 @@ def report(
 
     if (name is None) == (all_ is None):
         raise SpecError("name a campaign to report, or say --all DIR")
-    if html is not None or png is not None or all_ is not None:
+    drawn = any(each is not None for each in (html, png, pdf))
+    if drawn or all_ is not None:
         require("report", "a report with figures")
     with reading(storage) as session:
         if name is None:
-            _write_bundle(session, all_, others=(html, png, model_card))
+            _write_bundle(session, all_, others=(html, png, pdf, model_card))
             return
         campaign = campaign_records.get_campaign(session, name)
-        if html is None and png is None and model_card is None:
+        if not drawn and model_card is None:
             from winnow.flows.reports.text_report import print_report
 
             print_report(session, campaign, storage)
             return
         written = []
-        if html is not None or png is not None:
+        if drawn:
             from winnow.flows.reports.html.render import write_report
 
-            written = write_report(session, campaign, html=html, png=png)
+            written = write_report(session, campaign, html=html, png=png, pdf=pdf)
         if model_card is not None:
             from winnow.flows.reports.export.model_card import write_model_card
 
@@ -190,7 +198,7 @@ def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[P
 
     if any(each is not None for each in others):
         raise SpecError(
-            "--all writes pages alone: leave --html, --png and --model-card out, or name a campaign"
+            "--all writes pages alone: leave --html, --png, --pdf and --model-card out, or name a campaign"
         )
     assert folder is not None, "one of NAME and --all was given"
     *pages, index = write_bundle(session, folder, now())

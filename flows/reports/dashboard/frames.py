@@ -29,7 +29,7 @@ def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.
     cells = ([_cell(row[number], longest) for row in rows] for number in range(len(columns)))
     series = [pd.Series(_alike(column), dtype=object).infer_objects() for column in cells]
     frame = pd.concat(series, axis=1) if series else pd.DataFrame()
-    frame.columns = _apart(columns)
+    frame.columns = apart(columns)
     return frame
 
 
@@ -53,8 +53,8 @@ def _alike(cells: list[object]) -> list[object]:
     return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]
 
 
-def _apart(names: Sequence[str]) -> list[str]:
-    """Names of columns, with a number behind those that came before."""
+def apart(names: Sequence[str]) -> list[str]:
+    """Names of columns, made readable, with a number behind those that came before."""
     found: list[str] = []
     for name in map(readable, names):
         number, unique = 1, name

@@ -63,7 +63,8 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
             moment=moment,
             status=campaign_status(session, campaign, in_full=True),
             leaderboard=list(ask(session, campaign, "leaderboard")),
-            sections=sections_of(session, campaign),
+            # Single comparisons have a page of their own.
+            sections=sections_of(session, campaign, with_samples=False),
         )
 
 

@@ -22,7 +22,7 @@ SETTINGS = {
     "server.showEmailPrompt": False,
     # One each: a colour for both would be a theme of its own, which is always light.
     "theme.light.primaryColor": "#0072b2",
-    "theme.dark.primaryColor": "#56a8dc",
+    "theme.dark.primaryColor": "#2a7ab8",
 }
 """Nothing is sent anywhere, asked for or watched; errors that are bugs go to the terminal."""
 

@@ -26,6 +26,10 @@ STYLE = """<style>
   [class*="st-key-soft"] [data-testid="stText"] {
     opacity: 0.68; font-size: 0.875rem; overflow-wrap: anywhere;
   }
+  .stSlider [role="slider"] p, .stSlider [data-testid*="ThumbValue"] p {
+    color: light-dark(#24292f, #fafafa) !important;
+  }
+  [data-testid="stCaptionContainer"] { opacity: 0.78 !important; }
   [class*="st-key-answer"] [data-testid="stText"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] p.heading { font-weight: 600; }

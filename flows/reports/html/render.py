@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.answer_slide import AnswerSlide
 from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
+from winnow.flows.reports.html.printed import printed
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import pictures
 from winnow.storage.records import outcomes as outcome_records
@@ -19,9 +20,14 @@ from winnow.tasks.queries.status import campaign_status
 
 
 def write_report(
-    session: Session, campaign: CampaignRecord, *, html: Path | None, png: Path | None
+    session: Session,
+    campaign: CampaignRecord,
+    *,
+    html: Path | None = None,
+    png: Path | None = None,
+    pdf: Path | None = None,
 ) -> list[Path]:
-    """Write a page, pictures, or both, in the place of earlier ones; what was written.
+    """Write a page, pictures, a print, or several, in the place of earlier ones; what was written.
 
     Nothing is written before all of it is made.
 
@@ -30,9 +36,10 @@ def write_report(
         campaign: Whose report it is.
         html: File of the page.
         png: Folder of the pictures; is made if it is not there.
+        pdf: File of the page as it is printed.
 
     Raises:
-        WinnowError: If pictures cannot be drawn, or a file cannot be written.
+        WinnowError: If pictures cannot be drawn, the page cannot be printed, or a file cannot be written.
     """
     sections, status = sections_of(session, campaign), campaign_status(session, campaign, in_full=True)
     made = {}
@@ -40,9 +47,11 @@ def write_report(
         decision = outcome_records.latest_decision(session, campaign.id)
         slide = AnswerSlide.of(status, decision.decided_at if decision else campaign.created_at)
         made = {png / name: drawn for name, drawn in pictures(sections, slide).items()}
-    if html is not None:
+    if html is not None or pdf is not None:
         board = leaderboard(session, campaign)
-        made[html] = page(campaign, status, board, sections).encode("utf-8")
+        whole = page(campaign, status, board, sections).encode("utf-8")
+        made |= {} if html is None else {html: whole}
+        made |= {} if pdf is None else {pdf: printed(whole)}
     if png is not None:
         try:
             png.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,16 @@ from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import QueryableAttribute, Session, aliased
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Prompt, Round
+from winnow.storage.models import (
+    Candidate,
+    Comparison,
+    DuelStats,
+    Example,
+    Generation,
+    Judgment,
+    Prompt,
+    Round,
+)
 from winnow.storage.queries.campaign_views import stream
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
@@ -51,17 +60,15 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
         select(
             A.position,
             B.position,
-            func.count(Comparison.outcome),
-            func.coalesce(func.sum(Comparison.outcome), 0.0),
-            _count(Comparison.outcome > 0.5),
-            _count(Comparison.outcome < 0.5),
-            func.count(Comparison.id),
+            DuelStats.scored,
+            DuelStats.outcome_sum,
+            DuelStats.wins,
+            DuelStats.losses,
+            DuelStats.duels,
         )
-        .join(Round, Round.id == Comparison.round_id)
-        .join(A, A.id == Comparison.candidate_a_id)
-        .join(B, B.id == Comparison.candidate_b_id)
-        .where(Round.campaign_id == campaign_id)
-        .group_by(A.position, B.position)
+        .join(A, A.id == DuelStats.candidate_a_id)
+        .join(B, B.id == DuelStats.candidate_b_id)
+        .where(A.campaign_id == campaign_id)
     )
     for a, b, scored, outcome_sum, wins, losses, duels in rows:
         forth, back = ((a, b), wins, losses, outcome_sum), ((b, a), losses, wins, scored - outcome_sum)

@@ -32,18 +32,37 @@ SIDES = """
 """Comparisons as seen by each candidate in them: one row for a score, two for a duel. A comparison of several
 texts has one more for each that is not its first, which counts for nothing but its text."""
 
-_ADD_ROUND = f"""
-    INSERT INTO candidate_stats
-        (candidate_id, reason, comparisons, outcome_sum, lowest, highest, texts, no_answer, truncated,
-        input_tokens, output_tokens, seconds, detail)
+_INPUT, _OUTPUT = (f"CAST(g.{name}_tokens AS DOUBLE PRECISION)" for name in ("input", "output"))
+
+PRODUCTS = {
+    "input_squares": f"{_INPUT} * {_INPUT}",
+    "output_squares": f"{_OUTPUT} * {_OUTPUT}",
+    "second_squares": "g.seconds * g.seconds",
+    "input_by_output": f"{_INPUT} * {_OUTPUT}",
+    "input_by_seconds": f"{_INPUT} * g.seconds",
+    "output_by_seconds": f"{_OUTPUT} * g.seconds",
+}
+"""Of a generation `g`: what the spread of any weighted sum of its tokens and seconds is made of."""
+
+COUNTED = f"""
     SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
         min(s.outcome), max(s.outcome), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
         sum(CASE WHEN g.finish_reason = 'length' THEN 1 ELSE 0 END),
         coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
-        min(s.detail)
+        {", ".join(f"coalesce(sum({each}), 0)" for each in PRODUCTS.values())}, min(s.detail)
     FROM ({SIDES}) s LEFT JOIN generations g ON g.id = s.generation_id
-    WHERE s.round_id = ?
+    WHERE {{where}}
     GROUP BY s.candidate_id, coalesce(s.reason, '')
+"""
+"""What the sides `s` that fulfil a condition add up to, by candidate and reason, as `STATS` has it."""
+
+STATS = (
+    "candidate_id", "reason", "comparisons", "outcome_sum", "lowest", "highest", "texts", "no_answer",
+    "truncated", "input_tokens", "output_tokens", "seconds", *PRODUCTS, "detail",
+)  # fmt: skip
+
+_ADD_ROUND = f"""
+    INSERT INTO candidate_stats ({", ".join(STATS)}) {COUNTED.format(where="s.round_id = ?")}
     ON CONFLICT (candidate_id, reason) DO UPDATE SET
         comparisons = candidate_stats.comparisons + excluded.comparisons,
         outcome_sum = candidate_stats.outcome_sum + excluded.outcome_sum,
@@ -57,6 +76,7 @@ _ADD_ROUND = f"""
         input_tokens = candidate_stats.input_tokens + excluded.input_tokens,
         output_tokens = candidate_stats.output_tokens + excluded.output_tokens,
         seconds = candidate_stats.seconds + excluded.seconds,
+        {", ".join(f"{name} = candidate_stats.{name} + excluded.{name}" for name in PRODUCTS)},
         detail = coalesce(candidate_stats.detail, excluded.detail)
 """
 

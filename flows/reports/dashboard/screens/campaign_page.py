@@ -60,7 +60,7 @@ def _head(status: CampaignStatus) -> None:
 
 
 def _leaderboard(look: Snapshot) -> None:
-    st.subheader("Leaderboard")
+    st.header("Leaderboard")
     if look.leaderboard:
         show_rows(look.leaderboard, key="leaderboard")
 
@@ -69,7 +69,7 @@ def _sections(sections: Sequence[SpecModel]) -> None:
     for section in sections:
         if section.figure is None and not section.table:
             continue
-        st.subheader(section.title)
+        st.header(section.title)
         show_soft(section.note, key=section.name)
         if section.figure is not None:
             show_figure(section.figure, key=f"figure-{section.name}")

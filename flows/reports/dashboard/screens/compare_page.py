@@ -103,7 +103,7 @@ def _show(first: Side, second: Side) -> None:
         _show_campaigns(first.campaign, second.campaign)
     with asking(PATIENCE) as session:
         examples = paired_examples(session, first, second)
-    st.subheader("Difference")
+    st.header("Difference")
     reach = reach_of(first, second)
     found = difference_of(examples, reach)
     if found is None:
@@ -148,7 +148,7 @@ def _show_fields(examples: Sequence[PairedExample], reach: float) -> None:
     fields = grouping_fields(examples)
     if not fields:
         return
-    st.subheader("By tag")
+    st.header("By tag")
     field = st.selectbox("Field of the examples", fields, format_func=readable)
     groups = by_field(examples, field, reach)
     rows = [
@@ -166,7 +166,7 @@ def _show_fields(examples: Sequence[PairedExample], reach: float) -> None:
 
 
 def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample]) -> None:
-    st.subheader("Examples")
+    st.header("Examples")
     ordered = sorted(examples, key=lambda each: -abs(each.difference))[:MOST_EXAMPLES]
     cut = f", {MOST_EXAMPLES} of {len(examples):,}" if len(examples) > MOST_EXAMPLES else ""
     st.caption(f"Those that differ most come first{cut}. Click the box before one to read both texts.")
@@ -189,7 +189,7 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
         boards = [
             {row["candidate"]: row for row in ask(session, each, "leaderboard")} for each in (ours, theirs)
         ]
-    st.subheader("Campaigns")
+    st.header("Campaigns")
     show_rows(
         [campaign_row(record, each) for record, each in zip((ours, theirs), statuses, strict=True)], key="two"
     )

@@ -110,7 +110,7 @@ def _made(row: Row, end: str) -> str:
 def _judgments(row: Row, judgments: Sequence[Row]) -> None:
     if not judgments:
         return
-    st.subheader("Judgments")
+    st.header("Judgments")
     swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
     st.caption(f"Each call of a model that judged.{swapped}")
     for column, judgment in zip(_columns(len(judgments)), judgments, strict=True):

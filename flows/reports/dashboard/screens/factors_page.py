@@ -9,6 +9,7 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.flows.reports.html.model import MOST_CANDIDATES
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
@@ -70,14 +71,39 @@ def _show(campaign: CampaignRecord, found: FactorTables) -> None:
     st.caption(UNCERTIFIED)
     if found.examples < LEAST_EXAMPLES:
         st.caption(f"From {LEAST_EXAMPLES} examples on there are intervals.")
+    _show_candidates(found)
     for factor in found.factors:
         _show_factor(factor.name, found)
     for names, cells in found.cells.items():
         _show_pair(names, cells)
 
 
+def _show_candidates(found: FactorTables) -> None:
+    st.header("Candidates")
+    st.caption(
+        "Each line is a candidate: its choices, then the mean of its scores. Draw along an axis to keep the "
+        "lines that go through there; a click beside that lets go."
+    )
+    show_figure(parallel(found.factors, found.candidates), key="parallel")
+    names = [factor.name for factor in found.factors]
+    rows = [
+        {
+            "candidate": each.name,
+            **{
+                name: factor.levels[level]
+                for name, factor, level in zip(names, found.factors, each.levels, strict=True)
+            },
+            "scores": each.scores,
+            "mean": each.mean,
+        }
+        for each in sorted(found.candidates, key=lambda each: -each.mean)
+    ]
+    with st.expander("The same as a table"):
+        show_rows(rows, key="candidates")
+
+
 def _show_factor(name: str, found: FactorTables) -> None:
-    st.subheader(name.capitalize())
+    st.header(name.capitalize())
     effects = [effect for effect in found.effects if effect.factor == name]
     rows: list[Row] = [
         {
@@ -104,7 +130,7 @@ def _effects(rows: Sequence[Row], title: str, line_as: str) -> Figure:
 
 def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
     first, second = names
-    st.subheader(f"{first.capitalize()} × {second}")
+    st.header(f"{first.capitalize()} × {second}")
     st.caption(
         f"Mean scores, and of how many; empty: never scored together. Rows: {first}, columns: {second}."
     )

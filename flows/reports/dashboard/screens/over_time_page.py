@@ -58,7 +58,7 @@ def _show(series: Series) -> None:
         names = [name for name, _ in led.most_common(MOST_TRACKS)]
         lines = tracks(session, series, names)
     show_soft(summary(rows, len(series.campaigns)), key="series")
-    st.subheader("Winners and drift")
+    st.header("Winners and drift")
     if names:
         last = series.campaigns[-1]
         groups = grouping_of(last.spec)
@@ -72,7 +72,7 @@ def _show(series: Series) -> None:
     else:
         st.text("Nobody has led in any of them yet: winnow status says what each waits for.")
     show_rows([_row(row) for row in reversed(rows)], key="over-time")
-    st.subheader("Cost")
+    st.header("Cost")
     show_figure(costs_over_time(rows), key="cost")
 
 

@@ -1,24 +1,34 @@
 """Questions in SQL, each answered by a process of its own. It only reads; the text is not looked at."""
 
+import datetime as dt
 import os
+from collections.abc import Sequence
 from itertools import islice
 
 import streamlit as st
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db
-from winnow.flows.reports.dashboard.frames import table_frame
+from winnow.flows.reports.dashboard.frames import apart, table_frame
+from winnow.flows.reports.dashboard.sql_editor import LABEL, sql_editor
 from winnow.flows.reports.dashboard.widgets import show_rows
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.rows.csv_lines import csv_lines, without_formulas
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
+from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
+from winnow.storage.queries.view_columns import VIEWS
 
 MOST_ROWS, MOST_BYTES = 1_000, 32 * MIB
 
+PLAIN = (int, float, bool, dt.datetime, type(None))
+"""What a cell of a file may be as it is."""
+
 EXAMPLE = """\
-SELECT c.name AS campaign, count(*) AS comparisons, avg(k.outcome) AS mean
-FROM comparisons k
-JOIN rounds r ON r.id = k.round_id
-JOIN campaigns c ON c.id = r.campaign_id
-GROUP BY c.id, c.name"""
+SELECT campaign, candidate, estimate, lower, upper, status
+FROM v_leaderboard
+WHERE estimate IS NOT NULL
+ORDER BY campaign, estimate DESC"""
+"""Of a view, so that it takes no time however many comparisons there are."""
 
 
 def show() -> None:
@@ -28,16 +38,43 @@ def show() -> None:
         f"The database is read-only here. The first {MOST_ROWS:,} rows are shown; what takes longer than "
         f"{db.PATIENCE:g} seconds is broken off."
     )
+    known: list[Row] = []
+    with db.problems_shown(), db.asking() as session:
+        known = browse_views.columns(session)
     with st.form("sql", border=False, enter_to_submit=False):
-        statement = st.text_area("Statement", EXAMPLE, height=180)
-        asked = st.form_submit_button("Ask", type="primary")
+        statement = st.text_area(LABEL, EXAMPLE, height=180)
+        sql_editor(by_table(known))
+        asked = st.form_submit_button("Ask")
     if asked and statement.strip():
         with db.problems_shown():
             _answer(statement)
-    with db.problems_shown(), st.expander("Tables and columns"):
-        with db.asking() as session:
-            known = browse_views.columns(session)
-        show_rows(known, key="columns")
+    _show_names(known)
+
+
+def by_table(known: Sequence[Row]) -> dict[str, list[str]]:
+    """The columns of each view and table, the documented views first."""
+    found: dict[str, list[str]] = {
+        view: [name for name in columns if name] for view, columns in VIEWS.items()
+    }
+    for row in known:
+        if row["table"] not in VIEWS:
+            found.setdefault(row["table"], []).append(row["column"])
+    return found
+
+
+def _show_names(known: Sequence[Row]) -> None:
+    st.header("Views")
+    st.caption(
+        "The same in every database. Every view but v_campaigns names the campaign of its rows in its first "
+        "column; what is not known is NULL."
+    )
+    for view, columns in VIEWS.items():
+        with st.expander(f"{view}: {columns['']}"):
+            show_rows(
+                [{"column": name, "meaning": meaning} for name, meaning in columns.items() if name], key=view
+            )
+    with st.expander("Tables and their columns, which a release may change"):
+        show_rows([row for row in known if row["table"] not in VIEWS], key="columns")
 
 
 def _answer(statement: str) -> None:
@@ -48,6 +85,22 @@ def _answer(statement: str) -> None:
     more = len(rows) > MOST_ROWS
     st.dataframe(table_frame(columns, rows[:MOST_ROWS]), hide_index=True, key="answer")
     st.caption(f"The first {MOST_ROWS:,} rows; there are more." if more else f"{len(rows):,} rows")
+    st.download_button(
+        "Download the answer", as_csv(columns, rows[:MOST_ROWS]), "answer.csv", "text/csv", on_click="ignore"
+    )
+
+
+def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """The rows as a file that a spreadsheet reads, with nothing in it that it would calculate."""
+    names = apart(columns)
+    cells = (
+        {
+            name: value if isinstance(value, PLAIN) else readable(str(value))
+            for name, value in zip(names, row, strict=True)
+        }
+        for row in rows
+    )
+    return "".join(csv_lines(names, without_formulas(cells)))
 
 
 def first_rows(statement: str) -> tuple[list[str], list[tuple[object, ...]]]:

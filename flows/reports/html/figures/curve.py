@@ -5,18 +5,22 @@ from collections.abc import Sequence
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, ORANGE, WIDE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREEN, ORANGE, WIDE, dressed
 from winnow.storage.json_types import Row
 
 MARGIN = 0.06
 """Of the vertical range, above and below what it shows."""
 LEAST_SPAN = 0.02
 """Of a vertical range that shows one value."""
+MOST_ROUNDS = 1_000
+"""Rounds that are drawn: more would have fewer pixels than one each."""
 NAME_WIDTH = 8 / 850
 """Share of the figure's width that a letter of a name takes."""
 
 
-def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
+def curve(
+    rows: Sequence[Row], *, title: str, unit: str, candidates: int = 0, out_at: Sequence[int] = ()
+) -> Figure:
     """The leader's estimate and interval, and where the lead changed, with names above the figure.
 
     Args:
@@ -24,6 +28,9 @@ def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
             without a leader leave a gap.
         title: Of the vertical axis.
         unit: What a comparison is called on the axis.
+        candidates: How many there are.
+        out_at: After how many comparisons each of those was out that are; where there are any, a line on an
+            axis of its own says how many were left.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
     if changes := leads(rows):
@@ -37,7 +44,19 @@ def curve(rows: Sequence[Row], *, title: str, unit: str) -> Figure:
         yaxis={"title": title, "zeroline": False, "range": zoomed(rows)},
         showlegend=True,
     )
+    if out_at:
+        _add_left(figure, sorted(out_at), candidates=candidates, end=rows[-1]["comparisons"])
     return figure.update_layout(legend={"y": -0.2, "yanchor": "top"})
+
+
+def thinned(rows: Sequence[Row], most: int = MOST_ROUNDS) -> Sequence[Row]:
+    """About so many of very many rounds: evenly spread, with the last and every change of the lead."""
+    if len(rows) <= most:
+        return rows
+    step = -(-len(rows) // most)
+    kept = {0, len(rows) - 1, *range(0, len(rows), step)}
+    changes = {row["round"] for row in leads(rows)[-most:]}
+    return [row for number, row in enumerate(rows) if number in kept or row["round"] in changes]
 
 
 def zoomed(rows: Sequence[Row]) -> list[float] | None:
@@ -115,6 +134,34 @@ def _last(row: Row) -> Scatter:
     )
 
 
+def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: int) -> None:
+    """How many candidates were still in question, from all of them down."""
+    left = [candidates - number for number in range(len(out_at) + 1)]
+    figure.add_trace(
+        Scatter(
+            x=[0, *out_at, end],
+            y=[*left, left[-1]],
+            yaxis="y2",
+            mode="lines",
+            line={"color": GREEN, "width": 2, "dash": "dot", "shape": "hv"},
+            name="candidates not out",
+            hovertemplate="%{y} candidates not out after %{x:,}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        yaxis2={
+            "title": "candidates not out",
+            "overlaying": "y",
+            "side": "right",
+            "range": [0, 1.05 * candidates],
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+            "tickformat": "d",
+        }
+    )
+
+
 def _new_leaders(rows: Sequence[Row]) -> Scatter:
     return Scatter(
         x=[row["comparisons"] for row in rows],
@@ -129,7 +176,7 @@ def _new_leaders(rows: Sequence[Row]) -> Scatter:
 
 def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
     """Names of the leaders that there is room for, the last ones first, each above its dot."""
-    free = 1.0
+    free, named = 1.0, []
     for row in reversed(rows):
         name = shortened(row["best"])
         place = row["comparisons"] / max(end, 1)
@@ -138,13 +185,17 @@ def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
         if (place + reach if is_left else place) > free:
             continue
         free = place if is_left else place - reach
-        figure.add_annotation(
-            x=row["comparisons"],
-            y=1.0,
-            yref="paper",
-            yanchor="bottom",
-            xanchor="left" if is_left else "right",
-            text=name,
-            showarrow=False,
-            name=WIDE,
+        named.append(
+            {
+                "x": row["comparisons"],
+                "y": 1.0,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "left" if is_left else "right",
+                "text": name,
+                "showarrow": False,
+                "name": WIDE,
+            }
         )
+    # All at once: each one that is added for itself has all before it looked at again.
+    figure.update_layout(annotations=named)

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
-from winnow.flows.reports.html.figures.curve import leads
+from winnow.flows.reports.html.figures.curve import leads, thinned
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import SpecModel, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
@@ -87,13 +87,21 @@ def curve(axis: str, unit: str) -> Builder:
         rows = list(ask(session, campaign, "curve"))
         if not any(row["estimate"] is not None for row in rows):
             return None
+        race = campaign_views.eliminations(session, campaign.id)
+        out = " The dotted line is how many candidates were not yet shown to be out." if race else ""
         return SpecModel(
             name="curve",
             title="The answer over time",
             note="The leader after each round, and its interval. At a dot another candidate took the lead; "
             f"the table has the last {MOST_LEADS} of them. The axis shows the second half of the race whole: "
-            "first intervals may reach beyond it.",
-            figure=curve_figure(rows, title=f"{axis} of the leader", unit=f"{unit} so far"),
+            f"first intervals may reach beyond it.{out}",
+            figure=curve_figure(
+                thinned(rows),
+                title=f"{axis} of the leader",
+                unit=f"{unit} so far",
+                candidates=len(race),
+                out_at=[row["out_at"] for row in race if row["out_at"] is not None],
+            ),
             table=[
                 {"leader": row["best"], f"from_{unit}": row["comparisons"], "estimate": row["estimate"]}
                 for row in leads(rows)[-MOST_LEADS:]

@@ -49,6 +49,7 @@ def sample_groups(
             candidate=of_best,
             most=MOST_SAMPLES,
             characters=MOST_CHARACTERS,
+            are_duels=campaign.objective == "best-duel",
         )
         if rows:
             heading = f"{title}: {of_best}" if of_best else title

@@ -24,7 +24,6 @@ def _of_scores(campaign: CampaignRecord) -> tuple[Builder, ...]:
         common.metrics,
         common.tags,
         common.allocation("comparisons"),
-        common.samples({"good": "Highest scores", "bad": "Lowest scores"}),
     )
 
 
@@ -36,7 +35,6 @@ def _of_duels(campaign: CampaignRecord) -> tuple[Builder, ...]:
         duels.judges,
         common.curve("win rate", "duels"),
         common.allocation("duels"),
-        common.samples({"good": "Won", "bad": "Lost", "even": "Tied"}),
     )
 
 
@@ -46,7 +44,6 @@ def _of_certificates(campaign: CampaignRecord) -> tuple[Builder, ...]:
         certify.risks,
         common.curve("risk", "comparisons"),
         common.allocation("human labels of the candidate's test"),
-        common.samples({"bad": "Highest losses", "good": "Lowest losses"}),
     )
 
 
@@ -61,7 +58,6 @@ def _of_routes(campaign: CampaignRecord) -> tuple[Builder, ...]:
             "says nothing of others.",
         ),
         common.allocation("prompts"),
-        common.samples({"good": "Highest scores", "bad": "Lowest scores"}),
     )
 
 
@@ -73,9 +69,24 @@ PAGES: dict[str, Callable[[CampaignRecord], tuple[Builder, ...]]] = {
 }
 """What stands between the answer and what is on every page, by objective."""
 
+SAMPLES = {
+    "best-mean": {"good": "Highest scores", "bad": "Lowest scores"},
+    "best-duel": {"good": "Won", "bad": "Lost", "even": "Tied"},
+    "certify": {"bad": "Highest losses", "good": "Lowest losses"},
+    "route": {"good": "Highest scores", "bad": "Lowest scores"},
+}
+"""What comparisons to read are headed by, by objective and kind."""
 
-def sections_of(session: Session, campaign: CampaignRecord) -> list[SpecModel]:
-    """All sections of a campaign's page that have something to show, in order."""
+
+def sections_of(session: Session, campaign: CampaignRecord, *, with_samples: bool = True) -> list[SpecModel]:
+    """All sections of a campaign's page that have something to show, in order.
+
+    Args:
+        session: Reads the results.
+        campaign: Whose.
+        with_samples: Whether comparisons to read are among them.
+    """
     own = PAGES[campaign.objective](campaign)
-    builders = (*own, *common.CLOSING)
+    read = [common.samples(SAMPLES[campaign.objective])] if with_samples else []
+    builders = (*own, *read, *common.CLOSING)
     return [section for build in builders if (section := build(session, campaign)) is not None]

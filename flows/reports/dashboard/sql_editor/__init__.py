@@ -1,0 +1,30 @@
+"""What helps to write a statement in the browser: names of views and columns, and statements kept there."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
+
+LABEL = "Statement"
+"""Of the box that it helps with."""
+
+
+def sql_editor(columns: Mapping[str, Sequence[str]]) -> None:
+    """Help with the box labelled `LABEL`, which stands on the same page and works without it too.
+
+    Args:
+        columns: By view or table, what may be asked for.
+    """
+    _component()(
+        data={"label": LABEL, "columns": {name: list(each) for name, each in columns.items()}},
+        key="sql-editor",
+    )
+
+
+@cache
+def _component() -> ComponentRenderer:
+    folder = files("winnow.flows.reports.dashboard.sql_editor")
+    html, css, js = ((folder / f"editor.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    return st.components.v2.component("winnow_sql_editor", html=html, css=css, js=js, isolate_styles=False)

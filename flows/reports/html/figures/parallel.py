@@ -1,0 +1,45 @@
+"""Parallel coordinates: every candidate a line through its choices to its mean score."""
+
+from collections.abc import Sequence
+
+from plotly.graph_objects import Figure, Parcoords
+
+from winnow.flows.reports.html.figures.labels import shortened
+from winnow.flows.reports.html.figures.theme import LEAST_HEIGHT, ROW_HEIGHT, dressed
+from winnow.tasks.queries.factors import CandidateMean, Factor
+
+SCALE = ((0.0, "#b8860b"), (0.5, "#3a9d8f"), (1.0, "#0072b2"))
+"""From the lowest mean to the highest: each of its colours can be seen on light and on dark pages."""
+
+
+def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> Figure:
+    """An axis for each factor, then one of the mean; a range drawn along an axis leaves the lines through it.
+
+    Args:
+        factors: With their levels.
+        candidates: At least one.
+    """
+    means = [each.mean for each in candidates]
+    low, high = min(means), max(means)
+    axes = [
+        {
+            "label": factor.name,
+            "values": [each.levels[number] for each in candidates],
+            "tickvals": list(range(len(factor.levels))),
+            "ticktext": [shortened(level) for level in factor.levels],
+            "range": [-0.3, len(factor.levels) - 0.7],
+        }
+        for number, factor in enumerate(factors)
+    ]
+    margin = 0.05 * (high - low) or 0.01
+    score = {"label": "mean score", "values": means, "range": [low - margin, high + margin]}
+    lines = Parcoords(
+        dimensions=[*axes, score],
+        line={"color": means, "colorscale": SCALE, "cmin": low - margin, "cmax": high + margin},
+    )
+    figure = dressed(Figure([lines]))
+    rows = max(len(factor.levels) for factor in factors)
+    # Names of levels stand beside their axes, and those of axes above.
+    return figure.update_layout(
+        height=max(LEAST_HEIGHT + 60, 100 + ROW_HEIGHT * rows), margin={"l": 130, "r": 70, "t": 60, "b": 24}
+    )

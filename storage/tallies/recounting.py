@@ -1,0 +1,93 @@
+"""Counting all that rounds add up to again, from the rows of every told round, and saying what differs."""
+
+from math import isclose
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from winnow.storage.records.candidates.stats import COUNTED, STATS
+from winnow.storage.tallies.adding import DUEL_SUMS, KEYS, TEXT_SUMS
+from winnow.storage.tallies.counting import DUELS, USED, owners, paid, taken
+
+Key = tuple[object, ...]
+Values = tuple[Any, ...]
+
+SAME = 1e-9
+"""Relative difference of sums of fractions, which depends on the order of adding."""
+
+IS_TOLD = "EXISTS (SELECT 1 FROM decisions d WHERE d.round_id = r.id)"
+
+_FIRST_USES = f"""
+    SELECT round_id, generation_id, position, judge FROM (
+        SELECT o.*, row_number() OVER (PARTITION BY r.campaign_id, o.generation_id ORDER BY r.number) AS use
+        FROM ({owners(USED)}) o JOIN rounds r ON r.id = o.round_id
+    ) uses WHERE use = 1
+"""
+_STORED_REUSE = f"""
+    SELECT s.campaign_id, s.role, s.name, coalesce(c.id, 0), {", ".join(f"sum({each})" for each in TEXT_SUMS)}
+    FROM reuse_stats s LEFT JOIN campaigns c ON c.id = s.taken_from_id
+    GROUP BY s.campaign_id, s.role, s.name, coalesce(c.id, 0)
+"""
+_REMEMBERED = "SELECT campaign_id, count(*) FROM reused_texts GROUP BY campaign_id"
+_REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GROUP BY campaign_id"
+
+
+def wrong_tallies(session: Session) -> list[str]:
+    """A sentence for each candidate, pair and campaign whose tallies are not what its rows add up to."""
+    stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
+    duels = (*KEYS["duel_stats"], *DUEL_SUMS)
+    costs = (*KEYS["cost_stats"], *TEXT_SUMS)
+    taken_from = taken(_FIRST_USES, "paid.campaign_id IS NULL OR paid.campaign_id <> r.campaign_id")
+    told = (
+        ("the stats of candidate {} are not what its comparisons add up to", _first(stats)),
+        (
+            "the tally of the duels of candidates {} and {} is not what they add up to",
+            _differing(session, 2, _stored(duels, "duel_stats"), DUELS.format(where="1 = 1")),
+        ),
+        (
+            "what campaign {} is said to have paid for is not what its rounds add up to",
+            _first(_differing(session, 4, _stored(costs, "cost_stats"), paid(USED, where=IS_TOLD))),
+        ),
+        (
+            "what campaign {} is said to have taken from others is not what its rounds add up to",
+            _first(
+                _differing(session, 4, _STORED_REUSE, taken_from)
+                | _differing(session, 1, _REMEMBERED, _REMEMBERED_IN_STATS)
+            ),
+        ),
+    )
+    return [sentence.format(*key) for sentence, keys in told for key in sorted(keys, key=str)]
+
+
+def _first(keys: set[Key]) -> set[Key]:
+    return {key[:1] for key in keys}
+
+
+def _stored(columns: tuple[str, ...], table: str) -> str:
+    return f"SELECT {', '.join(columns)} FROM {table}"
+
+
+def _differing(session: Session, n_keys: int, stored: str, counted: str) -> set[Key]:
+    """The keys, of so many columns, under which two statements have different rows."""
+    kept, found = (_by_key(session, n_keys, statement) for statement in (stored, counted))
+    return {key for key in kept | found if not _alike(kept.get(key), found.get(key))}
+
+
+def _by_key(session: Session, n_keys: int, statement: str) -> dict[Key, Values]:
+    # A colon would be a parameter to SQLAlchemy.
+    return {tuple(row[:n_keys]): tuple(row[n_keys:]) for row in session.execute(text(statement))}
+
+
+def _alike(stored: Values | None, counted: Values | None) -> bool:
+    if stored is None or counted is None:
+        return False
+    return all(
+        one is other
+        or (
+            one is not None
+            and other is not None
+            and isclose(float(one), float(other), rel_tol=SAME, abs_tol=SAME)
+        )
+        for one, other in zip(stored, counted, strict=False)
+    )

@@ -1,0 +1,175 @@
+"""What rounds add up to beside their candidates: told at once, counted once, named where it is wrong."""
+
+import datetime as dt
+
+import pytest
+from sqlalchemy import text
+from stored_campaigns import NOW, decision, generation, judgment, store_campaign
+
+from winnow.storage.admin import prune as pruning
+from winnow.storage.admin.copy import copy_database
+from winnow.storage.admin.maintenance import problems
+from winnow.storage.engine.database import open_database
+from winnow.storage.errors import ConflictingRecord
+from winnow.storage.queries.campaign_views import totals
+from winnow.storage.queries.costs import costs
+from winnow.storage.queries.history import texts
+from winnow.storage.queries.objective.duels import head_to_head
+from winnow.storage.queries.reuse import reuse
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison
+
+
+def take(campaign, round_, keys):
+    """Ids of texts that a round uses, whoever paid for them."""
+    with campaign.database.writing() as session:
+        found = generation_records.add_generations(session, round_.id, [generation(key) for key in keys], NOW)
+    return [found[key].id for key in keys]
+
+
+def finish(campaign, round_, sides, outcome=1.0, best_candidate_id=None, **fields):
+    """Store a round of one comparison of these texts on its planned example."""
+    arms = round_.arms[0] if isinstance(round_.arms[0], list) else [round_.arms[0]]
+    rival = campaign.candidate_ids[arms[1]] if len(arms) > 1 else None
+    row = NewComparison(
+        position=0,
+        candidate_a_id=campaign.candidate_ids[arms[0]],
+        candidate_b_id=rival,
+        example_id=campaign.example_ids[round_.examples[0]],
+        generation_a_id=sides[0],
+        generation_b_id=None if rival is None else sides[1],
+        judge="llm",
+        outcome=outcome,
+        reason=None if outcome is not None else "lost",
+        **fields,
+    )
+    with campaign.database.writing() as session:
+        believed = decision(best_candidate_id=best_candidate_id)
+        outcome_records.add_outcomes(session, round_.id, [row], believed, NOW)
+
+
+def told(database, campaign, ask):
+    with database.reading() as session:
+        return ask(session, campaign.record.id)
+
+
+def wrong(database):
+    with database.reading() as session:
+        return problems(session)
+
+
+@pytest.fixture
+def played(database):
+    """Duels that meet again with the same texts, of which an earlier campaign had made x and the reply r."""
+    earlier = store_campaign(database, "earlier")
+    first = earlier.plan(0, [0], [0])
+    finish(earlier, first, take(earlier, first, ["x"]))
+    open_ = earlier.plan(1, [1], [0])
+    take(earlier, open_, ["r"])
+    campaign = store_campaign(database, "duels", objective="best-duel")
+    for number, (arms, keys, outcome) in enumerate(
+        [([0, 1], ("x", "y"), 1.0), ([1, 0], ("y", "x"), 0.25), ([0, 1], ("x", "z"), None)]
+    ):
+        round_ = campaign.plan(number, [arms], [0])
+        *sides, reply = take(campaign, round_, [*keys, "r"])
+        finish(campaign, round_, sides, outcome, judgments=[judgment("original", 1.0, reply=reply)])
+    return earlier, campaign
+
+
+def test_a_text_counts_once_however_often_it_is_shown(played):
+    earlier, campaign = played
+    database = campaign.database
+    taken = [
+        (row["role"], row["name"], row["taken_from"], row["generations"])
+        for row in told(database, campaign, reuse)
+    ]
+    assert taken == [("candidate", "a", "earlier", 1), ("judge", "j", "earlier", 1)]
+    assert told(database, campaign, texts) == (2, 2)
+    paid = told(database, campaign, costs)
+    assert [(row["candidate"], row["generations"], row["input_tokens"]) for row in paid] == [("b", 2, 6)]
+    assert told(database, earlier, reuse) == []
+    assert wrong(database) == []
+
+
+def test_texts_of_a_round_that_is_not_told_are_nobodys_yet_and_add_up(played):
+    earlier, _ = played
+    paid = told(earlier.database, earlier, costs)
+    assert [(row["candidate"], row["generations"]) for row in paid] == [("a", 1), (None, 1)]
+    assert sum(row["generations"] for row in paid) == told(earlier.database, earlier, totals)["generations"]
+
+
+def test_pairs_are_counted_from_both_sides_whoever_stood_first(played):
+    _, campaign = played
+    rows = told(campaign.database, campaign, head_to_head)
+    assert [
+        (row["candidate"], row["duels"], row["wins"], row["losses"], row["unscored"]) for row in rows
+    ] == [
+        ("a", 3, 2, 0, 1),
+        ("b", 3, 0, 2, 1),
+    ]
+    assert [row["win_rate"] for row in rows] == [0.875, 0.125]
+
+
+def test_a_copy_has_the_tallies_and_they_are_right(played, database, tmp_path):
+    _, campaign = played
+    copy = open_database(f"sqlite:///{tmp_path}/copy.db")
+    copy_database(database, copy)
+    for ask in (costs, reuse, head_to_head):
+        assert told(copy, campaign, ask) == told(database, campaign, ask)
+    assert wrong(copy) == []
+    copy.close()
+
+
+def test_what_was_taken_from_a_campaign_that_is_deleted_is_taken_from_nobody(played):
+    _, campaign = played
+    database = campaign.database
+    with database.writing() as session:
+        old = pruning.prunable(session, before=NOW + dt.timedelta(days=1), name="earlier")
+        pruning.prune(session, old, is_gone=lambda _: True)
+    assert [(row["name"], row["taken_from"]) for row in told(database, campaign, reuse)] == [
+        ("a", None),
+        ("j", None),
+    ]
+    assert wrong(database) == []
+    with database.writing() as session:
+        rest = pruning.prunable(session, before=NOW + dt.timedelta(days=1))
+        pruning.prune(session, rest, is_gone=lambda _: True)
+        left = [session.scalar(text(f"SELECT count(*) FROM {table}")) for table in TALLIES]
+    assert left == [0] * len(TALLIES)
+
+
+TALLIES = ("candidate_stats", "duel_stats", "cost_stats", "reuse_stats", "reused_texts")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("UPDATE candidate_stats SET output_tokens = output_tokens + 1", "the stats of candidate"),
+        ("UPDATE candidate_stats SET second_squares = 2 * second_squares", "the stats of candidate"),
+        ("UPDATE duel_stats SET wins = wins + 1", "the tally of the duels of candidates"),
+        ("DELETE FROM duel_stats", "the tally of the duels of candidates"),
+        ("UPDATE cost_stats SET seconds = 0", "is said to have paid for"),
+        ("UPDATE reuse_stats SET generations = 2", "is said to have taken from others"),
+        ("DELETE FROM reuse_stats", "is said to have taken from others"),
+        ("DELETE FROM reused_texts", "is said to have taken from others"),
+    ],
+)
+def test_a_tally_that_is_not_what_the_rows_add_up_to_is_named(played, change, sentence):
+    _, campaign = played
+    with campaign.database.writing() as session:
+        session.execute(text(change))
+    found = wrong(campaign.database)
+    assert found
+    assert all(sentence in each for each in found)
+
+
+def test_a_round_that_fails_to_be_stored_adds_nothing(played):
+    _, campaign = played
+    database = campaign.database
+    round_ = campaign.plan(3, [[0, 2]], [0])
+    sides = take(campaign, round_, ["x", "w"])
+    with pytest.raises(ConflictingRecord, match="best candidate 999"):
+        finish(campaign, round_, sides, best_candidate_id=999)
+    assert wrong(database) == []
+    assert {row["opponent"] for row in told(database, campaign, head_to_head)} == {"a", "b"}

@@ -1,0 +1,112 @@
+"""Words are found with an index as without one, whatever came since it was built."""
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+from stored_campaigns import NOW, decision, generation, store_campaign
+
+from winnow.storage.admin import prune as pruning
+from winnow.storage.queries import browse
+from winnow.storage.queries.browse import Filters
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.search import text_index
+from winnow.storage.search.text_index import BLOCK, build, indexed_blocks
+
+A_ROUND = 60
+WORDS = (
+    "Text",
+    "text of 1",
+    "number 17;",
+    'SAY "hi"',
+    "100%",
+    "ÉÉ",
+    "no such words",
+    "of",
+    "e7",
+    "letters 2",
+)
+
+
+@pytest.fixture
+def filled(database):
+    campaign = store_campaign(database, n_examples=200)
+    other = store_campaign(database, "other", n_examples=200)
+    for number in range(3):
+        fill(campaign, number)
+        fill(other, number)
+    return campaign
+
+
+def fill(campaign, number):
+    """Store a round, each comparison with a text of its own."""
+    pairs = [divmod(number * A_ROUND + i, 3) for i in range(A_ROUND)]
+    round_ = campaign.plan(number, [arm for _, arm in pairs], [example for example, _ in pairs])
+    said = [
+        f'text of {number}: number {i}; say "hi" ÉÉ 100%_ {campaign.record.name} {number}'
+        for i in range(A_ROUND)
+    ]
+    made = [generation(f"{campaign.record.name} {number} {i}", text=each) for i, each in enumerate(said)]
+    rows = campaign.comparisons(round_, [1.0] * A_ROUND)
+    with campaign.database.writing() as session:
+        ids = [text.id for text in generation_records.add_generations(session, round_.id, made, NOW).values()]
+        rows = [replace(row, generation_a_id=id_) for row, id_ in zip(rows, ids, strict=True)]
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+
+
+def found(campaign, words, *, before=None, most=1_000, **filters):
+    with campaign.database.reading() as session:
+        rows = browse.comparisons(
+            session,
+            campaign.record.id,
+            Filters(words=words, **filters),
+            before=before,
+            most=most,
+            characters=9,
+        )
+    return [(row["round"], row["position"]) for row in rows]
+
+
+def test_words_are_found_with_an_index_as_without_one(filled, monkeypatch):
+    monkeypatch.setattr(browse, "MOST_BLOCKS", 2)
+    monkeypatch.setattr(text_index, "BLOCKS_AT_ONCE", 2)
+    asked = [{}, {"before": (1, 7)}, {"most": 4}, {"candidate": "b"}]
+    without = [[found(filled, words, **more) for more in asked] for words in WORDS]
+    assert [len(rows[0]) for rows in without] == [180, 60, 3, 180, 180, 180, 0, 180, 3, 60]
+    steps = []
+    assert build(filled.database, lambda *step: steps.append(step)) == 320  # of 360, whole blocks alone
+    assert steps == [(128, 320), (256, 320), (320, 320)]
+    assert [[found(filled, words, **more) for more in asked] for words in WORDS] == without
+    fill(filled, 3)
+    assert found(filled, "letters 3") == [(3, i) for i in reversed(range(A_ROUND))]
+    assert len(found(filled, "text of")) == 240
+    assert build(filled.database) == 384
+    assert len(found(filled, "text of")) == 240
+
+
+def test_an_indexed_word_is_looked_for_where_the_index_names_it_alone(filled):
+    build(filled.database)
+    with filled.database.writing() as session:
+        session.execute(text("UPDATE generations SET text = 'zebra' WHERE key = 'letters 0 5'"))
+    assert (
+        found(filled, "zebra") == []
+    )  # it was written behind the index's back, which shows that it is asked
+    assert found(filled, "eb") == [(0, 5)]  # too short for the index
+
+
+def test_what_was_deleted_is_not_found(filled):
+    build(filled.database)
+    with filled.database.writing() as session:
+        old = pruning.prunable(session, before=NOW + dt.timedelta(days=1), name="other")
+        pruning.prune(session, old, is_gone=lambda _: True)
+    assert len(found(filled, "text of 1")) == 60
+
+
+def test_there_is_no_index_before_it_is_built(filled):
+    with filled.database.reading() as session:
+        assert indexed_blocks(session) is None
+    build(filled.database)
+    with filled.database.reading() as session:
+        assert indexed_blocks(session) == 360 // BLOCK
