@@ -231,7 +231,8 @@ def store_campaign(
             execution={"budget": budget},
             versions={"winnow-llm": "0"},
             candidates=[
-                NewCandidate(name=each, model={"name": "m"}, prompt={}, sampling={}) for each in names
+                NewCandidate(name=each, model={"name": "m", "provider": "vllm"}, prompt={}, sampling={})
+                for each in names
             ],
             now=NOW,
         )
