@@ -92,7 +92,9 @@ def wilson(mean: float, n: int) -> tuple[float, float]:
     shrunk = 1.0 + Z * Z / n
     centre = (mean + Z * Z / (2 * n)) / shrunk
     half = Z / shrunk * sqrt(mean * (1.0 - mean) / n + Z * Z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Equal at the ends, but for the rounding.
+    lower = max(0.0, centre - half) if mean > 0.0 else 0.0
+    return lower, min(1.0, centre + half) if mean < 1.0 else 1.0
 
 
 def _count(tally: _Tally, outcome: float | None) -> None:

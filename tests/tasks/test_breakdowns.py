@@ -148,6 +148,7 @@ def test_the_interval_holds_just_the_means_that_the_score_test_does_not_reject()
             if 0.0 < bound < 1.0:
                 z = (right / n - bound) / math.sqrt(bound * (1.0 - bound) / n)
                 assert abs(z) == pytest.approx(1.959963984540054)
+    assert all(wilson(0.0, n)[0] == 0.0 and wilson(1.0, n)[1] == 1.0 for n in range(1, 100))
 
 
 PRICES = {"prices": {"one": {"input": 2.0, "output": 10.0}, "two": {"input": 1.0, "output": 1.0}}}
