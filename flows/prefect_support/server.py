@@ -6,6 +6,7 @@ of its own, and ends when the pipe from its parent closes, however the parent en
 """
 
 import gc
+import logging
 import os
 import socket
 import subprocess
@@ -74,6 +75,8 @@ def settle_environment(folder: Path) -> None:
         os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
     # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    # Has a logger of its own, which says at a run's end that events are still on their way.
+    logging.getLogger("EventsWorker").setLevel(logging.CRITICAL)
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 
 
