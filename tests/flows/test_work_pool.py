@@ -80,6 +80,25 @@ def holder(shared, name):
     return pid
 
 
+def freeze(shared, pid):
+    """Stop the process that writes to a database, at a moment at which it keeps nobody from writing."""
+    query = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'"
+    )
+    with psycopg.connect(shared.replace("+psycopg", ""), autocommit=True) as connection:
+
+        def is_idle():
+            os.kill(pid, signal.SIGSTOP)
+            # What it sent before is answered by then, or waits for more of its transaction.
+            if connection.execute("SELECT pg_sleep(0.05)") and connection.execute(query).fetchone() == (0,):
+                return True
+            os.kill(pid, signal.SIGCONT)
+            return False
+
+        until(is_idle, every_s=0.003)
+
+
 def started_by(pid, worker):
     return worker.pid in {parent.pid for parent in psutil.Process(pid).parents()}
 
@@ -92,7 +111,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
     with work_pools.worker(pool, logs / "one", limit=1) as one:
         first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
         running = holder(shared, "alpha")
-        os.kill(running, signal.SIGSTOP)  # however fast, it is still at it when the others come
+        freeze(shared, running)  # however fast, it is still at it when the others come
         frozen = "UPDATE leases SET lifetime_s = lifetime_s + 3600"
         postgresql.execute(frozen, shared.rpartition("/")[2])  # as its heartbeat would have done
         assert started_by(running, one)
