@@ -16,7 +16,6 @@ from winnow.storage.records.rounds import next_round_number
 from winnow.storage.records.values import (
     CampaignRecord,
     NewCandidate,
-    NewDecision,
 )
 
 
@@ -152,9 +151,7 @@ def _add_candidates(
     session.execute(insert(Candidate), rows)
 
 
-def _columns(
-    row: NewCandidate | NewDecision,
-) -> dict[str, object]:
+def _columns(row: NewCandidate) -> dict[str, object]:
     """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 

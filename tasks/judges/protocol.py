@@ -32,6 +32,9 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
 from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
+NO_TARGET = "no_target"
+"""The reason why a judge that compares outputs with targets scores none on an example that has no target."""
+
 BEST_OF = "best-of"
 """The judge that chooses among the texts of a pair, and the way to reduce them that needs it."""
 
@@ -164,6 +167,14 @@ def calls_of(judge: object, sample: Sample, replies: Replies) -> Sequence[JudgeC
     method = getattr(judge, "calls", None)
     calls: Sequence[JudgeCall] = () if method is None else method(sample, replies)
     return calls
+
+
+def lacks_target(judge: Judge, sample: Sample) -> bool:
+    """Whether a judge can score no output of the sample's example for want of a target.
+
+    Not known of a judge that asks models, which is asked nothing.
+    """
+    return not calls_of(judge, sample, {}) and judge.judge(sample).reason == NO_TARGET
 
 
 def told(judge: Judge, replies: Replies) -> Judge:

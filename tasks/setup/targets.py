@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.protocol import Sample, lacks_target
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.scored import ScoredCampaign
 
-NO_TARGET = "no_target"
 TRIED = (".judges.rules.", ".judges.isolated.")
 """Where the judges are that nothing has to be asked or allowed for."""
 NOT_TRIED = ("human", "python")
@@ -43,9 +42,7 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
     if name in NOT_TRIED or not any(place in BUILT_IN.get(name, "") for place in TRIED):
         return ()
     lacking = [each for each in checked.dataset.examples if not each.targets]
-    return lacking if lacking and _needs_one(checked, lacking[0]) else ()
-
-
-def _needs_one(checked: ScoredCampaign, example: Example) -> bool:
-    sample = Sample(output="1", fields=example.fields, example=example.key)
-    return checked.judge.judge(sample).reason == NO_TARGET
+    if not lacking:
+        return ()
+    sample = Sample(output="1", fields=lacking[0].fields, example=lacking[0].key)
+    return lacking if lacks_target(checked.judge, sample) else ()

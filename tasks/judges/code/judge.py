@@ -20,14 +20,14 @@ from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.program import program_of
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
-from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.protocol import NO_TARGET, Sample, Verdict
 from winnow.tasks.judges.scales import Scale
 from winnow.tasks.judges.scores import JUDGE_FAILED
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
-NO_TARGET, UNREADABLE_TARGET, NO_ANSWER = "no_target", "unreadable_target", "no_answer"
+UNREADABLE_TARGET, NO_ANSWER = "unreadable_target", "no_answer"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,11 +36,10 @@ from winnow.tasks.judges.pointwise.aggregation import Aggregation, aggregate
 from winnow.tasks.judges.pointwise.inspect_graded import Grader
 from winnow.tasks.judges.pointwise.points import Points
 from winnow.tasks.judges.pointwise.prompts import prompt
-from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.protocol import NO_TARGET, Sample, Verdict
 
 Read = Literal["probabilities", "text"]
 
-NO_TARGET = "no_target"
 FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
 """Reasons after which a model that cannot be asked for probabilities is asked for a text."""
 

@@ -16,11 +16,9 @@ from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.datasets import Example, load_dataset
 from winnow.tasks.embedding.prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.judges.protocol import Sample, calls_of
+from winnow.tasks.judges.protocol import Sample, lacks_target
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.setup.store import reopen_campaign
-
-NO_TARGET = "no_target"
 
 
 def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:
@@ -112,7 +110,7 @@ def _require_usable(checked: Route, example: Example) -> None:
     for candidate in checked.candidates:
         asked_of(candidate, checked.weighing, example.fields, shown)
     sample = Sample(output="", targets=example.targets, fields=example.fields)
-    if not calls_of(checked.judge, sample, {}) and checked.judge.judge(sample).reason == NO_TARGET:
+    if lacks_target(checked.judge, sample):
         raise SpecError(
             f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
             "with --target; to choose without learning, use winnow route NAME --export DIR"
