@@ -3,17 +3,14 @@
 python -m tests.benchmarks.storage --out .winnow/bench --comparisons 10000000
 """
 
-import argparse
-import multiprocessing
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import text
 
+from tests.benchmarks.large_databases import in_its_own_process, measure, opened, place, row
 from tests.benchmarks.storage_filling import (
     CANDIDATES,
     CANDIDATES_PER_PROMPT,
@@ -22,13 +19,11 @@ from tests.benchmarks.storage_filling import (
     fill,
     prepared,
 )
-from tests.benchmarks.tables import Row, told, write
-from tests.postgres_server import postgres_server
+from tests.benchmarks.tables import Row
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 from winnow.storage.admin import maintenance
-from winnow.storage.admin.schema import ensure_schema
-from winnow.storage.engine.database import Database, open_database
+from winnow.storage.engine.database import Database
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
@@ -38,76 +33,39 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import NewComparison, NewDecision, NewGeneration
 from winnow.tasks.campaign.lease import now
 
-TITLES = {"storage": "Comparisons with their generations and prompts, 200 candidates"}
+TITLE = "Comparisons with their generations and prompts, 200 candidates"
 INSERTED = 61_440
 """Comparisons that are stored round by round, as a campaign stores them."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
-    parser.add_argument("--comparisons", type=int, default=10_000_000)
-    parser.add_argument("--databases", nargs="+", default=["sqlite", "postgresql"])
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    rows = told(
-        row for kind in options.databases for row in _measured(kind, options.out, options.comparisons)
-    )
-    write("storage", TITLES, {"storage": rows}, options.out)
+    measure("storage", __doc__.splitlines()[0], TITLE, _measured)
 
 
 def _measured(kind: str, folder: Path, comparisons: int) -> Iterator[Row]:
-    with _place(kind, folder) as new_url:
+    with place(kind, folder) as new_url:
         for size in (64, 1024):
-            yield _row(kind, f"stored per second, rounds of {size}", *_insert_rate(new_url(), size))
+            yield row(kind, f"stored per second, rounds of {size}", *_insert_rate(new_url(), size))
         url = new_url()
-        with _opened(url) as database:
+        with opened(url) as database:
             start = time.perf_counter()
             campaign = fill(database, comparisons)
             filled = time.perf_counter() - start
             with database.reading() as session:
                 each = maintenance.size_in_bytes(session) / comparisons
-        yield _row(kind, f"bytes per comparison, of {comparisons:,}", f"{each:.0f}", "stated")
-        yield _row(kind, "filled in bulk within", f"{filled:.0f} s", "none")
+        yield row(kind, f"bytes per comparison, of {comparisons:,}", f"{each:.0f}", "stated")
+        yield row(kind, "filled in bulk within", f"{filled:.0f} s", "none")
         for what, ask, target in QUESTIONS:
-            seconds, peak = _in_its_own_process(ask, url, campaign)
-            yield _row(kind, what, f"{seconds:.3f} s, {peak:.0f} MiB at most", target)
+            seconds, peak = in_its_own_process(ask, url, campaign)
+            yield row(kind, what, f"{seconds:.3f} s, {peak:.0f} MiB at most", target)
         for size in (64, 1024):
             rate, target = _insert_rate(url, size, f"more in rounds of {size}")
-            yield _row(kind, f"stored per second beside the others, rounds of {size}", rate, target)
-
-
-@contextmanager
-def _place(kind: str, folder: Path) -> Iterator[Callable[[], str]]:
-    """Where databases of a kind come from: a function that gives the URL of a new one."""
-    if kind == "sqlite":
-        with tempfile.TemporaryDirectory(dir=folder) as files:
-            numbers = iter(range(100))
-            yield lambda: f"sqlite:///{files}/{next(numbers)}.db"
-        return
-    # As an administrator would have it, but for the memory: commits reach the disk.
-    durable = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "512MB", "max_wal_size": "4GB"}
-    with postgres_server(parent=tempfile.gettempdir(), **durable) as server:
-        yield server.new_database
-
-
-@contextmanager
-def _opened(url: str) -> Iterator[Database]:
-    database = open_database(url)
-    try:
-        ensure_schema(database)
-        yield database
-    finally:
-        database.close()
-
-
-def _row(kind: str, what: str, measured: str, target: str) -> Row:
-    return {"database": kind, "what": what, "measured": measured, "target": target}
+            yield row(kind, f"stored per second beside the others, rounds of {size}", rate, target)
 
 
 def _insert_rate(url: str, size: int, name: str = "bench") -> tuple[str, str]:
     """Comparisons with their generations per second, in the three transactions of each real round."""
-    with _opened(url) as database:
+    with opened(url) as database:
         campaign = prepared(database, INSERTED // CANDIDATES + 1, name)
         rounds = [_made_up(name, start, size) for start in range(0, INSERTED, size)]
         with database.reading() as session:
@@ -175,23 +133,6 @@ def _decision(best: int) -> NewDecision:
         stop=False,
         reason="running",
     )
-
-
-def _in_its_own_process(
-    ask: Callable[[Database, int], float], url: str, campaign: int
-) -> tuple[float, float]:
-    """Seconds that a question takes, and the most memory (MiB) of a process that only asks it."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(_asked, (ask, url, campaign))
-
-
-def _asked(ask: Callable[[Database, int], float], url: str, campaign: int) -> tuple[float, float]:
-    database = open_database(url, read_only=True)
-    seconds = ask(database, campaign)
-    database.close()
-    status = Path("/proc/self/status").read_text()
-    return seconds, int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def _leaderboard(database: Database, campaign: int) -> float:

@@ -3,7 +3,6 @@
 python -m tests.benchmarks.view --out .winnow/bench --comparisons 10000000
 """
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -11,9 +10,9 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from tests.benchmarks.storage import _in_its_own_process, _opened, _place, _row
+from tests.benchmarks.large_databases import in_its_own_process, measure, opened, place, row
 from tests.benchmarks.storage_filling import fill
-from tests.benchmarks.tables import Row, told, write
+from tests.benchmarks.tables import Row
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.storage.engine.database import Database
 from winnow.storage.queries import browse
@@ -21,7 +20,7 @@ from winnow.storage.queries.browse import Filters
 from winnow.storage.queries.objective.duels import head_to_head
 from winnow.storage.search.text_index import build
 
-TITLES = {"view": "Pages of one campaign of best-mean with 200 candidates"}
+TITLE = "Pages of one campaign of best-mean with 200 candidates"
 
 EVERYBODY_MET = """
     INSERT INTO duel_stats
@@ -31,36 +30,27 @@ EVERYBODY_MET = """
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
-    parser.add_argument("--comparisons", type=int, default=10_000_000)
-    parser.add_argument("--databases", nargs="+", default=["sqlite", "postgresql"])
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    rows = told(
-        row for kind in options.databases for row in _measured(kind, options.out, options.comparisons)
-    )
-    write("view", TITLES, {"view": rows}, options.out)
+    measure("view", __doc__.splitlines()[0], TITLE, _measured)
 
 
 def _measured(kind: str, folder: Path, comparisons: int) -> Iterator[Row]:
-    with _place(kind, folder) as new_url:
+    with place(kind, folder) as new_url:
         url = new_url()
-        with _opened(url) as database:
+        with opened(url) as database:
             start = time.perf_counter()
             campaign = fill(database, comparisons)
-            yield _row(
+            yield row(
                 kind, f"{comparisons:,} comparisons, filled", f"{time.perf_counter() - start:.0f} s", ""
             )
             with database.writing() as session:
                 session.execute(text(EVERYBODY_MET))
             start = time.perf_counter()
             build(database)
-            yield _row(kind, "winnow db index", f"{time.perf_counter() - start:.0f} s", "")
+            yield row(kind, "winnow db index", f"{time.perf_counter() - start:.0f} s", "")
         os.environ[STORAGE_VARIABLE] = url
         for what, ask, target in QUESTIONS:
-            seconds, _ = _in_its_own_process(ask, url, campaign)
-            yield _row(kind, what, f"{seconds:.3f} s", target)
+            seconds, _ = in_its_own_process(ask, url, campaign)
+            yield row(kind, what, f"{seconds:.3f} s", target)
 
 
 def _looks(number: int) -> float:
