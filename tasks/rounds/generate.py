@@ -24,7 +24,7 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
-from winnow.tasks.rounds.groups import Groups, missing_groups, whole_calls
+from winnow.tasks.rounds.request_groups import Groups, missing_groups, whole_calls
 from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
