@@ -19,8 +19,7 @@ import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
 from winnow.algorithms.protocols import Selector
-from winnow.algorithms.state.registered import plugins
-from winnow.algorithms.state.strangers import in_words
+from winnow.algorithms.state.plugin_registry import in_words, plugins
 
 ENTRY_POINT_GROUP = "winnow.selectors"
 
@@ -57,11 +56,11 @@ SELECTORS = {
         "thompson": "winnow.algorithms.best_duel.baselines.thompson:Thompson",
     },
     "certify": {
-        "autoeval": "winnow.algorithms.certify.naive_autoeval:AutoEval",
-        "eval": "winnow.algorithms.certify.naive_eval:Eval",
-        "r-autoeval": "winnow.algorithms.certify.r_autoeval:RAutoEval",
-        "r-autoeval-plus": "winnow.algorithms.certify.r_autoeval_plus:RAutoEvalPlus",
-        "r-eval": "winnow.algorithms.certify.r_eval:REval",
+        "autoeval": "winnow.algorithms.certify.selectors:AutoEval",
+        "eval": "winnow.algorithms.certify.selectors:Eval",
+        "r-autoeval": "winnow.algorithms.certify.selectors:RAutoEval",
+        "r-autoeval-plus": "winnow.algorithms.certify.selectors:RAutoEvalPlus",
+        "r-eval": "winnow.algorithms.certify.selectors:REval",
     },
     "route": {
         "kernel-ucb": "winnow.algorithms.route.policies.kernel_ucb:KernelUcb",

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from served_campaigns import run
 
-from winnow.flows.cli.start.init import starter
+from winnow.flows.cli.start.specs import starter
 from winnow.infra.demo.data import evaluation_examples
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database

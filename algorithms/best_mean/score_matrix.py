@@ -18,9 +18,8 @@ from winnow.algorithms.errors import (
     PairRepeated,
 )
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 from winnow.algorithms.state.dropping import too_many_unscored
-from winnow.algorithms.state.growing import with_more
 from winnow.algorithms.state.in_flight import InFlight
 
 

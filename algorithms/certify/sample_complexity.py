@@ -7,7 +7,7 @@ delta) / max_s g_s (Theorems 2 and 3), which leaves out what learning the bet an
 
 import numpy as np
 
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 from winnow.algorithms.state.arrays import FloatArray
 
 HALVINGS = 60

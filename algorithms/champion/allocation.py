@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.mode import FIRST_DRAWS
+from winnow.algorithms.champion.switch import FIRST_DRAWS
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 BOLDNESS = 0.8  # a: of the bonus for what was seen little

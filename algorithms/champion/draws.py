@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.algorithms.state.growing import with_more
+from winnow.algorithms.state.arrays import FloatArray, IntArray, with_more
 
 
 class Grouped(NamedTuple):

@@ -14,11 +14,10 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.controls import Band, Controls
 from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
-from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.race import Race
+from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.wealth import Wealths, log_factors
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
-from winnow.algorithms.state.growing import with_more
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
 MOST_ADAPTIVE = 5.0

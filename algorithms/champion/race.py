@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.algorithms.champion.wealth import HIGHEST_LOG, LEAST_ROOM, MOST_STAKED
-from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.algorithms.state.growing import with_more
+from winnow.algorithms.state.arrays import FloatArray, IntArray, with_more
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
 """Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""

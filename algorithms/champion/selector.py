@@ -10,11 +10,10 @@ from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
+from winnow.algorithms.champion.controls import past_ease
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.mode import Start, mode_of
-from winnow.algorithms.champion.past import past_ease
-from winnow.algorithms.champion.switch import race_costs_more
+from winnow.algorithms.champion.switch import Start, mode_of, race_costs_more
 from winnow.algorithms.champion.the_best import check_top_m
 from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
@@ -22,8 +21,7 @@ from winnow.algorithms.decision import Bets, Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.history import History
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
-from winnow.algorithms.state.growing import with_more
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
 COLUMN_GROWTH = 0.05  # of the common examples told, where rounds hold many arms

@@ -10,7 +10,7 @@ import numpy as np
 
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.standing import ROUNDING
-from winnow.algorithms.champion.mode import Start
+from winnow.algorithms.champion.switch import Start
 from winnow.algorithms.champion.thrift import Prefer
 from winnow.algorithms.decision import ArmStatus
 from winnow.algorithms.errors import InvalidParameter

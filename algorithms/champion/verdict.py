@@ -15,8 +15,8 @@ from winnow.algorithms.champion.controls import Band
 from winnow.algorithms.champion.differences import by_means, by_race, differences
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.shown_intervals import ShownIntervals
+from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.the_best import TheBest, below_the_best, known_best
 from winnow.algorithms.champion.thrift import Thrift
 from winnow.algorithms.decision import (
@@ -31,8 +31,7 @@ from winnow.algorithms.decision import (
     Reason,
     statuses,
 )
-from winnow.algorithms.state.arrays import BoolArray, FloatArray
-from winnow.algorithms.state.growing import with_more
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 
 Dropping = Literal["stated", "reserved"]
 """What an answer states with arms dropped: a higher probability of an error, or the same at a higher cost."""

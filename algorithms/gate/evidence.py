@@ -5,6 +5,7 @@ same in [0, 1], as `confidence` bets on it; s = delta / (K - 1) the share of the
 that each of the K - 1 arms has.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Literal
 
@@ -14,7 +15,41 @@ from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import interval_alpha
 from winnow.algorithms.bounds.confidence import FinitePopulationIntervals, Wealth
 from winnow.algorithms.decision import Differences
+from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+Pair = tuple[float, float]
+"""The arm's score and the baseline's, NaN where unscored."""
+
+
+class Pairs:
+    """Keeps scores until the other one of their pair is told."""
+
+    def __init__(self, baseline: int) -> None:
+        self._baseline = baseline
+        self._of_baseline: dict[int, float] = {}  # by example
+        self._waiting: dict[int, list[tuple[int, float]]] = {}  # by example, of which the baseline is untold
+
+    def tell(self, batch: Batch, scores: FloatArray) -> dict[int, FloatArray]:
+        """Absorb scores, shape (B,), NaN where unscored.
+
+        Returns:
+            By arm, the pairs that are now complete, shape (P, 2), in the order in which they became so: the
+            arm's score, then the baseline's.
+        """
+        found: dict[int, list[Pair]] = defaultdict(list)
+        told = zip(batch.arms.tolist(), batch.examples.tolist(), scores.tolist(), strict=True)
+        for arm, example, score in told:
+            if arm == self._baseline:
+                self._of_baseline[example] = score
+                for other, waiting in self._waiting.pop(example, []):
+                    found[other].append((waiting, score))
+            elif example in self._of_baseline:
+                found[arm].append((score, self._of_baseline[example]))
+            else:
+                self._waiting.setdefault(example, []).append((arm, score))
+        return {arm: np.array(pairs) for arm, pairs in found.items()}
+
 
 ALL = slice(None)
 

@@ -10,8 +10,7 @@ from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import intervals_of
 from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Decision, Reason, statuses
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.gate.evidence import Evidence, Until
-from winnow.algorithms.gate.pairs import Pairs
+from winnow.algorithms.gate.evidence import Evidence, Pairs, Until
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, IntArray
 

@@ -1,4 +1,6 @@
-"""The arrays that algorithms are written in, by the type of their elements."""
+"""The arrays that algorithms are written in, by the type of their elements; those by arm may get longer."""
+
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,3 +8,19 @@ from numpy.typing import NDArray
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+
+
+def with_more(values: NDArray[ScalarT], count: int, value: float = 0, *, axes: int = 1) -> NDArray[ScalarT]:
+    """A copy with more entries at the end of the first axes.
+
+    Args:
+        values: By arm.
+        count: How many arms are added.
+        value: What the new entries are.
+        axes: How many of the axes are by arm.
+    """
+    widths = [(0, count if axis < axes else 0) for axis in range(values.ndim)]
+    return np.pad(values, widths, constant_values=value)

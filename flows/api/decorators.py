@@ -10,12 +10,12 @@ from typing import Protocol, TypeVar, overload
 
 from winnow.algorithms.registry import ENTRY_POINT_GROUP as SELECTOR_GROUP
 from winnow.algorithms.registry import SELECTORS, SETTINGS
-from winnow.algorithms.state.registered import Registered, register
+from winnow.algorithms.state.plugin_registry import Registered, register
 from winnow.tasks.embedding.registry import GROUP as EMBEDDER_GROUP
 from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.function import judge_factory
+from winnow.tasks.judges.plugin import judge_factory
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS

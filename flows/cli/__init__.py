@@ -7,7 +7,7 @@ import typer
 from winnow.flows.cli import campaigns, databases, gating, labels, plan, rescore, routes, schedules, simulate
 from winnow.flows.cli.results import dashboards, exports, metrics, queries
 from winnow.flows.cli.results import status as reading
-from winnow.flows.cli.start import catalogue, demo, init, schema
+from winnow.flows.cli.start import demo, specs
 
 
 def _tell_version(wanted: bool) -> None:
@@ -41,9 +41,9 @@ def main(
     """Find the best of many language-model candidates with as few generations as possible."""
 
 
-app.command()(init.init)
+app.command()(specs.init)
 app.command()(campaigns.validate)
-app.command()(schema.schema)
+app.command()(specs.schema)
 app.command()(plan.plan)
 app.command()(campaigns.run)
 app.command()(campaigns.resume)
@@ -61,7 +61,7 @@ app.command()(metrics.metrics)
 app.command()(queries.query)
 app.command()(exports.export)
 app.command()(simulate.simulate)
-app.command()(catalogue.selectors)
-app.command()(catalogue.judges)
+app.command()(specs.selectors)
+app.command()(specs.judges)
 app.add_typer(databases.app, name="db")
 app.command()(demo.demo)

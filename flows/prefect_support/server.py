@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.flows.prefect_support.imports import not_collecting
-from winnow.flows.run.parent_watchdog import exit_with_parent
+from winnow.flows.run.signals import exit_with_parent
 from winnow.tasks.errors import WinnowError
 
 LOG = Path(".winnow") / "logs" / "prefect-server.log"

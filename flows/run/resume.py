@@ -9,8 +9,8 @@ from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.imports import not_collecting
 from winnow.flows.prefect_support.masked_urls import hide
-from winnow.flows.reports.campaign_lines import campaign_line
 from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.callbacks import watched_by
 from winnow.flows.run.progress import progress_display
 from winnow.flows.run.signals import Interrupts

@@ -7,13 +7,24 @@ would have read in a terminal.
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from prefect import flow, get_run_logger
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
+    FlowRunFilter,
+    FlowRunFilterExpectedStartTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import FlowRunContext
+from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run as this_run
 from prefect.states import Cancelled, Completed, Failed
+from prefect.types import DateTime
 
 from winnow.flows import exit_codes
 from winnow.flows.prefect_support.crashed_runs import SCHEDULE_TAG, TAG, label_run, mark_zombies
@@ -21,9 +32,32 @@ from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.resume import go_on_with_all, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust
-from winnow.flows.schedule.catch_up import take_their_place
 from winnow.flows.schedule.run_scheduled import fire, plan_firing, read_settled
 from winnow.tasks.spec.campaign import DEFAULT_STORAGE
+
+
+def take_their_place(run: FlowRun) -> int:
+    """Drop all other overdue runs that the same schedule planned; return their number.
+
+    After a night without a worker there would otherwise be a campaign for every hour of it. Runs that
+    somebody asked for by hand stay.
+    """
+    if run.deployment_id is None:
+        return 0
+    overdue = FlowRunFilter(
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED])),
+        expected_start_time=FlowRunFilterExpectedStartTime(before_=DateTime.now("UTC")),
+    )
+    same = DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id]))
+    instead: State[None] = Completed(name="Skipped", message=f"came due late: '{run.name}' took its place")
+    dropped = 0
+    with get_client(sync_client=True) as client:
+        for late in client.read_flow_runs(flow_run_filter=overdue, deployment_filter=same):
+            if late.auto_scheduled and late.id != run.id:
+                with suppress(ObjectNotFound):  # somebody deleted it meanwhile
+                    client.set_flow_run_state(late.id, instead, force=True)
+                    dropped += 1
+    return dropped
 
 
 class Told:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
-from winnow.tasks.simulation.forecast.gaps import POWER
-from winnow.tasks.simulation.forecast.plan import Plan
+from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts
 
 WIDTH = 80

@@ -8,7 +8,52 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from winnow.infra.demo.words import COUNTED, NOUNS, NUMERALS
+_NOUNS = """
+act age aid air ant ape arm art ash axe bag bar bat bay bed bee bin box boy bug bun bus cab can cap car cat
+cow cub cup day den dog dot ear egg elf eye fan fig fin fly fog fox fur gap gem gum gun hat hen hip hut ice
+ink jam jar jaw job joy key kid kit lap law leg lid lip log man map mat mud mug net nut oak oar owl pan paw
+pea pen pet pie pig pin pot rag rat ray rib rod rug sea sky sun tap tea tie tin toe top toy tub van wax web
+wig army atom aunt baby back ball bank barn bath beak beam bean bear bell belt bike bird boat body bolt bone
+book boot bowl bulb bush cake calf camp cape card cart cave chef chin city clay club coal coat coin comb
+cook corn crab crew crow cube deer desk dish dock door drum duck dust farm fern film fire fish flag flea
+foam fork frog gate gift girl goat gold golf hair hall hand harp hawk head herb hill hole home hook horn
+idea iron king kite knee lace lake lamb lamp leaf lime lion lock mask maze meal milk mint moon moth nail
+neck nest nose oven page park path peak pear pipe poem pond port rain ring road robe rock roof room root
+rope rose sail salt sand seal seed shed ship shoe shop silk sink skin snow soap sock sofa song soup star
+stem tail tank taxi tent tide toad tool tree tube vase vest wall wasp wave wing wolf wood wool worm yard
+zone acorn alarm angel apple apron arrow beach beard bench berry blade board brain bread brick brush cabin
+camel candy canoe chain chair chalk chess chest child clock cloud clown coach couch crane crown dough dress
+eagle earth fence field flame flour flute frost fruit ghost giant glass globe glove grape grass hedge honey
+horse hotel house jewel juice knife ladle lemon light maple medal melon metal money month motor mouse mouth
+music night ocean olive onion organ otter paint panda paper party pearl phone photo piano pilot pizza plane
+plant plate porch queen radio razor river robin robot salad scarf shark sheep shelf shell shirt skirt smile
+snail snake spoon squid stage stamp steam stone storm stove sugar sword table tiger toast tooth torch towel
+tower trail train truck uncle viola wagon waist watch water whale wheat wheel witch world zebra anchor
+animal artist autumn badger bakery ballet banana barrel basket beaver bottle branch breeze bridge bucket
+butter button cactus camera candle canyon carpet carrot castle cellar cheese cherry church circle circus
+coffee copper cotton cousin cradle desert dinner doctor donkey dragon drawer engine falcon family farmer
+finger flower forest fossil garage garden garlic guitar hammer harbor helmet hornet island jacket jungle
+kennel kettle kitten ladder letter lizard magnet market meadow mirror monkey mother muscle museum napkin
+needle office orange orchid oyster palace parrot pebble pencil pepper pillow planet pocket potato puppet
+rabbit ribbon rocket saddle salmon sandal school season shadow signal silver sister spider spring square
+statue street summer sunset temple tennis ticket tomato tunnel turkey turtle valley velvet violin walnut
+window winter wizard blanket chicken compass curtain dolphin evening feather giraffe kitchen lantern leather
+library lobster morning penguin picture raccoon teacher thunder village
+"""
+NOUNS = tuple(_NOUNS.split())
+"""Common English nouns of three to seven letters, each once, ordered by length and then by alphabet."""
+
+_COUNTED = "bag bed cap cat cup dog egg hat hen jar key map mug pan pen pig pot toy"
+COUNTED = tuple(_COUNTED.split())
+"""Nouns that are counted; each takes a plain "s" in the plural."""
+
+_NUMERALS = """
+zero one two three four five six seven eight nine ten
+eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty
+"""
+NUMERALS = tuple(_NUMERALS.split())
+"""English numerals; the position is the value."""
+
 
 ANSWER_MARK = ">"
 """Stands between scratch work and the final answer."""

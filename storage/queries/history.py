@@ -7,7 +7,7 @@ from winnow.storage.errors import SeriesNotFound
 from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Round
 from winnow.storage.queries.campaign_views import totals
-from winnow.storage.queries.reuse import reuse
+from winnow.storage.queries.costs import reuse
 
 
 def campaigns(session: Session) -> list[Row]:

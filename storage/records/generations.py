@@ -2,11 +2,12 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from hashlib import sha256
 from operator import attrgetter
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.bulk import in_portions, insert_rows
@@ -14,16 +15,35 @@ from winnow.storage.engine.id_lookup import ids_with, rows_with
 from winnow.storage.errors import TextsLost
 from winnow.storage.models import (
     Generation,
+    Prompt,
     Round,
     table_of,
 )
 from winnow.storage.records.pins import pin
-from winnow.storage.records.prompts import digest_of, ensure_prompts
 from winnow.storage.records.values import (
     NewGeneration,
     StoredText,
 )
 from winnow.storage.text import storable
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of a text as it is stored, hexadecimal."""
+    return sha256(storable(text).encode()).hexdigest()
+
+
+def ensure_prompts(connection: Connection, digests: Iterable[str], texts: Iterable[str]) -> dict[str, int]:
+    """Ids of texts by their digests; those that are not stored yet are stored now.
+
+    The connection writes, so nobody else stores one of them in between.
+    """
+    wanted = dict(zip(digests, texts, strict=True))
+    found, new = ids_with(connection, "prompts", "digest", wanted)
+    if new:
+        rows = ((id_, digest, wanted[digest]) for digest, id_ in new.items())
+        insert_rows(connection, table_of(Prompt), ("id", "digest", "text"), rows)
+    return found | new
+
 
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
 KEYS_AT_ONCE = 500

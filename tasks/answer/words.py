@@ -1,12 +1,10 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
-from winnow.tasks.answer.beyond import LEVEL
-from winnow.tasks.answer.beyond_words import beyond_lines
+from winnow.tasks.answer.beyond import LEVEL, beyond_lines
 from winnow.tasks.answer.certificate_words import certificate_lines
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.answer.people_words import people_lines
 from winnow.tasks.answer.phrases import (
     ABOUT_ALL,
     IF,
@@ -25,6 +23,30 @@ from winnow.tasks.answer.phrases import (
 )
 from winnow.tasks.answer.policy_words import policy_lines
 from winnow.tasks.campaign.budget import amount
+
+
+def people_lines(answer: Answer) -> list[Line]:
+    """Whose judgments everything is claimed of, and how many are wanted; nothing where no person judges."""
+    people = answer.people
+    if people is None:
+        return []
+    lines = []
+    if people.annotators:
+        whose = "one person" if people.annotators == 1 else f"{people.annotators} people"
+        what = "every preference is" if answer.objective == "best-duel" else "every score is"
+        alike = "the same from the first to the last, whoever of them was asked"
+        lines.append(
+            (
+                "judge",
+                f"{what} that of the people who labelled ({whose}); what is claimed is claimed of their "
+                f"judgments, and takes these to be {alike}",
+            )
+        )
+    if people.wanted:
+        wanted = f"{amount(people.wanted)} judgment{'s' * (people.wanted != 1)}"
+        lines.append(("waiting", f"for {wanted} of people"))
+    return lines
+
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
 """How groups count, as the end of a sentence."""

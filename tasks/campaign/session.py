@@ -18,9 +18,8 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
-from winnow.tasks.campaign.allowance import Allowance
-from winnow.tasks.campaign.budget import BudgetTracker, Spending
-from winnow.tasks.campaign.canaries.contacts import Contacts
+from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
+from winnow.tasks.campaign.canaries.asking import Contacts
 from winnow.tasks.campaign.lease import holding
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool

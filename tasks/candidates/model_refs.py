@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from winnow.tasks.candidates.server_keys import is_openais_own, key_in, key_variable
-from winnow.tasks.engines.adapters import adapter_rank
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.chat.template_files import own_template
+from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.algorithms.state.strangers import in_words
+from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.hub_cache import cached_folder
 from winnow.tasks.data.dataset_files import PlacedRow, json_row

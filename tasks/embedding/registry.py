@@ -1,12 +1,66 @@
 """What makes vectors of texts, by what a spec says."""
 
-from winnow.algorithms.state.registered import plugins
-from winnow.tasks.embedding.plugin import PluginEmbedder
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.plugin_registry import plugins
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.embedding.protocol import Embedder
 from winnow.tasks.embedding.sentence_model import Precision, SentenceModel
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.plugins.entry_points import Plugin, calling
+from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.suggestions import unknown_name
+
+
+class PluginEmbedder:
+    """Makes a plug-in's embedder and calls it, and holds what it returns against what it was asked.
+
+    Args:
+        entry: By which it is found: a callable that takes the parameters and makes an object with `dim` and
+            `embed`, and with `close` if there is something to give back.
+        params: What a spec gives it.
+
+    Raises:
+        PluginFailed: If it raises anything but a `WinnowError`.
+    """
+
+    def __init__(self, entry: EntryPoint, params: Mapping[str, object]) -> None:
+        self._plugin = Plugin(kind="embedder", name=entry.name, location=entry.value)
+        self._params = dict(params)
+        with calling(self._plugin, WinnowError):
+            self._inner = entry.load()(**params)
+            self.dim = int(self._inner.dim)
+            self._code = code_digests(entry)
+
+    @property
+    def identity(self) -> JsonObject:
+        """See `Embedder`: its name, its parameters and its code."""
+        return {"type": self._plugin.name, "params": self._params, "code": self._code}
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """See `Embedder`.
+
+        Raises:
+            PluginFailed: If it raises, or what it returns is no row of `dim` numbers for each text.
+        """
+        with calling(self._plugin, WinnowError):
+            vectors = np.asarray(self._inner.embed(texts), dtype=np.float64)
+            if vectors.shape != (len(texts), self.dim):
+                raise ValueError(
+                    f"embed returned shape {vectors.shape} for {len(texts)} texts of dim {self.dim}"
+                )
+            return vectors
+
+    def close(self) -> None:
+        """See `Embedder`."""
+        with calling(self._plugin, WinnowError):
+            getattr(self._inner, "close", lambda: None)()
+
 
 GROUP = "winnow.embedders"
 """Of entry points, by which installed packages name embedders."""

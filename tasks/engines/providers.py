@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from winnow.algorithms.state.registered import plugins
+from winnow.algorithms.state.plugin_registry import plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.plugin import PluginEngine
 from winnow.tasks.engines.protocol import Engine, ModelRef

@@ -18,12 +18,11 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from winnow.algorithms.state.registered import plugins
-from winnow.algorithms.state.strangers import in_words
+from winnow.algorithms.state.plugin_registry import in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError, WinnowError
 from winnow.tasks.judges.isolated.libraries import versions
-from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.scores import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.suggestions import unknown_name

@@ -37,7 +37,7 @@ from winnow.tasks.judges.protocol import (
     try_out,
 )
 from winnow.tasks.judges.rules.answerless import ANSWERLESS
-from winnow.tasks.judges.scales import SHARE, Scale
+from winnow.tasks.judges.scores import SHARE, Scale
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -125,7 +125,7 @@ class Judge(Protocol):
     stored. `models_of`, `calls_of` and `told` ask this of any judge.
 
     A class of judges, or whatever else builds them, may have an attribute `scale`, a
-    `tasks.judges.scales.Scale`: what it measures in, and the map to scores. A judge may have the methods
+    `tasks.judges.scores.Scale`: what it measures in, and the map to scores. A judge may have the methods
     `try_out` and `ahead`, see there.
     """
 

@@ -1,5 +1,11 @@
-"""What a judge may give for a number; those of plug-ins are not taken on trust."""
+"""What a judge may give for a number: a score in [0, 1], and the unit that it was measured in.
 
+What plug-ins give is not taken on trust. Everything that is proved of scores is proved of numbers in [0, 1]:
+a measure with another range is mapped there, by the same formula for every output, whatever others are like.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import TypeVar
 
@@ -52,3 +58,25 @@ def check_words(reason: object, **others: object) -> None:
             raise InvalidScore(f"{name} is a text or None, got {type(value).__name__}")
     if isinstance(reason, str) and not 0 < len(reason) <= MOST_OF_A_REASON:
         raise InvalidScore(f"a reason has 1 to {MOST_OF_A_REASON} characters, got {len(reason)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """What a judge measures in, and what its values are worth."""
+
+    unit: str
+    """The native unit, with its range where it has one."""
+    formula: str
+    """The map, as users read it."""
+    convert: Callable[[float], float] = float
+    """The map: native value -> score; what it gives beyond [0, 1] is cut off there."""
+
+    def score(self, value: float) -> float:
+        """The score of a native value, in [0, 1]; NaN for NaN."""
+        converted = self.convert(value)
+        return converted if 0.0 <= converted <= 1.0 or converted != converted else float(converted > 0.5)
+
+
+RIGHT_OR_WRONG = Scale(unit="right or wrong", formula="1 if right, 0 if wrong")
+PERCENT = Scale(unit="points, 0 to 100", formula="points / 100", convert=lambda points: points / 100.0)
+SHARE = Scale(unit="score, 0 to 1", formula="as it is")

@@ -7,9 +7,9 @@ from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.generation import generate_answers
+from winnow.tasks.objectives.certify.labelling import lacks_labels
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import score_losses
-from winnow.tasks.objectives.certify.waiting import lacks_labels
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.rounds.generate import generate_meetings

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.algorithms.state.strangers import in_words
+from winnow.algorithms.state.plugin_registry import in_words
 from winnow.tasks.errors import WinnowError
 
 FILE = "plugins.log"

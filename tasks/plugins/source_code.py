@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
-from winnow.algorithms.state.registered import Registered
+from winnow.algorithms.state.plugin_registry import Registered
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 

@@ -39,7 +39,7 @@ from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.rounds.reducers import ScoredText, reduced
 from winnow.tasks.setup.store import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
-from winnow.tasks.spec.sections.samples import SamplesSpec
+from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""

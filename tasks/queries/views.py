@@ -35,7 +35,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},
     "coverage": {ANY: "winnow.storage.queries.campaign_views:coverage"},
     "costs": {ANY: "winnow.storage.queries.costs:costs"},
-    "reuse": {ANY: "winnow.storage.queries.reuse:reuse"},
+    "reuse": {ANY: "winnow.storage.queries.costs:reuse"},
     "history": {ANY: "winnow.storage.queries.history:history"},
     "head-to-head": {"best-duel": "winnow.storage.queries.objective.duels:head_to_head"},
     "strengths": {"best-duel": "winnow.tasks.objectives.best_duel.strengths:strengths"},

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, fsum
 
-from winnow.tasks.spec.sections.samples import SamplesSpec
+from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

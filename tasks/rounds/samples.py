@@ -10,10 +10,9 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.metrics import metrics_of
 from winnow.tasks.rounds.reducers import ScoredText, reduced
-from winnow.tasks.rounds.score import places_of, shown_of
-from winnow.tasks.spec.sections.samples import SamplesSpec
+from winnow.tasks.rounds.score import metrics_of, places_of, shown_of
+from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
 """Of a text of a pair that lacks another one."""

@@ -1,8 +1,9 @@
 """Scoring a benchmark round: each output, with all that a judge sees beside it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.storage.records.values import NewComparison, NewMetric, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
@@ -10,7 +11,6 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, ahead
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.metrics import metrics_of
 
 
 def score_outputs(
@@ -119,3 +119,22 @@ def scored(
         no_answer=verdict.no_answer,
         judgments=asked.judgments(verdict.replies),
     )
+
+
+def metrics_of(metrics: Mapping[str, Judge], samples: Sequence[Sample]) -> list[NewMetric]:
+    """One value per metric: of several texts of a pair the mean, none where one of them has none.
+
+    Args:
+        metrics: By name.
+        samples: What a judge sees of each text of a pair; empty where there is none.
+    """
+    return [_metric(name, judge, samples) for name, judge in metrics.items()] if samples else []
+
+
+def _metric(name: str, judge: Judge, samples: Sequence[Sample]) -> NewMetric:
+    verdicts = [judge.judge(sample) for sample in samples]
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    if len(scores) < len(verdicts):
+        reason = next(verdict.reason for verdict in verdicts if verdict.reason is not None)
+        return NewMetric(name=name, reason=reason)
+    return NewMetric(name=name, score=min(1.0, sum(scores) / len(scores)))

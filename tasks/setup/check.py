@@ -11,7 +11,7 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.template_files import own_template, why_refused
-from winnow.tasks.engines.pool.sharing import devices_wanted
+from winnow.tasks.engines.pool.placement import devices_wanted
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import BEST_OF
@@ -22,11 +22,9 @@ from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.queries.breakdowns import values_of
-from winnow.tasks.setup.code_tests import check_tests
-from winnow.tasks.setup.output_types import check_output_type
-from winnow.tasks.setup.structured_outputs import check_structured_outputs
+from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.targets import check_targets
-from winnow.tasks.setup.trial_renders import try_templates
+from winnow.tasks.setup.trial_renders import check_tests, try_templates
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.suggestions import unknown_name
 

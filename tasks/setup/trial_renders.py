@@ -1,16 +1,18 @@
-"""Rendering prompts before anything runs, so that a template that fails does so at once.
-
-Where there are few, all are rendered. Of many, it is those most likely to differ from the rest, then others
-drawn by a fixed seed, as long as that takes no more than a moment: what is left is rendered when it is
-planned, and a prompt that fails then is a comparison without a score (see `tasks.rounds.generate.rendered`).
-"""
+"""Rendering prompts and tests of programs before anything runs: what fails does so at once."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
 
 import numpy as np
 
+from winnow.storage.json_types import JsonView
+from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.judges.code.judge import CodeJudge
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 
 MOST = 20_000
 """Prompts that are tried of all, beside those of each template's first, last and longest example."""
@@ -54,3 +56,43 @@ def _sample(n_templates: int, examples: Sequence[Example]) -> Iterator[tuple[int
         yield from ((template, example) for template in range(n_templates))
     drawn = np.random.default_rng(0).choice(n_templates * n, size=MOST, replace=False, shuffle=False)
     yield from ((int(place) // n, int(place) % n) for place in drawn)
+
+
+_PARAMETERS = frozenset(each.name for each in fields(CodeJudge) if each.init)
+
+
+def check_tests(checked: ResolvedCampaign) -> None:
+    """Refuse a judge `code` whose templates fail on an example, or which has no tests for any.
+
+    Raises:
+        SpecError: With the example and what is wrong.
+    """
+    spec = checked.spec
+    for place, params in _code_judges("judge", {"type": spec.judge.type, **spec.judge.params}):
+        judge = CodeJudge(**{key: value for key, value in params.items() if key in _PARAMETERS})
+        seen: list[str] = []
+        try_templates([partial(_render, judge, place, seen)], checked.dataset.examples)
+        are_labels = spec.objective == "certify" and TARGET in judge.variables
+        if not any(seen) and not are_labels:
+            raise SpecError(
+                "none of the examples has tests; name the field that holds them", f"{place}.tests"
+            )
+
+
+def _render(judge: CodeJudge, place: str, seen: list[str], example: Example) -> None:
+    try:
+        seen.append(judge.rendered(example.fields, example.targets, example.key)["tests"].strip())
+    except TemplateError as error:
+        raise SpecError(error.message, (error.path or "judge").replace("judge", place, 1)) from error
+
+
+def _code_judges(place: str, value: object) -> Iterator[tuple[str, JsonView]]:
+    """The judges `code` of a judge's spec with their places, those within it too."""
+    if isinstance(value, Mapping):
+        if value.get("type") == "code":
+            yield place, value
+        for key, inner in value.items():
+            yield from _code_judges(f"{place}.{key}", inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _code_judges(f"{place}[{index}]", inner)

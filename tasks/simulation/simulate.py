@@ -17,7 +17,7 @@ from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
 from winnow.algorithms.registry import create_selector, describe
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.algorithms.state.strangers import in_words
+from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginFailed

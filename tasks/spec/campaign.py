@@ -23,12 +23,11 @@ from winnow.tasks.spec.sections.certify import CertifySpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec
-from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig
+from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, Samples
 from winnow.tasks.spec.sections.groups import GroupsSpec
 from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.sections.reuse import Reuse
-from winnow.tasks.spec.sections.samples import Samples
 from winnow.tasks.spec.spec_model import SpecModel
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"

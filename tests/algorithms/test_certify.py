@@ -3,7 +3,7 @@ import pytest
 from selector_worlds import CertifyWorld
 
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 from winnow.algorithms.certify.sample_complexity import growth_rates, labels_needed
 from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim

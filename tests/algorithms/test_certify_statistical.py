@@ -11,7 +11,7 @@ from selector_worlds import CertifyWorld
 from winnow.algorithms.bounds import betting
 from winnow.algorithms.bounds.betting import RunningVariances, StarCapital, WsrCapital
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import HUMAN, UNLABELLED, effective_losses
+from winnow.algorithms.certify.label_record import HUMAN, UNLABELLED, effective_losses
 from winnow.algorithms.certify.sample_complexity import growth_rates, labels_needed
 from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.protocols import Batch

@@ -10,7 +10,7 @@ from selector_worlds import BestMeanWorld
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.controls import Controls
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.champion.mode import mode_of
+from winnow.algorithms.champion.switch import mode_of
 from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng

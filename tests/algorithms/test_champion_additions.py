@@ -11,7 +11,7 @@ from property_settings import tries
 
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.mode import Mode
+from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng

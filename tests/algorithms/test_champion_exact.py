@@ -11,8 +11,8 @@ from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.champion.controls import PAST, Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.mode import Mode
 from winnow.algorithms.champion.race import Race
+from winnow.algorithms.champion.switch import Mode
 
 N = 5
 SCORES = np.array(

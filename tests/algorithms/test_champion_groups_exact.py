@@ -9,7 +9,7 @@ import pytest
 from winnow.algorithms.best_mean.groups import Groups, draw_weighted
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.mode import Mode
+from winnow.algorithms.champion.switch import Mode
 
 TESTED = 1
 OF_EXAMPLE = np.array([0, 1, 1, 0, 1])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from winnow.algorithms.best_duel.counts.divergence import bernoulli_kl, kl_lower_bounds
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
+from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl, kl_lower_bounds
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import Batch

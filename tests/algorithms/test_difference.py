@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.predictions.arms import ArmPredictions
+from winnow.algorithms.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.best_mean.predictions.difference import DifferenceMeans
 from winnow.algorithms.best_mean.predictions.one_step import OneStepMeans
 

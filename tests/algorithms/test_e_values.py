@@ -16,7 +16,7 @@ from property_settings import tries
 from scipy.special import betaln, hyp2f1
 
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 
 FACTORS = np.array([0.0, 0.4, 1.0])
 LEVEL, HORIZON = 0.05, 400  # so far off that bets are seldom capped

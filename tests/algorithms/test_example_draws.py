@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.algorithms.best_duel.example_draws import ExampleDraws
+from winnow.algorithms.best_duel.duel_record import ExampleDraws
 from winnow.algorithms.protocols import round_rng
 
 

@@ -5,8 +5,11 @@ from fair_duels import crossing_probability
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.algorithms.best_duel.counts.divergence import bernoulli_kl
-from winnow.algorithms.best_duel.counts.preference_intervals import PreferenceIntervals, log_prices
+from winnow.algorithms.best_duel.counts.preference_intervals import (
+    PreferenceIntervals,
+    bernoulli_kl,
+    log_prices,
+)
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import Batch, round_rng

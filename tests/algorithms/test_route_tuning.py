@@ -10,15 +10,14 @@ from selector_worlds import RouteWorld
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.route.metrics import cumulative_regret
-from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
-from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
 from winnow.algorithms.route.posteriors.marginal_likelihood import (
     ALPHAS,
     BANDWIDTHS,
     LEAST_NOISE,
     most_probable,
 )
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.random_features import RandomFeatures, fourier_beliefs
 from winnow.algorithms.route.posteriors.tuned import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
 from winnow.algorithms.route.setting import Setting
 

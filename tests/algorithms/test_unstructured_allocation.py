@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from winnow.algorithms.best_duel import unstructured_allocation as allocation
-from winnow.algorithms.best_duel.counts.divergence import bernoulli_kl
+from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl
 from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.best_duel.unstructured_allocation import (
     LEAST_DIVERGENCE,

@@ -8,7 +8,7 @@ import numpy as np
 from tests.benchmarks.certify_selection import FACTORS
 from tests.benchmarks.certify_tables import LossTable, prompts, quantised
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 
 RULES = ("up", "wsr", "star")
 DELTA = 0.1

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.benchmarks.certify_tables import LossTable, means
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 
 FACTORS = np.linspace(0.0, 1.0, 10)
 RELIABLE = {"r-eval": FACTORS[:1], "r-autoeval": FACTORS[-1:], "r-autoeval-plus": FACTORS}

@@ -13,7 +13,7 @@ import numpy as np
 from tests.benchmarks.certify_plain import plain_log_e_values, plain_portfolio, plain_wsr
 from tests.benchmarks.certify_toy import FACTORS, outcomes_of
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.tasks.simulation.simulate import THREAD_SETTINGS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from winnow.algorithms.certify.losses import HUMAN, UNLABELLED
+from winnow.algorithms.certify.label_record import HUMAN, UNLABELLED
 
 FOLDER = "rautoeval"
 N_PROMPTS, LEAST_EXAMPLES = 25, 2_100

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.losses import effective_losses
+from winnow.algorithms.certify.label_record import effective_losses
 from winnow.algorithms.certify.sample_complexity import growth_rates
 
 RISK, ALPHA, RATIO = 0.1, 0.12, 10

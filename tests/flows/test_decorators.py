@@ -8,8 +8,8 @@ from scripted_engines import ScriptedEngine
 
 import winnow
 from winnow.algorithms.best_mean.row_mean import RowMean
-from winnow.algorithms.state import registered
-from winnow.algorithms.state.registered import plugins
+from winnow.algorithms.state import plugin_registry
+from winnow.algorithms.state.plugin_registry import plugins
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
@@ -23,7 +23,7 @@ from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 @pytest.fixture(autouse=True)
 def _registered_here_alone(monkeypatch):
-    monkeypatch.setattr(registered, "_registered", {})
+    monkeypatch.setattr(plugin_registry, "_registered", {})
 
 
 def short(output: str, targets: Sequence[str], *, most: int = 3) -> float | None:

@@ -16,7 +16,7 @@ from test_command_line import one_message, winnow
 
 from winnow.flows.reports.export import exporting
 from winnow.flows.reports.export.exporting import export, parts_of
-from winnow.flows.reports.rows import parquet
+from winnow.flows.reports.rows import formats
 from winnow.flows.reports.rows.writer import write_file
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
@@ -157,11 +157,11 @@ def test_every_view_of_an_objective_is_exported_with_all_its_rows(tmp_path, obje
 
 
 def test_columns_have_one_type_in_every_row_group_and_memory_holds_one_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "MOST_ROWS", 10)
-    monkeypatch.setattr(parquet, "MOST_CHARACTERS", 50)
+    monkeypatch.setattr(formats, "MOST_ROWS", 10)
+    monkeypatch.setattr(formats, "MOST_CHARACTERS", 50)
     rows = [{"n": i, "late": "x" * (20 if i < 6 else 1) if i > 2 else None} for i in range(30)]
     kinds = {"n": "integer", "late": "text"}
-    assert parquet.write_parquet(tmp_path / "a.parquet", kinds, iter(rows)) == 30
+    assert formats.write_parquet(tmp_path / "a.parquet", kinds, iter(rows)) == 30
     metadata = pq.read_metadata(tmp_path / "a.parquet")
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [6, 10, 10, 4]
     table = pq.read_table(tmp_path / "a.parquet")

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, markdown
+from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, widgets
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -138,7 +138,7 @@ def test_a_name_is_asked_for_first(folder):
     ],
 )
 def test_markdown_of_others_can_do_nothing(written, shown):
-    html = markdown.as_html(written)
+    html = widgets.as_html(written)
     assert shown in html
     tags = {part.split(">")[0].split()[0].strip("/") for part in html.split("<")[1:]}
     assert tags <= {"div", "p", "strong", "em", "code", "pre"}

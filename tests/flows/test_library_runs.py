@@ -14,7 +14,7 @@ import pytest
 from scripted_engines import ScriptedEngine, letter
 
 import winnow
-from winnow.algorithms.state import registered
+from winnow.algorithms.state import plugin_registry
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 
@@ -166,7 +166,7 @@ def test_an_interrupt_finishes_the_round_and_the_next_call_goes_on(spec, monkeyp
 )
 def test_a_script_of_the_examples_runs_as_it_stands(tmp_path, monkeypatch, capsys, name, said):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registered, "_registered", {})
+    monkeypatch.setattr(plugin_registry, "_registered", {})
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     assert capsys.readouterr().out.startswith(said)
 

@@ -8,10 +8,9 @@ import jinja2
 import pytest
 
 from winnow.infra.demo.data import EXAMPLES_PER_TASK, evaluation_examples, training_texts
-from winnow.infra.demo.problems import TASKS
+from winnow.infra.demo.problems import NOUNS, TASKS
 from winnow.infra.demo.prompts import TEMPLATES, render
 from winnow.infra.demo.recipes import CONTEXT, RECIPES
-from winnow.infra.demo.words import NOUNS
 
 EVENLY = dict.fromkeys(TASKS, 1.0)
 PROMPT = re.compile(r"(?P<task>\w+) (?P<input>.*) (?P<style>=|steps:|reversed:)")

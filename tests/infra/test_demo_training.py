@@ -9,8 +9,16 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from winnow.infra.demo.data import TrainingText, evaluation_examples
 from winnow.infra.demo.prompts import TEMPLATES, render
 from winnow.infra.demo.recipes import Recipe
-from winnow.infra.demo.tokenizer import EOS, PAD, UNKNOWN, VOCABULARY, build_tokenizer
-from winnow.infra.demo.training import IGNORED, encode, train_checkpoint
+from winnow.infra.demo.training import (
+    EOS,
+    IGNORED,
+    PAD,
+    UNKNOWN,
+    VOCABULARY,
+    build_tokenizer,
+    encode,
+    train_checkpoint,
+)
 
 TINY = Recipe(
     name="tiny", hidden_size=32, layers=1, heads=2, steps=12, batch_size=10, mix={"letter": 1.0, "sum": 1.0}

@@ -14,9 +14,9 @@ from markdown.extensions.toc import slugify
 
 import winnow
 from winnow.algorithms.registry import SELECTORS
-from winnow.algorithms.state import registered
+from winnow.algorithms.state import plugin_registry
 from winnow.flows.cli import app
-from winnow.flows.cli.start.init import starter
+from winnow.flows.cli.start.specs import starter
 from winnow.tasks.spec.campaign import CampaignFile
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +141,7 @@ def test_campaigns_and_parts_of_them_are_sound(page):
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_programs_are_sound_and_those_that_need_no_results_run(page, tmp_path, monkeypatch):
-    monkeypatch.setattr(registered, "_registered", {})
+    monkeypatch.setattr(plugin_registry, "_registered", {})
     for number, block in enumerate(blocks(page, "python")):
         compile(block, f"{page.name}, block {number}", "exec")
         if page.name in RUNNABLE:

@@ -28,7 +28,7 @@ from winnow.storage.models import (
 )
 from winnow.storage.queries import campaign_views, spending
 from winnow.storage.queries import costs as cost_views
-from winnow.storage.queries import reuse as reuse_views
+from winnow.storage.queries import costs as reuse_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records

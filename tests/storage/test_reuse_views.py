@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
+from winnow.storage.queries import costs as reuse_views
 from winnow.storage.queries import history as history_views
-from winnow.storage.queries import reuse as reuse_views
 from winnow.storage.queries.objective import agreement as agreement_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records

@@ -12,10 +12,9 @@ from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries.campaign_views import totals
-from winnow.storage.queries.costs import costs
+from winnow.storage.queries.costs import costs, reuse
 from winnow.storage.queries.history import texts
 from winnow.storage.queries.objective.duels import head_to_head
-from winnow.storage.queries.reuse import reuse
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.campaign.allowance import Allowance
+from winnow.tasks.campaign.budget import Allowance
 
 ARMS, EXAMPLES, BATCH, BUDGET = 5, 40, 8, 60
 

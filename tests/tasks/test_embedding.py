@@ -12,11 +12,10 @@ from transformers import AutoModel, AutoTokenizer
 
 from winnow.tasks.data.datasets import load_dataset
 from winnow.tasks.embedding.precomputed import read_vectors
-from winnow.tasks.embedding.prompts import check_embedder
+from winnow.tasks.embedding.prompts import check_embedder, stored_vectors
 from winnow.tasks.embedding.protocol import EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.sentence_model import SentenceModel
-from winnow.tasks.embedding.stored import stored_vectors
 from winnow.tasks.embedding.vllm_embedder import VllmEmbedder
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.spec.sections.embedder import EmbedderSpec

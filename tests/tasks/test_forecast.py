@@ -13,8 +13,7 @@ from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.simulation.forecast.assumed import read_assumption, stand_in
-from winnow.tasks.simulation.forecast.gaps import smallest_separated
-from winnow.tasks.simulation.forecast.plan import plan_campaign
+from winnow.tasks.simulation.forecast.plan import plan_campaign, smallest_separated
 from winnow.tasks.simulation.forecast.requests import Player
 from winnow.tasks.simulation.forecast.tokens import prompt_tokens, tokenizer_of
 

@@ -24,8 +24,7 @@ from winnow.tasks.answer.words import answer_lines
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
-from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
+from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, finalists, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.objectives.best_mean.holdout.standing import (
     LEVEL,

@@ -15,9 +15,9 @@ from tests.tasks.lm_eval_tasks import record
 from winnow.tasks.candidates.prompts import PromptTemplate
 from winnow.tasks.candidates.weighing import weighing_of
 from winnow.tasks.data.lm_eval import reading
+from winnow.tasks.data.lm_eval.child import importing
 from winnow.tasks.data.lm_eval.definition import READ
 from winnow.tasks.data.lm_eval.files import Function
-from winnow.tasks.data.lm_eval.functions import importing
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat.messages import Message
 from winnow.tasks.errors import JudgeError, SpecError

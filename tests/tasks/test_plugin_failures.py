@@ -11,7 +11,7 @@ from plugins_on_disk import importable
 from served_campaigns import served_model, served_spec, write_data
 from sqlalchemy import text
 
-from winnow.algorithms.state.strangers import MOST_CHARACTERS, in_words
+from winnow.algorithms.state.plugin_registry import MOST_CHARACTERS, in_words
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.broken import MOST_IN_A_ROW, JudgeBroken
 from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log

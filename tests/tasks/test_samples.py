@@ -11,7 +11,7 @@ from stepwise_campaigns import begun, prune, run_campaign, run_round, write_camp
 from stored_campaigns import new_database
 
 from winnow.storage.admin.maintenance import problems
-from winnow.storage.queries import campaign_views, costs, reuse, unscored
+from winnow.storage.queries import campaign_views, costs, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.engines.protocol import GenerationFailure
@@ -99,7 +99,7 @@ def test_another_campaign_uses_the_texts_and_keeps_them_when_the_first_is_delete
     run_campaign(database, written(tmp_path, "first"))
     run_campaign(database, written(tmp_path, "several", {"n": N, "reduce": "pass@2"}, numbers=range(8)))
     assert rows(tmp_path, "SELECT count(*) FROM generations") == [(PAIRS * N,)]
-    taken = asked(database, reuse.reuse)
+    taken = asked(database, costs.reuse)
     assert sum(row["generations"] for row in taken) == PAIRS * N
     assert rows(tmp_path, "SELECT count(*) FROM pins") == [(0,)]
     prune(database, "first")

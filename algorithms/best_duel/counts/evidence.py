@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_duel.counts.finite_bets import ROUNDING
-from winnow.algorithms.best_duel.counts.pair_wealths import PairWealths
 from winnow.algorithms.best_duel.counts.preference_intervals import PreferenceIntervals
 from winnow.algorithms.best_duel.counts.winner_tests import (
+    PairWealths,
     error_bound,
     log_e_values,
     own_duels_level,

@@ -20,7 +20,7 @@ Low-Rank Factorization", Lemma 2.
 
 import numpy as np
 
-from winnow.algorithms.best_mean.predictions.arms import ArmPredictions
+from winnow.algorithms.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.bounds.prediction_powered import PRIOR_SQUARES, PRIOR_WEIGHT
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.policies.ucb import Ucb
-from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
 from winnow.algorithms.route.setting import Setting
 
 

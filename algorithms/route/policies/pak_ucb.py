@@ -1,7 +1,7 @@
 """PAK-UCB: a kernel ridge regression per arm, and the arm whose score could be highest."""
 
 from winnow.algorithms.route.policies.ucb import Ucb
-from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
 from winnow.algorithms.route.posteriors.tuned import TunedBeliefs, is_tuned
 from winnow.algorithms.route.setting import Setting
 

@@ -2,7 +2,7 @@
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.policies.staged import Staged
-from winnow.algorithms.route.posteriors.kernel import kernel_beliefs
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
 from winnow.algorithms.route.setting import Setting
 
 

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.flows.cli.completion import campaign_names
-from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, OneCampaign, ReadStorage
+from winnow.flows.cli.options import (
+    DEFAULT_STORAGE,
+    CampaignName,
+    Json,
+    OneCampaign,
+    ReadStorage,
+    campaign_names,
+)
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.json_types import JsonObject
 

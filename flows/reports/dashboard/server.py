@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
 from winnow.flows.reports.http_access import Gate
-from winnow.flows.run.parent_watchdog import exit_with_parent
+from winnow.flows.run.signals import exit_with_parent
 
 SETTINGS = {
     "browser.gatherUsageStats": False,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from winnow.flows.reports.output import escaped
-from winnow.flows.reports.rows.csv_lines import csv_lines, without_formulas
-from winnow.flows.reports.rows.json_lines import json_lines, json_list
+from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, without_formulas
 from winnow.flows.reports.rows.people import print_table
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError
@@ -80,7 +79,7 @@ def write_file(
         return 0
     found = chain([first], counted)
     if format_ == "parquet":
-        from winnow.flows.reports.rows.parquet import write_parquet
+        from winnow.flows.reports.rows.formats import write_parquet
 
         write_parquet(path, kinds(first), found)
     else:

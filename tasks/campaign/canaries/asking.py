@@ -7,7 +7,7 @@ earlier texts are another model's. With a steady server, six answers of sixteen 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from winnow.storage.leases import writing_under
 from winnow.storage.records import canaries as canary_records
@@ -15,7 +15,6 @@ from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import CanaryRecord, NewCanary
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.changes import count_changed, has_changed
-from winnow.tasks.campaign.canaries.contacts import Contact
 from winnow.tasks.campaign.canaries.prompts import canary_requests, prompts_digest, served_model
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
@@ -23,6 +22,39 @@ from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import ServedModelDiffers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """A served model as it was found at the first contact of this process."""
+
+    epoch: int
+    """How often its answers have changed since it was first known: texts of other epochs are another
+    model's."""
+    canary_id: int | None
+    """What its texts are stored with; None where it gave no answer to compare."""
+
+
+@dataclass(slots=True)
+class Contacts:
+    """The served models that were met, by name and by what and where they are."""
+
+    by_name: dict[str, Contact] = field(default_factory=dict)
+    by_place: dict[tuple[str, str], Contact] = field(default_factory=dict)
+    """By `served_model` and URL of the server."""
+
+    def epoch(self, name: str) -> int:
+        """The epoch of a model; 0 where it is not served."""
+        return self.by_name[name].epoch if name in self.by_name else 0
+
+    def canary_id(self, name: str) -> int | None:
+        """The canary that a text of a model is stored with."""
+        return self.by_name[name].canary_id if name in self.by_name else None
+
+    def is_unknown(self, name: str) -> bool:
+        """Whether a model is served, and nobody can say whether it is what it was."""
+        return name in self.by_name and self.by_name[name].canary_id is None
+
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 """Reasons of failures that are the server's as a whole."""

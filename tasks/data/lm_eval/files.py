@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import yaml
 
-from winnow.algorithms.state.strangers import in_words
+from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import did_you_mean

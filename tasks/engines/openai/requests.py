@@ -6,9 +6,20 @@ import sys
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
-from winnow.tasks.engines.choices.escape_special_tokens import without_turns
-from winnow.tasks.engines.openai.answer_sizes import bytes_for
+from winnow.tasks.engines.openai.server_line import bytes_for
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling, Structure
+
+SPELLED = re.compile(
+    r"<[|｜][^<>\s|｜]{1,64}[|｜]>"  # <|im_end|>, <|eot_id|>, and with wide bars
+    r"|</?s>|<[be]os>|<(?:start|end)_of_turn>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\]|<</?SYS>>"
+)
+
+
+def without_turns(prompt: str) -> str:
+    """The prompt with a space after the first character of each spelled special token."""
+    return SPELLED.sub(lambda found: f"{found[0][0]} {found[0][1:]}", prompt)
+
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
 """Keys of a body that `model_args` may not set."""

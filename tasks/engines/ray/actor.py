@@ -7,7 +7,7 @@ from pathlib import Path
 
 from winnow.tasks.engines.protocol import Answer, Engine, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings, start_engine
-from winnow.tasks.engines.subprocess.log_files import log_file
+from winnow.tasks.engines.subprocess.launching import log_file
 
 
 class EngineActor:

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.commands import module_command, worker_environment
 from winnow.tasks.engines.subprocess.forked_process import ForkedProcess
-from winnow.tasks.engines.subprocess.log_files import open_log
+from winnow.tasks.engines.subprocess.launching import module_command, open_log, worker_environment
 
 LOGGER = logging.getLogger("winnow.engines")
 

@@ -27,7 +27,7 @@ from typing import NoReturn
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.commands import module_command
+from winnow.tasks.engines.subprocess.launching import module_command
 from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
 
 REQUEST_SECONDS = 60.0

@@ -14,10 +14,9 @@ from typing import BinaryIO
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.commands import module_command, worker_environment
 from winnow.tasks.engines.subprocess.fork_server import forked
 from winnow.tasks.engines.subprocess.forked_process import ForkedProcess
-from winnow.tasks.engines.subprocess.log_files import open_log
+from winnow.tasks.engines.subprocess.launching import module_command, open_log, worker_environment
 
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
 SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
-from winnow.tasks.engines.openai.answer_sizes import bytes_for, bytes_for_batch
+from winnow.tasks.engines.openai.server_line import bytes_for, bytes_for_batch
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
@@ -20,7 +20,7 @@ from winnow.tasks.engines.protocol import (
     Request,
 )
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.subprocess.log_files import log_file
+from winnow.tasks.engines.subprocess.launching import log_file
 from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.adapters import adapter_args
 from winnow.tasks.engines.chat.messages import Message
+from winnow.tasks.engines.checkpoints import adapter_args
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder

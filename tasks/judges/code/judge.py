@@ -21,8 +21,7 @@ from winnow.tasks.judges.code.program import program_of
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
 from winnow.tasks.judges.protocol import NO_TARGET, Sample, Verdict
-from winnow.tasks.judges.scales import Scale
-from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -22,7 +22,7 @@ from secrets import token_hex
 from typing import Literal
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.subprocess.commands import ROOT
+from winnow.tasks.engines.subprocess.launching import ROOT
 from winnow.tasks.judges.code.inside.confinement import Limits
 
 CLOCK_FACTOR = 5

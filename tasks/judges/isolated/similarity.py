@@ -15,7 +15,7 @@ from winnow.tasks.errors import JudgeError, WinnowError
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.scores import Scale
 from winnow.tasks.plugins.entry_points import Plugin
 
 VERSION = 1

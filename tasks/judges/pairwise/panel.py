@@ -32,8 +32,7 @@ from winnow.tasks.judges.pairwise.protocol import (
     PresentationOrder,
     Reply,
 )
-from winnow.tasks.judges.pairwise.reading import read_reply
-from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
+from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat, read_reply
 
 _NAMES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 

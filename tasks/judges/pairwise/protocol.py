@@ -22,7 +22,15 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
-from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
+from winnow.tasks.judges.scores import (
+    INVALID_SCORE,
+    JUDGE_FAILED,
+    InvalidScore,
+    check_words,
+    checked_kind,
+    checked_score,
+)
+from winnow.tasks.plugins.entry_points import PluginFailed
 
 PresentationOrder = Literal["original", "swapped"]
 """Whether answer A is shown first or second."""
@@ -154,3 +162,13 @@ class PairJudge(Protocol):
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
         """The verdict, once `calls` wants nothing more."""
+
+
+def verdict_of(judge: PairJudge, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
+    """The judge's verdict; unscored where it is none or something is raised, as a plug-in's may be."""
+    try:
+        return checked_kind(judge.verdict(duel, replies), PairVerdict)
+    except InvalidScore as error:
+        return PairVerdict(reason=INVALID_SCORE, detail=str(error))
+    except PluginFailed as failed:
+        return PairVerdict(reason=JUDGE_FAILED, detail=failed.what)

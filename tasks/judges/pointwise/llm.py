@@ -10,10 +10,9 @@ from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_model, judge_models
 from winnow.tasks.judges.pointwise import prompts
-from winnow.tasks.judges.pointwise.aggregation import Aggregation
 from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
-from winnow.tasks.judges.pointwise.rater import Rater, Read
-from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.pointwise.rater import Aggregation, Rater, Read
+from winnow.tasks.judges.scores import Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
 VERSION = 1

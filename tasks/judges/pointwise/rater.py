@@ -12,9 +12,12 @@ How replies become a score, from the inside out:
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import fsum
+from statistics import median
 from typing import Literal, Self
 
 from winnow.tasks.engines.choices.probabilities import expected_value
@@ -32,11 +35,31 @@ from winnow.tasks.judges.asking.calls import (
     Reply,
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel
-from winnow.tasks.judges.pointwise.aggregation import Aggregation, aggregate
 from winnow.tasks.judges.pointwise.inspect_graded import Grader
 from winnow.tasks.judges.pointwise.points import Points
 from winnow.tasks.judges.pointwise.prompts import prompt
 from winnow.tasks.judges.protocol import NO_TARGET, Sample, Verdict
+
+Aggregation = Literal["mean", "median", "majority"]
+
+
+def aggregate(scores: Sequence[float], rule: Aggregation, points: Points) -> float:
+    """One score of one or more; a single one stands as it is.
+
+    Under "majority" each score is a vote for the nearest point of the scale; where several points have the
+    most votes, it is the mean of these.
+    """
+    if len(scores) == 1:
+        return scores[0]
+    if rule == "median":
+        return median(scores)
+    if rule == "mean":
+        return min(1.0, fsum(scores) / len(scores))
+    votes = Counter(map(points.nearest, scores))
+    most = max(votes.values())
+    leading = [point for point, count in votes.items() if count == most]
+    return min(1.0, fsum(leading) / len(leading))
+
 
 Read = Literal["probabilities", "text"]
 

@@ -15,7 +15,7 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
-from winnow.tasks.judges.scales import RIGHT_OR_WRONG
+from winnow.tasks.judges.scores import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.scores import Scale
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

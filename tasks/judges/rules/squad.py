@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scales import RIGHT_OR_WRONG, Scale
+from winnow.tasks.judges.scores import RIGHT_OR_WRONG, Scale
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

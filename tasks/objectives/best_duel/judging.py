@@ -13,7 +13,6 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure, Request
-from winnow.tasks.judges.pairwise.outcomes import verdict_of
 from winnow.tasks.judges.pairwise.protocol import (
     Duel,
     Judgment,
@@ -22,6 +21,7 @@ from winnow.tasks.judges.pairwise.protocol import (
     PairJudge,
     PairVerdict,
     Reply,
+    verdict_of,
 )
 from winnow.tasks.judges.scores import JUDGE_FAILED
 from winnow.tasks.plugins.entry_points import PluginFailed

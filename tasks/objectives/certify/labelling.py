@@ -12,9 +12,10 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
-from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.storage.records.values import CampaignRecord, NewExample, RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, watch
+from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.certify.check import divide_dataset
@@ -205,3 +206,9 @@ def _targets(path: Path, place: str, row: Row) -> tuple[str, ...]:
                 "or a list of these"
             )
     return tuple(str(item) for item in values if str(item).strip())
+
+
+def lacks_labels(campaign: CampaignSession, round_: RoundRecord) -> bool:
+    """Whether a round cannot go on before a human has labelled some of its examples."""
+    with campaign.database.reading() as session:
+        return bool(labels.keys_without(session, campaign.record.dataset_id, round_.examples))

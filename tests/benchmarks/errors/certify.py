@@ -89,7 +89,7 @@ def scene(
 
 
 def _told(found: np.ndarray) -> np.ndarray:
-    """What a selector is told, shape (B, 4): see `algorithms.certify.losses`."""
+    """What a selector is told, shape (B, 4): see `algorithms.certify.label_record`."""
     unlabelled = found[:, 2:]
     is_known = ~np.isnan(unlabelled)
     means = np.where(is_known, unlabelled, 0.0).sum(axis=1) / np.maximum(is_known.sum(axis=1), 1)

@@ -5,7 +5,7 @@ from pool_engines import ScriptedFactory, ask, model
 from tiny_adapters import save_tiny_adapter
 
 from winnow.tasks.candidates.model_refs import model_ref
-from winnow.tasks.engines.adapters import adapter_args, adapter_rank
+from winnow.tasks.engines.checkpoints import adapter_args, adapter_rank
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.transformers.engine import TransformersEngine

@@ -8,8 +8,7 @@ import pytest
 from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
-from winnow.tasks.judges.pairwise.outcomes import verdict_of
-from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentReply, PairVerdict
+from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentReply, PairVerdict, verdict_of
 from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 

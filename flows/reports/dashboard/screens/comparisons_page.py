@@ -7,12 +7,58 @@ import streamlit as st
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
-from winnow.flows.reports.dashboard.screens.filters import ask_filters
 from winnow.flows.reports.dashboard.widgets import opened_pages, pick_row, shown_of_pages
+from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
-from winnow.storage.queries.browse import Place
+from winnow.storage.queries.browse import Choices, Filters, Place
 from winnow.storage.records import campaigns as campaign_records
+
+ANYTHING, SCORED, UNSCORED = "any", "has an outcome", "has none"
+BECAUSE = "none: "
+"""Before a reason."""
+
+
+def ask_filters(choices: Choices, *, lowest: float) -> Filters:
+    """What the reader asked for, in boxes above the table.
+
+    Args:
+        choices: What the campaign's comparisons can be filtered by.
+        lowest: The smallest outcome that there can be; 1 is the largest.
+    """
+    words_box, candidate_box, judge_box, ending_box, range_box = st.columns([3, 3, 2, 2, 2])
+    words = words_box.text_input("Search", placeholder="in prompts, answers and keys of examples")
+    candidate = candidate_box.selectbox(
+        "Candidate", choices.candidates, index=None, placeholder=ANYTHING, format_func=readable
+    )
+    judge = judge_box.selectbox(
+        "Judge", choices.judges, index=None, placeholder=ANYTHING, format_func=readable
+    )
+    endings = [SCORED, UNSCORED, *(BECAUSE + reason for reason in choices.reasons)]
+    ending = ending_box.selectbox("Outcome", endings, index=None, placeholder=ANYTHING, format_func=readable)
+    between = range_box.slider("Outcome between", lowest, 1.0, (lowest, 1.0), 0.05)
+    return filters_of(words, candidate, judge, ending, None if between == (lowest, 1.0) else between)
+
+
+def filters_of(
+    words: str | None,
+    candidate: str | None,
+    judge: str | None,
+    ending: str | None,
+    between: tuple[float, float] | None,
+) -> Filters:
+    """What the boxes mean; None is a box that was left as it is."""
+    low, high = between or (None, None)
+    return Filters(
+        words=(words or "").strip(),
+        candidate=candidate,
+        judge=judge,
+        lowest=low,
+        highest=high,
+        is_scored=None if ending is None else ending == SCORED,
+        reason=ending.removeprefix(BECAUSE) if ending and ending.startswith(BECAUSE) else None,
+    )
+
 
 PAGE = 50
 """Rows that are shown at once."""

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
-from winnow.flows.reports.dashboard.markdown import as_html
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.widgets import show_heading, show_problem, show_soft
+from winnow.flows.reports.dashboard.widgets import as_html, show_heading, show_problem, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.engine.urls import shown_url
 from winnow.storage.records import campaigns as campaign_records

@@ -12,7 +12,7 @@ from winnow.flows.reports.dashboard.frames import apart, table_frame
 from winnow.flows.reports.dashboard.sql_editor import LABEL, sql_editor
 from winnow.flows.reports.dashboard.widgets import show_rows
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.rows.csv_lines import csv_lines, without_formulas
+from winnow.flows.reports.rows.formats import csv_lines, without_formulas
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views

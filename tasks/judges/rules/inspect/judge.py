@@ -11,7 +11,7 @@ from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.inspect.matching import Location, f1, includes, is_exact, matches
 from winnow.tasks.judges.rules.inspect.multiple_choice import chosen, right_choices
 from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
-from winnow.tasks.judges.scales import Scale
+from winnow.tasks.judges.scores import Scale
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -1,5 +1,7 @@
 """A best-mean selector on a part of the examples, and then the winner and the runner-up on the others."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -10,8 +12,27 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, LookingAhead, Selector
 from winnow.algorithms.state.in_flight import InFlight
-from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import Split
+from winnow.tasks.queries.warnings import OUT
+
+
+def finalists(best: int | None, estimates: Sequence[float | None], status: Sequence[str]) -> list[int]:
+    """The best arm, then the one with the highest estimate of the others; as many as there are.
+
+    Args:
+        best: The arm that a decision names.
+        estimates: By arm, None or NaN where unknown.
+        status: By arm, see `algorithms.decision.ArmStatus`; those left out for good are no runners-up.
+    """
+    if best is None:
+        return []
+    rivals = [
+        (-estimate, arm)
+        for arm, (estimate, state) in enumerate(zip(estimates, status, strict=True))
+        if arm != best and state not in OUT and estimate is not None and not math.isnan(estimate)
+    ]
+    return [best, *(arm for _, arm in sorted(rivals)[:1])]
+
 
 FINALISTS = 2
 

@@ -30,7 +30,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.objectives.best_mean.holdout.finalists import finalists
+from winnow.tasks.objectives.best_mean.holdout.selector import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 
 LEVEL = 0.05

@@ -1,0 +1,75 @@
+"""The selectors that certify: R-AutoEval+, what it is better than, and two that prove nothing."""
+
+import numpy as np
+
+from winnow.algorithms.certify.e_process import BettingTest
+from winnow.algorithms.certify.label_record import HUMAN, UNLABELLED
+from winnow.algorithms.certify.mean_rule import MeanTest
+from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.errors import InvalidParameter
+
+
+class RAutoEvalPlus(BettingTest):
+    """Certify by the average capital of strategies that rely on the autoevaluator from not at all to fully.
+
+    Their reliance factors are evenly spaced from 0 to 1. The average is never below 1 / S of the best
+    strategy's capital, so the price of not knowing which that is is a few labels, log(S) of evidence.
+
+    Args:
+        setting: The problem and the common parameters.
+        strategies: S, the number of reliance factors, at least 2.
+
+    Source: Park et al. (2025), "Adaptive Prediction-Powered AutoEval with Reliability and Efficiency
+    Guarantees", Algorithm 1.
+    """
+
+    def __init__(self, setting: Setting, *, strategies: int = 10) -> None:
+        if strategies < 2:
+            raise InvalidParameter("strategies", strategies, "at least 2, for the factors 0 and 1")
+        super().__init__(setting, np.linspace(0.0, 1.0, strategies))
+
+
+class RAutoEval(BettingTest):
+    """Certify by bets on human losses corrected by the whole surprise of the autoevaluator (rho = 1).
+
+    With a poor autoevaluator it needs more labels than `r-eval`, and is as safe.
+
+    Source: Einbinder, Ringel, Romano (2024), "Semi-supervised Risk Control via Prediction-Powered Inference",
+    as stated by Park et al. (2025), equation (8).
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, np.ones(1))
+
+
+class REval(BettingTest):
+    """Certify by bets on human losses; autoevaluated and unlabelled ones may be missing (rho = 0).
+
+    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
+    86(1), as stated by Park et al. (2025), Section 2.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, np.zeros(1))
+
+
+class Eval(MeanTest):
+    """Take an arm for certified when the mean of its human losses is at most alpha: without any guarantee.
+
+    Source: Park et al. (2025), Section 1.2.1, for comparison.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, HUMAN)
+
+
+class AutoEval(MeanTest):
+    """Take an arm for certified when its mean autoevaluated loss is at most alpha: without any guarantee.
+
+    It reads the losses on unlabelled examples only. Estimates are their means.
+
+    Source: Park et al. (2025), Section 1.2.1, for comparison.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, UNLABELLED)

@@ -1,0 +1,100 @@
+"""init, selectors, judges, schema: a campaign's file to start from, and what it may say."""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import Json, ObjectiveChoice
+from winnow.tasks.errors import SpecError
+
+
+def init(
+    spec: Annotated[Path, typer.Argument(metavar="[SPEC]", help="The file to write.")] = Path(
+        "campaign.yaml"
+    ),
+    objective: Annotated[
+        ObjectiveChoice, typer.Option(help="The question to ask.")
+    ] = ObjectiveChoice.best_mean,
+) -> None:
+    """Write a campaign's file to start from."""
+    try:
+        with spec.open("x", encoding="utf-8") as file:
+            file.write(starter(objective))
+    except FileExistsError:
+        raise SpecError(f"{spec} is there already; name another file, or remove it first") from None
+    except OSError as error:
+        raise SpecError(f"{spec} cannot be written: {error.strerror}") from error
+    print(f"wrote {spec}; name your models, prompts and data there, then: winnow validate {spec}")
+
+
+def starter(objective: str) -> str:
+    """Return the text of the campaign's file in examples/ that asks this question."""
+    return (files("winnow") / "examples" / f"{objective}.yaml").read_text("utf-8")
+
+
+def selectors(json: Json = False) -> None:
+    """List the algorithms a campaign can use, with their parameters."""
+    from winnow.algorithms.registry import describe, selector_names
+
+    rows = []
+    for name in selector_names():
+        entry = describe(name)
+        parameters = ", ".join(f"{each.name}={each.default}" for each in entry.parameters)
+        rows.append(
+            {
+                "selector": name,
+                "objective": entry.objective,
+                "summary": entry.summary,
+                "source": entry.source,
+                "parameters": parameters,
+            }
+        )
+    _print(rows, json)
+
+
+def judges(json: Json = False) -> None:
+    """List the judges a campaign can use, with their parameters."""
+    from winnow.tasks.judges import registry as of_outputs
+    from winnow.tasks.judges.pairwise import registry as of_pairs
+
+    entries = [("best-mean, certify, route", of_outputs.describe(name)) for name in of_outputs.judge_names()]
+    entries += [("best-duel", of_pairs.describe(name)) for name in of_pairs.pair_judge_names()]
+    rows = []
+    for objective, entry in entries:
+        parameters = ", ".join(
+            each.name if each.required else f"{each.name}={each.default}" for each in entry.parameters
+        )
+        row = {"judge": entry.name, "objective": objective, "summary": entry.summary}
+        if entry.scale is not None:
+            row |= {"unit": entry.scale.unit, "score": entry.scale.formula}
+        rows.append({**row, "parameters": parameters})
+    _print(rows, json)
+
+
+def _print(rows: list[dict[str, str]], json: bool) -> None:
+    from winnow.flows.reports.output import print_json
+
+    if json:
+        print_json(rows)
+        return
+    for row in rows:
+        (_, name), *facts = row.items()
+        print(name)
+        for key, value in facts:
+            if value:
+                print(f"  {key:<10} {value}")
+
+
+def schema() -> None:
+    """Print the JSON schema of a campaign's file, for editors that complete and check YAML by it."""
+    from winnow.algorithms.registry import selector_names
+    from winnow.flows.reports.output import print_json
+    from winnow.tasks.engines.providers import provider_names
+    from winnow.tasks.judges.pairwise.registry import pair_judge_names
+    from winnow.tasks.judges.registry import judge_names
+    from winnow.tasks.spec.json_schema import campaign_schema
+
+    judges = sorted({*judge_names(), *pair_judge_names()})
+    print_json(campaign_schema(selectors=selector_names(), judges=judges, providers=provider_names()))

@@ -1,0 +1,126 @@
+"""Rows as CSV, JSON and Parquet."""
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.tasks.queries.columns import Cell, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What spreadsheets take for the beginning of a formula, as OWASP lists it under CSV injection."""
+
+
+def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
+    """The heading, then a line a row, every text as it is."""
+    yield _line(columns)
+    for row in rows:
+        yield _line(row.values())
+
+
+def without_formulas(rows: Iterable[Mapping[str, Cell]]) -> Iterator[dict[str, Cell]]:
+    """Rows with an apostrophe before each text that a spreadsheet would calculate."""
+    for row in rows:
+        yield {name: _inert(value) for name, value in row.items()}
+
+
+def _inert(value: Cell) -> Cell:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+
+
+def _line(values: Iterable[Cell]) -> str:
+    return ",".join(map(_cell, values)) + "\n"
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, dt.datetime) else repr(value)
+
+
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+"""Some readers end a line here too; JSON may write them as escapes, which only texts can hold."""
+
+
+def json_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """A line a row."""
+    for row in rows:
+        yield _object(row) + "\n"
+
+
+def json_list(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """A list with a line a row, one row after the other."""
+    separator = "[\n"
+    for row in rows:
+        yield f"{separator}  {_object(row)}"
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def _object(row: Mapping[str, object]) -> str:
+    return json.dumps(row, default=_jsonable, ensure_ascii=False).translate(_LINE_ENDS)
+
+
+def _jsonable(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+MOST_ROWS = 10_000
+MOST_CHARACTERS = 16 * 2**20
+"""Of all texts in one row group, but for its last row: what is held in memory."""
+
+
+def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, object]]) -> int:
+    """Write rows; how many they were."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, _type_of(kind)) for name, kind in kinds.items()])
+    count = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for group in _groups(rows):
+            writer.write_table(pa.Table.from_pylist(group, schema=schema))
+            count += len(group)
+    return count
+
+
+def _groups(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
+    group: list[Mapping[str, object]] = []
+    characters = 0
+    for row in rows:
+        group.append(row)
+        characters += sum(_size(value) for value in row.values())
+        if len(group) == MOST_ROWS or characters > MOST_CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return sum(len(each["content"]) for each in value) if isinstance(value, list) else 0
+
+
+def _type_of(kind: Kind) -> "pa.DataType":
+    import pyarrow as pa
+
+    return {
+        "integer": pa.int64(),
+        "real": pa.float64(),
+        "truth": pa.bool_(),
+        "time": pa.timestamp("us", tz="UTC"),
+        "text": pa.string(),
+        "conversation": pa.list_(pa.struct([("content", pa.string()), ("role", pa.string())])),
+    }[kind]

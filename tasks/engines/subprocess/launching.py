@@ -1,0 +1,61 @@
+"""How a module of ours is run as a process, and where it writes what it would print."""
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
+from winnow.tasks.errors import WinnowError
+
+ROOT = Path(__file__).parents[4]  # the folder that holds the package `winnow`; a checkout has links in it
+
+
+def module_command(module: str, *arguments: object) -> list[str]:
+    """The command line that runs a module."""
+    # -P: a folder named `tasks` where the user stands must not shadow ours.
+    return [sys.executable, "-P", "-m", module, *map(str, arguments)]
+
+
+def worker_environment(environment: Mapping[str, str], forced: Mapping[str, str]) -> dict[str, str]:
+    """All variables of a worker.
+
+    Args:
+        environment: Variables on top of ours; what the user has set already wins.
+        forced: Variables that win over the user's.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**environment, **os.environ, **forced, "PYTHONPATH": path}
+
+
+def log_file(folder: Path, model: str) -> Path:
+    """The file of a model, whose name may hold any characters."""
+    return folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model)}.log"
+
+
+def open_log(log: Path) -> BinaryIO:
+    """The file, to append to; its folders are made.
+
+    Raises:
+        WinnowError: If it cannot be written.
+    """
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError as error:
+        raise WinnowError(
+            f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
+            "or name another folder in execution.log_folder"
+        ) from error
+
+
+LOGGER = logging.getLogger("winnow.engines")
+
+
+def log_end(error: EngineError) -> None:
+    """An engine did not come up, died, or took too long; whether it is started again is not said here."""
+    event = "load_failed" if isinstance(error, EngineLoadFailed) else "engine_ended"
+    LOGGER.warning("%s", error, extra={"event": event, "model": error.model})
