@@ -35,8 +35,8 @@ class Pulse:
     it. The estimates of a decision are the difference estimates of `PredictionPoweredIntervals`.
 
     Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
-    of a batch, the weight of the ridge and unscored pairs are as `one_step` and `low_rank.logistic` say; the
-    first batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
+    of a batch, the weight of the ridge and unscored pairs are as `one_step` and `factor_model` say; the first
+    batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
 
     Args:
         setting: The problem and the common parameters.

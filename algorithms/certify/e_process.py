@@ -107,7 +107,7 @@ class BettingTest:
         return self._procedure.ask(self._findings, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), columns as in `losses`, NaN where unscored."""
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN where unscored."""
         for arms, losses in by_arms(batch, self._record.tell(batch, outcomes)):
             self._low.update(arms, effective_losses(losses, self.factors))
             self._high.update(arms, 1.0 - effective_losses(losses, self.factors, "best"))

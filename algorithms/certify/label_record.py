@@ -142,7 +142,7 @@ class LabelRecord:
 
         Args:
             batch: B pairs that were never told.
-            outcomes: Shape (B, 3) or (B, 4), in [0, 1], NaN where unscored; columns as in `losses`.
+            outcomes: Shape (B, 3) or (B, 4), in [0, 1], NaN where unscored; columns as in `label_record`.
 
         Returns:
             The outcomes as an array of shape (B, 4).

@@ -18,7 +18,7 @@ class MeanTest:
 
     Args:
         setting: The problem and the common parameters; delta and the betting rule are not used.
-        column: Which loss, as in `losses`.
+        column: Which loss, as in `label_record`.
     """
 
     def __init__(self, setting: Setting, column: int) -> None:
@@ -33,7 +33,7 @@ class MeanTest:
         return self._procedure.ask(self._findings, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), columns as in `losses`, NaN where unscored."""
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN where unscored."""
         self._record.tell(batch, outcomes)
 
     def decision(self) -> Decision:

@@ -1,6 +1,6 @@
-"""What going on with the race would cost, to be held against the cost of filling a row.
+"""When the race is left for tests against a filled row: a mode fixed beforehand, and what each would cost.
 
-An estimate, on which no claim rests: leaving the race may be decided by anything that was told.
+The costs are an estimate, on which no claim rests: leaving the race may be decided by anything that was told.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What every selector that routes promises beyond what others do."""
+"""What every selector that routes is shown, and promises beyond what others do."""
 
 from typing import Protocol
 

@@ -1,11 +1,11 @@
-"""The answer of a campaign as a block to quote, then what it spent and where everything is."""
+"""The answer of a campaign: a block to quote with what it spent and where everything is, or one line."""
 
 import re
 import sys
 
 from rich.cells import cell_len
 
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.databases import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.urls import shown_url
 from winnow.storage.json_types import Row

@@ -1,4 +1,4 @@
-"""Running stored campaigns from the command line: what surrounds the flow, and how it ends."""
+"""Running stored campaigns from the command line: what begins early, what surrounds the flow, how it ends."""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -7,8 +7,7 @@ from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.server import PrefectServerFailed, early_server, prefect_server
-from winnow.flows.reports.last_database import remember
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.databases import reading, remember
 from winnow.flows.reports.summary import print_summary
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer

@@ -1,4 +1,7 @@
-"""Ctrl-C: the first one lets the round finish, the second stops at once, as SIGTERM and SIGHUP do."""
+"""Ctrl-C: the first one lets the round finish, the second stops at once, as SIGTERM and SIGHUP do.
+
+A process that is of no use without the one that started it ends with that one.
+"""
 
 import logging
 import os

@@ -126,7 +126,7 @@ def prune(
 
     A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
     what it spent. It uses what its comparisons and judgments refer to, and what a round of it has taken up
-    (see `pins`), recorded or not, whether it is being run or not. So nothing that a running campaign has
+    (see `pin`), recorded or not, whether it is being run or not. So nothing that a running campaign has
     read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
     canaries are compared with stays as well.
 

@@ -7,11 +7,39 @@ SQLite has no way to take it away, so the sentence names the process.
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from winnow.storage.engine.processes import STOPPED, look_up
+DEAD = ("Z", "X", "x")
+"""States of a process that has ended and was perhaps not waited for."""
+
+STOPPED = ("T", "t")
+"""States of a process that a signal or a debugger has stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process at the moment it was looked at."""
+
+    state: str
+    """One letter; see proc(5)."""
+    started_ticks: int
+    """When it began, in clock ticks since the system did: no setting of the clock changes that."""
+
+
+def look_up(pid: int) -> Process | None:
+    """A process by its number; None where there is none, or where it may not be seen."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold anything; the state is the third field and the start the 22nd.
+    fields = line.rpartition(b")")[2].split()
+    return Process(state=fields[0].decode(), started_ticks=int(fields[19]))
+
 
 LOCKED_BY_WRITERS = "alembic_version"
 """The table that writers lock in PostgreSQL. It is in every database of ours, and only migrations write to

@@ -1,4 +1,4 @@
-"""What a campaign paid for. Rows as in `storage.queries.campaign_views`."""
+"""What a campaign paid for, and what others spared it. Rows as in `storage.queries.campaign_views`."""
 
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session

@@ -47,7 +47,8 @@ def series(session: Session, name: str) -> list[Row]:
 def texts(session: Session, campaign_id: int) -> tuple[int, int]:
     """How many texts a campaign had made, and how many it took from other campaigns.
 
-    Of those that it took, only texts behind stored comparisons and judgments are known; see `reuse`.
+    Of those that it took, only texts behind stored comparisons and judgments are known; see
+    `storage.queries.costs`.
     """
     made = totals(session, campaign_id)["generations"]
     return made, sum(row["generations"] for row in reuse(session, campaign_id))

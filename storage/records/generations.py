@@ -1,4 +1,4 @@
-"""Texts that models made, by the key that determines each."""
+"""Texts that models made, by the key that determines each; their prompts, and the rounds that hold them."""
 
 import datetime as dt
 import json
@@ -10,8 +10,10 @@ from operator import attrgetter
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import storable
 from winnow.storage.engine.bulk import in_portions, insert_rows
 from winnow.storage.engine.id_lookup import ids_with, rows_with
+from winnow.storage.engine.raw_sql import run
 from winnow.storage.errors import TextsLost
 from winnow.storage.models import (
     Generation,
@@ -19,12 +21,10 @@ from winnow.storage.models import (
     Round,
     table_of,
 )
-from winnow.storage.records.pins import pin
 from winnow.storage.records.values import (
     NewGeneration,
     StoredText,
 )
-from winnow.storage.text import storable
 
 
 def digest_of(text: str) -> str:
@@ -201,3 +201,45 @@ def add_generations(
         for id_, row in new
     }
     return stored | take_texts(session, round_id, list(known))
+
+
+def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) -> None:
+    """Pin those of some texts that no round of the same campaign paid for."""
+    ids = list(generation_ids)
+    if not ids:
+        return
+    if connection.dialect.name == "postgresql":
+        among, value = "ANY(string_to_array(?, ',')::integer[])", ",".join(map(str, ids))
+        run(connection, _PIN.format(among=f"= {among}"), (round_id, value, round_id))
+        return
+    run(
+        connection,
+        _PIN.format(among="IN (SELECT value FROM json_each(?))"),
+        (round_id, json.dumps(ids), round_id),
+    )
+
+
+def unpin_recorded(connection: Connection, round_id: int) -> None:
+    """Let go of what the comparisons of a round, just stored, hold by now with their parts."""
+    run(connection, _UNPIN, (round_id,) * 5)
+
+
+_PIN = """
+    INSERT INTO pins (round_id, generation_id)
+    SELECT ?, g.id FROM generations g LEFT JOIN rounds paid ON paid.id = g.round_id
+    WHERE g.id {among} AND (
+        paid.id IS NULL OR paid.campaign_id <> (SELECT campaign_id FROM rounds WHERE id = ?)
+    )
+    ON CONFLICT DO NOTHING
+"""
+
+_UNPIN = """
+    DELETE FROM pins WHERE round_id = ? AND generation_id IN (
+        SELECT generation_a_id FROM comparisons WHERE round_id = ?
+        UNION ALL SELECT generation_b_id FROM comparisons WHERE round_id = ?
+        UNION ALL SELECT m.generation_id FROM judgments m JOIN comparisons x ON x.id = m.comparison_id
+        WHERE x.round_id = ?
+        UNION ALL SELECT o.generation_id FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
+        WHERE x.round_id = ?
+    )
+"""

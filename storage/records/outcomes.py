@@ -22,7 +22,7 @@ from winnow.storage.models import (
 )
 from winnow.storage.records.candidates.standings import Known, said_of_candidates
 from winnow.storage.records.candidates.stats import add_to_stats, decide
-from winnow.storage.records.pins import unpin_recorded
+from winnow.storage.records.generations import unpin_recorded
 from winnow.storage.records.rounds import unfinished_rounds
 from winnow.storage.records.values import (
     DecisionRecord,
@@ -57,9 +57,9 @@ def add_outcomes(
 ) -> Known:
     """Store what a round found and what is decided from it; call it in one transaction.
 
-    What the round had pinned is from then on held by its comparisons and judgments; see
-    `storage.records.pins`. What this returns saves reading what was known, as `before` of the next round,
-    if nobody else stores rounds of the campaign meanwhile and the transaction has ended well.
+    What the round had pinned is from then on held by its comparisons and judgments; see `generations`. What
+    this returns saves reading what was known, as `before` of the next round, if nobody else stores rounds of
+    the campaign meanwhile and the transaction has ended well.
     """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)

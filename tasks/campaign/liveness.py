@@ -16,7 +16,7 @@ from pathlib import Path
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
-from winnow.storage.engine.processes import DEAD, look_up
+from winnow.storage.engine.write_lock import DEAD, look_up
 from winnow.storage.records.values import Holder, LeaseRecord
 
 LOGGER = logging.getLogger("winnow.leases")

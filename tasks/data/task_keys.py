@@ -2,12 +2,8 @@
 
 import re
 
-from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.data.inspect.campaign_keys import with_inspect
-from winnow.tasks.data.inspect.definition import InspectTask
-from winnow.tasks.data.lm_eval.campaign_keys import with_lm_eval
+from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.sections.dataset import TaskSpec
 
 SELECTING = ("filter", "limit", "sample", "shuffle")
 """What may be said of the dataset beside a task."""
@@ -49,22 +45,3 @@ def filled_in(model: object, settings: JsonView) -> object:
 def prompt_name(task: str) -> str:
     """The name of the task, as names of prompts may be."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", task).lstrip("._-")[:100] or "task"
-
-
-OF_THE_JUDGE = ("metric", "filter", "scorer", "grader")
-"""Keys of `task` that say how its own judge judges."""
-
-
-def with_task(values: JsonView, task: TaskSpec, read: InspectTask | None = None) -> JsonObject:
-    """The values of a campaign's file with what its task stands for in the place of the task.
-
-    Args:
-        values: As in the file.
-        task: Its key `task`.
-        read: What a task of Inspect holds, where somebody has allowed to run it; see `with_inspect`.
-
-    Raises:
-        SpecError: If the task does what Winnow does not, or the file says what the task says already.
-    """
-    refuse_twice(values, [key for key in OF_THE_JUDGE if getattr(task, key) is not None])
-    return with_lm_eval(values, task) if task.lm_eval is not None else with_inspect(values, task, read)

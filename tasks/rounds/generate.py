@@ -5,11 +5,11 @@ from contextlib import closing
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
-from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
@@ -23,8 +23,13 @@ from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.objectives.best_duel.replicates import meetings_of
-from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
-from winnow.tasks.rounds.request_groups import Groups, missing_groups, whole_calls
+from winnow.tasks.rounds.generation_batch import (
+    GenerationBatch,
+    Groups,
+    PlannedGeneration,
+    missing_groups,
+    whole_calls,
+)
 from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]

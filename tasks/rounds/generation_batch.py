@@ -1,6 +1,6 @@
-"""The texts that a round needs, and what became of each."""
+"""The texts that a round needs, in which groups they are asked for, and what became of each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from winnow.storage.records.values import StoredText
@@ -50,3 +50,53 @@ class GenerationBatch:
     def __getitem__(self, position: int) -> TextOrFailure:
         key = self.planned[position].key
         return self.texts[key] if key in self.texts else self.failures[key]
+
+
+Groups = list[list[PlannedGeneration]]
+
+
+def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[str]) -> Groups:
+    """What is not known of each group, each text once; groups of which all is known are left out."""
+    seen = set(known)
+    groups: Groups = []
+    for group in _groups(planned, size):
+        missing = {each.key: each for each in group if each.key not in seen}
+        seen |= missing.keys()
+        groups.append(list(missing.values()))
+    return [group for group in groups if group]
+
+
+def whole_calls(
+    planned: Sequence[PlannedGeneration], size: int, known: Set[str], made_in: Mapping[str, int], own: int
+) -> Groups:
+    """The groups that were not answered yet, made of the same requests whatever has been answered since.
+
+    Where texts depend on what is asked beside them, a process that goes on has to ask what the first one
+    would have asked. So a group holds what was not known when the round was begun. What rounds in flight
+    have stored since is no reason to leave a request out: when it came is up to the clock.
+
+    Args:
+        planned: Each text that the round needs, in its order.
+        size: Of a group, at the most.
+        known: Keys of the texts that are there, or that cannot be made.
+        made_in: In which round each of these was made that the campaign made since the round was begun.
+        own: The number of the round.
+    """
+    calls = missing_groups(planned, size, known - made_in.keys())
+    # A group is committed as a whole, but for requests that failed, of which nothing is kept.
+    left = [
+        [each for each in call if each.key not in known]
+        if any(made_in.get(each.key) == own for each in call)
+        else call
+        for call in calls
+    ]
+    return [call for call in left if any(each.key not in known for each in call)]
+
+
+def _groups(planned: Sequence[PlannedGeneration], size: int) -> Groups:
+    by_model: dict[str, list[PlannedGeneration]] = {}
+    for generation in planned:
+        by_model.setdefault(generation.model.name, []).append(generation)
+    return [
+        wanted[start : start + size] for wanted in by_model.values() for start in range(0, len(wanted), size)
+    ]

@@ -13,8 +13,8 @@ from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import SECRET
+from winnow.tasks.data.benchmarks import with_task
 from winnow.tasks.data.inspect.definition import InspectTask
-from winnow.tasks.data.task_keys import with_task
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec

@@ -6,7 +6,7 @@ import numpy as np
 
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import effective_losses
-from winnow.algorithms.certify.sample_complexity import growth_rates
+from winnow.tests.benchmarks.sample_complexity import growth_rates
 
 RISK, ALPHA, RATIO = 0.1, 0.12, 10
 FACTORS = np.linspace(0.0, 1.0, 10)

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from winnow.tasks.engines.subprocess import fork_server
-from winnow.tasks.engines.subprocess.fork_server import ForkServer
-from winnow.tasks.engines.subprocess.forked_process import ForkedProcess
+from winnow.tasks.engines.subprocess.fork_server import ForkedProcess, ForkServer
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
 
 _forked: list[int] = []

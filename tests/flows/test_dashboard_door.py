@@ -12,7 +12,7 @@ from stored_campaigns import new_database
 from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.reports.dashboard.door import Door
+from winnow.flows.reports.dashboard.server import Door
 from winnow.flows.reports.http_access import TOKEN_VARIABLE, Gate, new_token
 from winnow.tasks.errors import WinnowError
 

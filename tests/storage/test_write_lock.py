@@ -16,8 +16,7 @@ from waiting import eventually
 from winnow.storage.admin.schema import current_revision
 from winnow.storage.engine import write_lock
 from winnow.storage.engine.database import open_database
-from winnow.storage.engine.processes import look_up
-from winnow.storage.engine.write_lock import UNSEEN, writer_of
+from winnow.storage.engine.write_lock import UNSEEN, look_up, writer_of
 from winnow.storage.errors import StorageLocked
 from winnow.storage.records import campaigns as campaign_records
 

@@ -1,6 +1,5 @@
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.rounds.generation_batch import PlannedGeneration
-from winnow.tasks.rounds.request_groups import missing_groups, whole_calls
+from winnow.tasks.rounds.generation_batch import PlannedGeneration, missing_groups, whole_calls
 
 
 def planned(key, name):

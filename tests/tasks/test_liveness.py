@@ -15,7 +15,7 @@ from stored_campaigns import store_campaign
 from waiting import eventually
 
 from winnow.storage import leases
-from winnow.storage.engine.processes import look_up
+from winnow.storage.engine.write_lock import look_up
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.models import Lease
 from winnow.storage.records.values import Holder

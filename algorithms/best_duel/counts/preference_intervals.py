@@ -1,4 +1,4 @@
-"""Intervals of the preferences of all pairs, which hold all at once."""
+"""Intervals of the preferences of all pairs, which hold all at once, by the Kullback-Leibler divergence."""
 
 import math
 from typing import cast, overload

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.widgets import show_problem
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.databases import reading
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.engine.statements import give_up_after

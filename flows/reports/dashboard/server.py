@@ -3,10 +3,109 @@
 import os
 import sys
 from collections.abc import Sequence
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
-from winnow.flows.reports.http_access import Gate
+from winnow.flows.reports.http_access import Gate, bearer
 from winnow.flows.run.signals import exit_with_parent
+
+GOING_AWAY, REFUSED = 303, 403
+POLICY_VIOLATION = 1008
+
+
+class Door:
+    """Lets in what the gate does; an address with the token is exchanged for a cookie and one without.
+
+    The token does so stay in no history, bookmark or Referer. Cookies do not tell ports apart, hence the
+    port in the name: two servers on one machine leave each other's alone.
+    """
+
+    def __init__(self, app: ASGIApp, *, gate: Gate, port: int) -> None:
+        self._app = app
+        self._gate = gate
+        self._cookie = f"winnow-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it here."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        asked = [token for name, token in _query(scope) if name == "token"]
+        tokens = [*asked, *self._in_cookies(scope), *_in_authorization(scope)]
+        refusal = self._gate.refusal(_headers(scope, "host"), _headers(scope, "origin"), tokens)
+        if refusal is not None:
+            await _refuse(scope, send, refusal)
+        elif (
+            scope["type"] == "http"
+            and scope["method"] in ("GET", "HEAD")
+            and any(map(self._gate.knows, asked))
+        ):
+            await self._exchange(scope, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _in_cookies(self, scope: Scope) -> list[str]:
+        found = []
+        for header in _headers(scope, "cookie"):
+            try:
+                cookies = SimpleCookie(header)
+            except CookieError:
+                continue
+            if self._cookie in cookies:
+                found.append(cookies[self._cookie].value)
+        return found
+
+    async def _exchange(self, scope: Scope, send: Send) -> None:
+        rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
+        # One slash: a browser takes two for the beginning of another server's name.
+        place = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
+        # Lax: the cookie goes with a link from elsewhere, and with nothing else of other sites.
+        cookie = f"{self._cookie}={self._gate.token}; Path=/; HttpOnly; SameSite=Lax"
+        await _answer(send, GOING_AWAY, "", {"location": place, "set-cookie": cookie})
+
+
+def _headers(scope: Scope, name: str) -> list[str]:
+    return [
+        value.decode("latin-1") for key, value in scope["headers"] if key.decode("latin-1").lower() == name
+    ]
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        return []
+
+
+def _in_authorization(scope: Scope) -> list[str]:
+    return [token for each in _headers(scope, "authorization") if (token := bearer(each)) is not None]
+
+
+async def _refuse(scope: Scope, send: Send, sentence: str) -> None:
+    if scope["type"] == "websocket":
+        # Before it is accepted: the server answers with 403.
+        closing: Message = {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": ""}
+        await send(closing)
+        return
+    await _answer(send, REFUSED, f"{sentence}\n", {"content-type": "text/plain; charset=utf-8"})
+
+
+async def _answer(send: Send, status: int, text: str, headers: dict[str, str]) -> None:
+    body = text.encode()
+    sent = {
+        **headers,
+        "content-length": str(len(body)),
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }
+    listed = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
+    await send({"type": "http.response.start", "status": status, "headers": listed})
+    await send({"type": "http.response.body", "body": body})
+
 
 SETTINGS = {
     "browser.gatherUsageStats": False,
@@ -31,8 +130,6 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     """Serve until a signal ends it; the environment holds the token, if one is asked for."""
     from starlette.middleware import Middleware
     from streamlit.starlette import App
-
-    from winnow.flows.reports.dashboard.door import Door
 
     gate = Gate.at(host, allowed=allowed, token=os.environ.pop(TOKEN_VARIABLE, None))
     app = App(SCRIPT, middleware=[Middleware(Door, gate=gate, port=port)])

@@ -21,8 +21,7 @@ from winnow.tasks.engines.openai.requests import (
     generation_path,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import ServerCalls, answers_of
-from winnow.tasks.engines.openai.server_info import ServerInfo, greet
+from winnow.tasks.engines.openai.server_calls import ServerCalls, ServerInfo, answers_of, greet
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings

@@ -1,4 +1,4 @@
-"""Where a campaign's engines run, on this machine or on those of a cluster, and how many of them at once."""
+"""Which models share an engine, and where engines run: here or on a cluster, and how many at once."""
 
 import json
 from collections.abc import Callable, Generator, Sequence

@@ -14,8 +14,7 @@ from typing import BinaryIO
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.fork_server import forked
-from winnow.tasks.engines.subprocess.forked_process import ForkedProcess
+from winnow.tasks.engines.subprocess.fork_server import ForkedProcess, forked
 from winnow.tasks.engines.subprocess.launching import module_command, open_log, worker_environment
 
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
-from winnow.tasks.judges.pairwise.folding import Aggregation, Folding
-from winnow.tasks.judges.pairwise.panel import Panel
+from winnow.tasks.judges.pairwise.panel import Aggregation, Folding, Panel
 from winnow.tasks.judges.pairwise.prompts import BUILT_IN, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
     Read,

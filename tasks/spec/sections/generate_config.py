@@ -1,4 +1,4 @@
-"""How text is sampled, as a campaign's file states it."""
+"""How text is sampled, and how many texts an example gets, as a campaign's file states it."""
 
 import json
 from typing import Annotated, Self, get_args

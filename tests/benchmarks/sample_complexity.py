@@ -1,9 +1,4 @@
-"""How many labels a certificate will need, by the growth of the best constant bet.
-
-Letters as in Park et al. (2025): g_s the highest mean of log(1 - lambda (l_s - alpha)) over constant bets
-lambda. As delta goes to 0, the expected number of labels until the e-value reaches 1 / delta goes to log(1 /
-delta) / max_s g_s (Theorems 2 and 3), which leaves out what learning the bet and the weights costs.
-"""
+"""How many labels a certificate will need, by the growth of the best constant bet."""
 
 import numpy as np
 
@@ -17,7 +12,7 @@ def growth_rates(outcomes: FloatArray, factors: FloatArray, alpha: float) -> Flo
     """The growth of the best constant bet per label, in the population that these outcomes are a sample of.
 
     Args:
-        outcomes: Shape (N, 3), columns as in `losses`; unscored ones at their worst.
+        outcomes: Shape (N, 3), columns as in `algorithms.certify.label_record`; unscored ones at their worst.
         factors: rho, shape (S,), in [0, 1].
         alpha: The risk in question, in (0, 1).
 
