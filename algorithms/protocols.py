@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch, UnusableContexts
-from winnow.algorithms.route.protocol import unit_rows
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 

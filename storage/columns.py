@@ -5,14 +5,7 @@ import datetime as dt
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, String, Text
 from sqlalchemy.types import TypeDecorator
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-
-
-def storable(text: str) -> str:
-    """The text as every database can hold it."""
-    if text.isascii():
-        return text if "\0" not in text else text.replace("\0", REPLACEMENT)
-    return text.replace("\0", REPLACEMENT).encode("utf-8", "replace").decode("utf-8")
+from winnow.storage.text import storable
 
 
 class UtcDateTime(TypeDecorator[dt.datetime]):

@@ -185,7 +185,7 @@ LIGHT = {
         "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch", "transformers", "vllm",
         "winnow.tasks.spec.campaign",
     },
-    "winnow.flows.run.launch, winnow.flows.run.launch, winnow.tasks.setup.load": {
+    "winnow.flows.run.launch, winnow.flows.run.early_start, winnow.tasks.setup.load": {
         "httpx", "pandas", "pyarrow", "prefect", "alembic", "torch", "transformers", "vllm",
     },
 }  # fmt: skip

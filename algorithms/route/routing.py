@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch, RoutedBatch
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
-from winnow.algorithms.route.protocol import unit_rows
 from winnow.algorithms.route.route_record import RouteRecord
 from winnow.algorithms.route.setting import Setting
 from winnow.algorithms.state.arrays import FloatArray, IntArray

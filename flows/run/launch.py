@@ -1,14 +1,14 @@
-"""Running stored campaigns from the command line: what begins early, what surrounds the flow, how it ends."""
+"""Running stored campaigns from the command line: what surrounds the flow, and how it ends."""
 
-from collections.abc import Generator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import closing
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
-from winnow.flows.prefect_support.server import PrefectServerFailed, early_server, prefect_server
+from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
 from winnow.flows.reports.databases import reading, remember
 from winnow.flows.reports.summary import print_summary
+from winnow.flows.run.early_start import imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.resume import go_on_with_all, run_flow, status_of, unfinished_campaigns
@@ -18,18 +18,14 @@ from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.urls import shown_url
-from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
+from winnow.storage.errors import LeaseHeld, LeaseLost
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
 from winnow.tasks.engines.providers import require_provider
-from winnow.tasks.engines.vllm.imports import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
-from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.store import open_campaign, stored_spec
-from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import SpecFile
+from winnow.tasks.setup.store import open_campaign
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
@@ -155,31 +151,3 @@ def require_free(storage: str, name: str) -> None:
         watch(database, campaign.id, now=now())
     with reading(storage) as session:
         leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
-
-
-@contextmanager
-def starting_early(approve: Approve) -> Generator[Approve, None, None]:
-    """The same approval, after which both come up beside the checks that follow, until the block ends."""
-    with ExitStack() as coming_up:
-
-        def approve_and_start(file: SpecFile, spec: CampaignSpec) -> None:
-            approve(file, spec)
-            if not _is_settled(spec):
-                coming_up.enter_context(early_server())
-                coming_up.enter_context(imports_once(spec, at_once=True))
-
-        yield approve_and_start
-
-
-def imports_for(storage: str, name: str) -> AbstractContextManager[None]:
-    """Have vLLM imported for a stored campaign that is about to go on, until the block ends."""
-    with reading(storage) as session:
-        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
-    return imports_once(spec, at_once=True)
-
-
-def _is_settled(spec: CampaignSpec) -> bool:
-    try:
-        return status_of(spec.storage, spec.name).is_settled
-    except StorageError:  # there is no such campaign yet, or what is wrong is said later
-        return False

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from winnow.algorithms.decision import Decision
 from winnow.flows.reports.rows.people import table_lines
-from winnow.flows.run.progress import Tally, interval, limit_of
+from winnow.flows.run.progress_lines import Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession

@@ -10,11 +10,11 @@ from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.schema import ensure_schema, require_schema
-from winnow.storage.columns import storable
 from winnow.storage.engine.bulk import insert_rows
 from winnow.storage.engine.database import Database
 from winnow.storage.errors import CopyRefused
 from winnow.storage.models import Base
+from winnow.storage.text import storable
 
 ROWS_AT_ONCE = 5_000
 """Rows fetched together."""

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import JSON, Connection, Dialect, Table
 
-from winnow.storage.columns import AnyText, storable
+from winnow.storage.columns import AnyText
 from winnow.storage.engine.raw_sql import driver_of, errors_of, run, run_many
+from winnow.storage.text import storable
 
 Convert = Callable[[Any], object]
 

@@ -10,7 +10,6 @@ from operator import attrgetter
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.orm import Session
 
-from winnow.storage.columns import storable
 from winnow.storage.engine.bulk import in_portions, insert_rows
 from winnow.storage.engine.id_lookup import ids_with, rows_with
 from winnow.storage.engine.raw_sql import run
@@ -25,6 +24,7 @@ from winnow.storage.records.values import (
     NewGeneration,
     StoredText,
 )
+from winnow.storage.text import storable
 
 
 def digest_of(text: str) -> str:

@@ -32,7 +32,7 @@ from winnow.tasks.objectives.best_mean.baseline import baseline_name
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
-from winnow.tasks.objectives.human.asking import People
+from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
 from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY

@@ -14,7 +14,7 @@ from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.best_mean.groups import Grouping
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 from winnow.tasks.objectives.certify.certificate import Certificate
-from winnow.tasks.objectives.human.asking import People
+from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]

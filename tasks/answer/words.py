@@ -1,6 +1,7 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
-from winnow.tasks.answer.beyond import LEVEL, beyond_lines
+from winnow.tasks.answer.beyond import LEVEL
+from winnow.tasks.answer.beyond_words import beyond_lines
 from winnow.tasks.answer.certificate_words import certificate_lines
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines

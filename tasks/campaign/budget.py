@@ -12,7 +12,7 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.judge_entries import judge_entries
-from winnow.tasks.engines.pool.placement import WIDTH_ARGS
+from winnow.tasks.engines.pool.sharing import WIDTH_ARGS
 from winnow.tasks.engines.providers import REMOTE
 
 

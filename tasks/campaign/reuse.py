@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import RoundRecord, StoredText
-from winnow.tasks.campaign.canaries.asking import served_model
+from winnow.tasks.campaign.canaries.prompts import served_model
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.providers import REMOTE

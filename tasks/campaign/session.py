@@ -19,7 +19,7 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
-from winnow.tasks.campaign.canaries.asking import Contacts
+from winnow.tasks.campaign.canaries.contacts import Contacts
 from winnow.tasks.campaign.lease import holding
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool

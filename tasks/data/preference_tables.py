@@ -19,8 +19,8 @@ from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
-from winnow.tasks.data.table_examples import DAMAGED
 
 SUM = 1e-6
 """How far the preferences of two candidates over each other may be from adding up to 1."""

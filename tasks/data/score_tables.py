@@ -23,8 +23,8 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.dataset_files import read_rows
-from winnow.tasks.data.table_examples import DAMAGED
 from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.queries.warnings import OUT

@@ -1,10 +1,7 @@
 """What files and campaigns say of the examples of a score table, in the order of its columns."""
 
-import lzma
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -12,24 +9,10 @@ from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import did_you_mean
-
-DAMAGED = (
-    ValueError,
-    EOFError,
-    BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    LookupError,
-    RuntimeError,  # encrypted; NotImplementedError, a way of packing that is not known, is one too
-    OverflowError,
-    MemoryError,  # a header that promises an array larger than any memory
-    TypeError,
-    SyntaxError,
-)
-
 
 ARRAYS = (".npy", ".npz")
 

@@ -17,10 +17,10 @@ from winnow.storage.admin.audit import (
     RecordedText,
     recorded_comparisons,
 )
-from winnow.storage.columns import storable
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.storage.text import storable
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.candidates.weighing import Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example

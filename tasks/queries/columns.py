@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Literal
 
-from winnow.storage.columns import storable
 from winnow.storage.json_types import JsonView
+from winnow.storage.text import storable
 
 Kind = Literal["integer", "real", "truth", "time", "text", "conversation"]
 """A conversation is a list of messages, each with its role and content; no view has one."""

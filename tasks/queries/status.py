@@ -22,7 +22,7 @@ from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import how_left, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
-from winnow.tasks.objectives.human.asking import people_of
+from winnow.tasks.objectives.human.standing import people_of
 from winnow.tasks.objectives.route.status import Standing, standing_of
 from winnow.tasks.queries.warnings import CampaignWarning, campaign_warnings
 

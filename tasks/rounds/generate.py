@@ -5,11 +5,11 @@ from contextlib import closing
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from winnow.storage.columns import storable
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import NewComparison, NewOutput, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from winnow.storage.columns import storable
 from winnow.storage.records.values import NewComparison, NewMetric, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure

@@ -11,7 +11,7 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.template_files import own_template, why_refused
-from winnow.tasks.engines.pool.placement import devices_wanted
+from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import BEST_OF

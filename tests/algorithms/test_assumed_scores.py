@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from winnow.tasks.simulation.forecast.assumed import assumed_scores, disagreement
+from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 
 
 def test_assumed_scores_have_exactly_the_means_that_were_assumed():

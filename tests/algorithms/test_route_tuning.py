@@ -10,6 +10,7 @@ from selector_worlds import RouteWorld
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.route.metrics import cumulative_regret
+from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
 from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
 from winnow.algorithms.route.posteriors.marginal_likelihood import (
     ALPHAS,
@@ -17,7 +18,7 @@ from winnow.algorithms.route.posteriors.marginal_likelihood import (
     LEAST_NOISE,
     most_probable,
 )
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures, fourier_beliefs
+from winnow.algorithms.route.posteriors.random_features import RandomFeatures
 from winnow.algorithms.route.posteriors.tuned import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
 from winnow.algorithms.route.setting import Setting
 

@@ -233,7 +233,7 @@ def _leases() -> Any:
 
 
 def _progress() -> Any:
-    from winnow.flows.run.progress import PlainProgress
+    from winnow.flows.run.progress_lines import PlainProgress
 
     return PlainProgress
 

@@ -18,7 +18,7 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.storage.columns import storable
+from winnow.storage.text import storable
 from winnow.tasks.engines.providers import PROVIDERS
 
 MEGABYTE = "<script>alert(1)</script>" * 40_000

@@ -8,13 +8,13 @@ from stored_campaigns import NOW, all_parts, canary, generation, judgment, store
 from winnow.storage.admin import copy as copying
 from winnow.storage.admin.copy import content, copy_database
 from winnow.storage.admin.schema import ensure_schema
-from winnow.storage.columns import storable
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CopyRefused
 from winnow.storage.models import Base, Comparison
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
+from winnow.storage.text import storable
 
 
 @pytest.fixture

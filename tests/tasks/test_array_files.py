@@ -7,9 +7,10 @@ import zipfile
 import numpy as np
 import pytest
 
+from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.preference_tables import _features
 from winnow.tasks.data.score_tables import ScoreTable, read_table
-from winnow.tasks.data.table_examples import DAMAGED, array_of
+from winnow.tasks.data.table_examples import array_of
 from winnow.tasks.errors import WinnowError
 
 TABLE = ScoreTable(source="t", candidates=["a", "b"], examples=None, scores=np.zeros((2, 3)))

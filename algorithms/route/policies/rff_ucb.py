@@ -1,9 +1,10 @@
 """RFF-UCB: PAK-UCB with random Fourier features, at the same cost in every round."""
 
 from winnow.algorithms.route.policies.ucb import Ucb
+from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
 from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
 from winnow.algorithms.route.posteriors.posteriors import PerArmBeliefs
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures, fourier_beliefs
+from winnow.algorithms.route.posteriors.random_features import RandomFeatures
 from winnow.algorithms.route.posteriors.tuned import TunedBeliefs, is_tuned
 from winnow.algorithms.route.setting import Setting
 

@@ -2,7 +2,8 @@
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.policies.staged import Staged
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures, fourier_beliefs
+from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
+from winnow.algorithms.route.posteriors.random_features import RandomFeatures
 from winnow.algorithms.route.setting import Setting
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.route.posteriors.posteriors import Beliefs
-from winnow.algorithms.route.protocol import unit_rows
 from winnow.algorithms.route.routing import Routing
 from winnow.algorithms.route.setting import Setting
 from winnow.algorithms.state.arrays import FloatArray

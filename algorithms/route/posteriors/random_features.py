@@ -1,16 +1,12 @@
 """Random Fourier features of the rbf kernel."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.route.policy import Policy, policy_of
-from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
-from winnow.algorithms.route.posteriors.posteriors import PerArmBeliefs
 from winnow.algorithms.route.setting import Setting
-from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.algorithms.state.arrays import FloatArray
 
 
 class RandomFeatures:
@@ -62,21 +58,3 @@ def fourier(frequencies: FloatArray, context: FloatArray) -> FloatArray:
     phases = frequencies @ context
     waves: FloatArray = np.concatenate([np.cos(phases), np.sin(phases)]) / math.sqrt(len(frequencies))
     return waves
-
-
-def fourier_beliefs(setting: Setting, features: RandomFeatures) -> PerArmBeliefs[LinearRidge]:
-    """What is believed before any score, on these features."""
-
-    def policy(models: Sequence[LinearRidge | None], usable: BoolArray) -> Policy:
-        weights = np.zeros((len(models), features.width))
-        for arm, model in enumerate(models):
-            if model is not None:
-                weights[arm] = model.weights
-        return policy_of("fourier", usable, setting.dim, weights=weights, frequencies=features.frequencies)
-
-    return PerArmBeliefs(
-        setting.n_arms,
-        make=lambda: LinearRidge(features.width, setting.fixed_alpha),
-        lift=features,
-        as_policy=policy,
-    )

@@ -7,94 +7,22 @@ earlier texts are another model's. With a steady server, six answers of sixteen 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from winnow.storage.columns import storable
 from winnow.storage.leases import writing_under
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import CanaryRecord, NewCanary
+from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.changes import count_changed, has_changed
+from winnow.tasks.campaign.canaries.contacts import Contact
+from winnow.tasks.campaign.canaries.prompts import canary_requests, prompts_digest, served_model
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import request_content, sha256
 from winnow.tasks.candidates.server_keys import server_url
-from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import ServedModelDiffers
-
-N_PROMPTS = 16
-
-SAMPLING = Sampling(temperature=0.0, max_tokens=32)
-"""Greedy. A rounded weight changes a token now and then: a longer text shows it more often."""
-
-# Openings that can go on in many ways: where the next token is a close call, small differences show.
-OPENINGS = (
-    "The {0} met the {1} at {2}, and then",
-    "{2} things a {0} shares with a {1}:",
-    "Why is a {0} not a {1}? Answer {2}:",
-    "Poem {2}, of a {0} and a {1}:",
-)
-WORDS = (
-    "bridge", "lantern", "harbour", "violin", "glacier", "market", "compass", "wagon",
-    "letter", "ladder", "shadow", "teacher", "desert", "clock", "garden", "mirror",
-)  # fmt: skip
-
-
-def served_model(model: ModelRef, fingerprint: str) -> str:
-    """All that determines the texts of a served model, but for prompt, sampling and seed: a SHA-256."""
-    return sha256(request_content(model, fingerprint, "", SAMPLING, 0))
-
-
-def canary_requests(served: str) -> list[Request]:
-    """What a served model is asked, from `served_model`."""
-    return [Request(prompt=_prompt(served, i), sampling=SAMPLING, seed=0) for i in range(N_PROMPTS)]
-
-
-def prompts_digest(requests: list[Request]) -> str:
-    """SHA-256 over all that is asked."""
-    return sha256([[each.prompt, each.sampling.max_tokens] for each in requests])
-
-
-def _prompt(served: str, number: int) -> str:
-    draw = int(sha256([served, number]), 16)
-    draw, first = divmod(draw, len(WORDS))
-    draw, other = divmod(draw, len(WORDS) - 1)
-    words = [word for word in WORDS if word != WORDS[first]]
-    return OPENINGS[number % len(OPENINGS)].format(WORDS[first], words[other], 2 + draw % 98)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
-    """A served model as it was found at the first contact of this process."""
-
-    epoch: int
-    """How often its answers have changed since it was first known: texts of other epochs are another
-    model's."""
-    canary_id: int | None
-    """What its texts are stored with; None where it gave no answer to compare."""
-
-
-@dataclass(slots=True)
-class Contacts:
-    """The served models that were met, by name and by what and where they are."""
-
-    by_name: dict[str, Contact] = field(default_factory=dict)
-    by_place: dict[tuple[str, str], Contact] = field(default_factory=dict)
-    """By `served_model` and URL of the server."""
-
-    def epoch(self, name: str) -> int:
-        """The epoch of a model; 0 where it is not served."""
-        return self.by_name[name].epoch if name in self.by_name else 0
-
-    def canary_id(self, name: str) -> int | None:
-        """The canary that a text of a model is stored with."""
-        return self.by_name[name].canary_id if name in self.by_name else None
-
-    def is_unknown(self, name: str) -> bool:
-        """Whether a model is served, and nobody can say whether it is what it was."""
-        return name in self.by_name and self.by_name[name].canary_id is None
-
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 """Reasons of failures that are the server's as a whole."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.bounds.binomial import larger_share_p_value
+from winnow.algorithms.bounds.fisher import larger_share_p_value
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records.values import CanaryRecord
 

@@ -11,8 +11,8 @@ from typing import Self
 
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
-from winnow.tasks.engines.pool.placement import adapters_for, devices_wanted, engine_key
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
+from winnow.tasks.engines.pool.sharing import adapters_for, devices_wanted, engine_key
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
 from winnow.tasks.engines.pool.tracing import engine_call, tell_answers
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request

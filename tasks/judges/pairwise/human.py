@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from winnow.storage.columns import storable
+from winnow.storage.text import storable
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, PresentationOrder, Reply

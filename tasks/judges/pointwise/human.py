@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from winnow.storage.columns import storable
+from winnow.storage.text import storable
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError, LabelMissing
 from winnow.tasks.judges.protocol import Sample, Verdict

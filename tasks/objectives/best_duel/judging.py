@@ -7,8 +7,8 @@ a generation, in groups, before the next calls are planned, so that a resumed ro
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from winnow.storage.columns import storable
 from winnow.storage.records.values import NewComparison, NewJudgment, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
 from winnow.tasks.data.datasets import Example

@@ -22,9 +22,9 @@ single unknown loss at its worst.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from winnow.storage.columns import storable
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing

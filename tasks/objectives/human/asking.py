@@ -6,16 +6,13 @@ and none twice. An output that another candidate wrote as well is rated once for
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from sqlalchemy.orm import Session
+from dataclasses import replace
 
 from winnow.storage.leases import writing_under
 from winnow.storage.records.human import annotations
-from winnow.storage.records.values import CampaignRecord, NewAnnotationTask, RoundRecord, StoredText
+from winnow.storage.records.values import NewAnnotationTask, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.judges.pairwise.human import HumanPairJudge, duel_key, needs_people, presentation_order
 from winnow.tasks.judges.pointwise.human import Annotation, HumanJudge, rating_key
 from winnow.tasks.objectives.best_duel.judging import round_duels
@@ -23,27 +20,6 @@ from winnow.tasks.objectives.certify.generation import answers_of
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class People:
-    """Who judges a campaign, and what they are still asked."""
-
-    annotators: int
-    """How many different names have judged something."""
-    wanted: int
-    """Judgments that the planned round waits for."""
-
-
-def people_of(session: Session, campaign: CampaignRecord) -> People | None:
-    """How far people have come; None where they do not judge."""
-    if not is_human(campaign.spec):
-        return None
-    return People(
-        annotators=len(annotations.annotators(session, campaign.id)),
-        wanted=annotations.lacking(session, campaign.id),
-    )
-
 
 HumanJudges = HumanJudge | HumanPairJudge
 

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.bounds.binomial import difference_for_new_examples
+from winnow.algorithms.bounds.sign_test import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 from winnow.storage.queries.rates import ModelRate
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.simulation.forecast.assumed import (
     Assumption,
     StandIn,
-    assumed_scores,
-    disagreement,
     stand_in,
 )
 from winnow.tasks.simulation.forecast.judging import judge_uses

@@ -1,0 +1,41 @@
+"""Contexts: what a selector that routes sees of each prompt."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.errors import UnusableContexts
+from winnow.algorithms.state.arrays import FloatArray
+
+SAME_LENGTH = 1e-13  # rows this close to length 1 are kept bit for bit: rescaling twice is rescaling once
+LENGTH_TOLERANCE = 1e-3  # half-precision embeddings are as far from length 1
+
+
+def unit_rows(contexts: ArrayLike, dim: int | None = None) -> FloatArray:
+    """Contexts as they are used: a read-only copy in double precision with rows of length 1.
+
+    Rows whose length is within 1e-3 of 1 are rescaled, as embeddings in lower precision need it; rows within
+    1e-13 of it are kept bit for bit. Any other length is refused, as it may be no embedding at all.
+
+    Args:
+        contexts: Shape (B, d).
+        dim: The d that is wanted; None for any.
+
+    Raises:
+        UnusableContexts: If the shape is another, or a row is not finite or not of length 1.
+    """
+    given = np.asarray(contexts)
+    if given.ndim != 2 or given.shape[1] != (given.shape[1] if dim is None else dim) or given.shape[1] == 0:
+        raise UnusableContexts(None, f"of shape (B, {'d' if dim is None else dim})", f"shape {given.shape}")
+    if given.dtype.kind not in "fiu":
+        raise UnusableContexts(None, "numbers", f"dtype {given.dtype}")
+    rows = np.array(given, dtype=np.float64, order="C")  # (B, d)
+    lengths = np.array([np.sqrt(row.dot(row)) for row in rows])  # (B,)
+    for row in np.flatnonzero(~(np.abs(lengths - 1.0) <= LENGTH_TOLERANCE))[:1].tolist():
+        if not np.isfinite(rows[row]).all():
+            unusable = rows[row][~np.isfinite(rows[row])][0]
+            raise UnusableContexts(row, "finite", str(float(unusable)))
+        raise UnusableContexts(row, "of length 1: divide each by its length", f"length {lengths[row]:.6g}")
+    for row in np.flatnonzero(np.abs(lengths - 1.0) > SAME_LENGTH).tolist():
+        rows[row] /= lengths[row]
+    rows.setflags(write=False)
+    return rows

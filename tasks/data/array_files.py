@@ -1,0 +1,19 @@
+"""What numpy raises for .npy and .npz files that are damaged, encrypted, or packed as it cannot read."""
+
+import lzma
+import zlib
+from zipfile import BadZipFile
+
+DAMAGED = (
+    ValueError,
+    EOFError,
+    BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    LookupError,
+    RuntimeError,  # encrypted; NotImplementedError, a way of packing that is not known, is one too
+    OverflowError,
+    MemoryError,  # a header that promises an array larger than any memory
+    TypeError,
+    SyntaxError,
+)
