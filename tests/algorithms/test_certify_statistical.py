@@ -8,13 +8,13 @@ import pytest
 from failure_rates import fails_too_often, too_many
 from selector_worlds import CertifyWorld
 
+from tests.benchmarks.sample_complexity import growth_rates, labels_needed
 from winnow.algorithms.bounds import betting
 from winnow.algorithms.bounds.betting import RunningVariances, StarCapital, WsrCapital
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import HUMAN, UNLABELLED, effective_losses
 from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.protocols import Batch
-from winnow.tests.benchmarks.sample_complexity import growth_rates, labels_needed
 
 PATHS, LABELS, STEP, ALPHA, RATIO = 5_000, 120, 12, 0.1, 4
 FACTORS = np.array([0.0, 0.5, 1.0])

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tests.benchmarks.sample_complexity import growth_rates
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import effective_losses
-from winnow.tests.benchmarks.sample_complexity import growth_rates
 
 RISK, ALPHA, RATIO = 0.1, 0.12, 10
 FACTORS = np.linspace(0.0, 1.0, 10)

@@ -11,6 +11,7 @@ from typing import Self
 
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
+from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.pool.sharing import adapters_for, devices_wanted, engine_key
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
@@ -82,17 +83,24 @@ class EnginePool:
         self._width = width
         self._seats = SlotTable(max_loaded, devices, most_asleep=most_asleep)
         self._times = LoadTimes(self._seats, joins=streaming)
+        self._replicas = Replicas(self._seats)
         self._counting = threading.Lock()
         self._ends: Counter[str] = Counter()
         self._failed: dict[str, GenerationFailure] = {}
         self._identities: dict[str, str] = {}
 
     def generate(
-        self, model: ModelRef, requests: Sequence[Request], *, is_ready: Callable[[], None] = lambda: None
+        self,
+        model: ModelRef,
+        requests: Sequence[Request],
+        *,
+        engine: str | None = None,
+        is_ready: Callable[[], None] = lambda: None,
     ) -> list[Answer]:
         """Answer every request; answer i belongs to request i.
 
-        `is_ready` is called once the model's engine is loaded, right before it is asked.
+        `is_ready` is called once the model's engine is loaded, right before it is asked; `engine` says which
+        of its `Replicas` that is, where it is not its first. One that cannot be loaded leaves the work to it.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
         request with a `GenerationFailure`, now and later; other models go on.
@@ -110,20 +118,24 @@ class EnginePool:
                 requests = [replace(request, adapter=model.lora) for request in requests]
             seat = None
             try:
-                with engine_call(model, len(requests)) as span, self._taken(model) as (seat, engine):
-                    self._times.have_ready(model, seat, engine)
+                with engine_call(model, len(requests)) as span, self._taken(model, engine) as (seat, started):
+                    self._times.have_ready(model, seat, started)
                     is_ready()
-                    answers = engine.generate(requests)
+                    answers = started.generate(requests)
                     if len(answers) != len(requests):
                         told = f"it answered {len(requests)} requests with {len(answers)} texts"
                         raise EngineDied(model.name, told)
-                    self._identities[key] = engine.identity
+                    self._identities[key] = started.identity
                     tell_answers(span, answers)
                     return answers
             except Exception as error:
                 cause = _cause(error, seat)
                 if not isinstance(cause, EngineError):
                     raise
+                if engine not in (None, key) and isinstance(cause, EngineLoadFailed):
+                    log_end(cause)
+                    self._replicas.give_up(key)
+                    return self.generate(model, requests, is_ready=is_ready)
                 failure = self._record(key, cause, seat)
                 if failure is None:
                     raise cause from cause.__cause__
@@ -134,10 +146,11 @@ class EnginePool:
     ) -> Generator[tuple[int, list[Answer]]]:
         """Make asks of many models with few loads, as many at once as there are devices for them.
 
-        An engine that `JoinsBatches` is asked all of its own at once, unless the pool does not stream.
+        An engine that `JoinsBatches` is asked all of its own at once, unless the pool does not stream. Where
+        devices would do nothing, a model with more to do is loaded on them as well; see `replicas`.
 
         Args:
-            asks: Each with at least one request; those of one engine are made in this order.
+            asks: Each with at least one request; those of one engine are begun in this order.
             later: Models that will be asked soon after.
 
         Yields:
@@ -150,27 +163,36 @@ class EnginePool:
         """
         widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
         joins = self._streaming and len(asks) > len(widths)
-        at_once = len(widths) > 1 and (self._n_devices > 1 or 0 in widths.values())
-        scheduler = self._scheduler(later, aside=joins or at_once, beside=at_once, joins=joins)
+        spreads = self._n_devices > 1 and len(asks) > len(widths)
+        at_once = spreads or (len(widths) > 1 and (self._n_devices > 1 or 0 in widths.values()))
+        scheduler = self._scheduler(
+            later, aside=joins or at_once, beside=at_once, joins=joins, spreads=spreads
+        )
         for ask in asks:
             scheduler.add(ask, engine_key(ask.model), widths[engine_key(ask.model)])
         return scheduler.outcomes()
 
     def stream(self, *, later: Sequence[ModelRef] = ()) -> "RequestStream":
         """Asks that others may join while they are made; `later` is as in `answers`."""
-        return RequestStream(self._scheduler(later, aside=True, beside=True, joins=True), self._width)
+        spreads = self._n_devices > 1
+        scheduler = self._scheduler(later, aside=True, beside=True, joins=True, spreads=spreads)
+        return RequestStream(scheduler, self._width)
 
     def _scheduler(
-        self, later: Sequence[ModelRef], *, aside: bool, beside: bool, joins: bool
+        self, later: Sequence[ModelRef], *, aside: bool, beside: bool, joins: bool, spreads: bool
     ) -> RequestScheduler:
         return RequestScheduler(
-            ask=lambda group, is_ready: self.generate(group.model, group.requests, is_ready=is_ready),
+            ask=lambda group, engine, is_ready: self.generate(
+                group.model, group.requests, engine=engine, is_ready=is_ready
+            ),
             seats=self._seats,
+            replicas=self._replicas,
             failed=self._failed.keys(),
             later={engine_key(model) for model in later},
             aside=aside,
             beside=beside,
             joins=joins,
+            spreads=spreads,
         )
 
     def identity(self, model: ModelRef) -> str:
@@ -231,9 +253,11 @@ class EnginePool:
     ) -> None:
         self.close()
 
-    def _taken(self, model: ModelRef) -> AbstractContextManager[tuple[EngineSlot, Engine]]:
+    def _taken(
+        self, model: ModelRef, engine: str | None = None
+    ) -> AbstractContextManager[tuple[EngineSlot, Engine]]:
         return self._seats.taken(
-            engine_key(model), self._width(model), lambda devices: self._start(model, devices)
+            engine or engine_key(model), self._width(model), lambda devices: self._start(model, devices)
         )
 
     def _start(self, model: ModelRef, devices: tuple[int, ...]) -> Engine:

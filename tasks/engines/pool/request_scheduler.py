@@ -13,6 +13,7 @@ from functools import partial
 from queue import SimpleQueue
 
 from winnow.tasks.engines.pool.load_plan import asking_order
+from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.slots import SlotTable
 from winnow.tasks.engines.protocol import Answer, ModelRef, Request
 
@@ -36,24 +37,29 @@ class RequestScheduler:
     """Asks that are being made.
 
     Args:
-        ask: Makes an ask, and calls what it is given beside once the engine is ready; called in threads.
+        ask: Makes an ask of an engine, and calls what it is given beside once the engine is ready; called in
+            threads.
         seats: Where engines find places.
+        replicas: The engines of each model, of which there are several where devices would do nothing.
         failed: Engines that are known to answer nothing; they need no place.
         later: Engines that are asked when these asks are done.
         aside: Whether asks are made in threads of their own.
         beside: Whether engines are asked beside each other.
         joins: Whether an engine is asked while it is at work, where it can be.
+        spreads: Whether a model's groups are spread over its replicas, and more of them are loaded.
     """
 
-    ask: Callable[[RequestGroup, Callable[[], None]], list[Answer]]
+    ask: Callable[[RequestGroup, str, Callable[[], None]], list[Answer]]
     seats: SlotTable
+    replicas: Replicas
     failed: Collection[str]
     later: Collection[str]
     aside: bool
     beside: bool
     joins: bool
+    spreads: bool
     _added: int = 0
-    _keys: dict[int, str] = field(default_factory=dict)
+    _engines: dict[int, str] = field(default_factory=dict)
     _groups: dict[int, RequestGroup] = field(default_factory=dict)
     _widths: dict[str, int] = field(default_factory=dict)
     _done: "SimpleQueue[tuple[int, Outcome]]" = field(default_factory=SimpleQueue)
@@ -70,7 +76,7 @@ class RequestScheduler:
             width: How many devices that takes; 0 for one that runs elsewhere.
         """
         number, self._added = self._added, self._added + 1
-        self._keys[number], self._groups[number], self._widths[key] = key, group, width
+        self._groups[number], self._widths[key] = group, width
         self._waiting.setdefault(key, deque()).append(number)
         return number
 
@@ -98,8 +104,10 @@ class RequestScheduler:
 
     def begin(self) -> None:
         """Begin all asks that can be made now."""
-        while self._error is None and self._done.empty() and (key := self._next()) is not None:
-            self._begin(key)
+        while self._error is None and self._done.empty() and (found := self._next()) is not None:
+            self._begin(*found)
+        if self.spreads:
+            self.replicas.watch(self._short_of_engines())
 
     def finished(self) -> Generator[tuple[int, list[Answer]]]:
         """Those that are finished by now; an error is kept for `next_outcome`."""
@@ -111,7 +119,7 @@ class RequestScheduler:
         """Those that were begun, as they are finished; errors and all that was not begun are forgotten."""
         for numbers in self._waiting.values():
             for number in numbers:
-                del self._keys[number], self._groups[number]
+                del self._groups[number]
         self._waiting.clear()
         while self._running:
             if (found := self._one_done()) is not None:
@@ -120,6 +128,8 @@ class RequestScheduler:
 
     def close(self) -> None:
         """End the engines that are at work."""
+        if self.spreads:
+            self.replicas.watch(())
         if self._running:
             self.seats.abandon()
 
@@ -128,68 +138,110 @@ class RequestScheduler:
         number, outcome = self._done.get()
         if number == WAKE:
             return None
-        key = self._keys.pop(number)
-        self._running[key] -= 1
-        if not self._running[key]:
-            del self._running[key]
+        engine = self._engines.pop(number)
+        self._running[engine] -= 1
+        if not self._running[engine]:
+            del self._running[engine]
         if isinstance(outcome, Exception):
             self._error = self._error or outcome
             return None
         return number, outcome
 
-    def _next(self) -> str | None:
-        """The engine to ask now, its seat reserved; None if there is nothing to ask or no place."""
+    def _next(self) -> tuple[str, str] | None:
+        """Whose group is next and which engine it asks, whose seat is reserved; None if nothing can begin."""
         if self._running and not self.aside:
             return None
-        ready = [key for key in self._waiting if self._may_begin(key)]
         order = asking_order(
-            ready,
+            [key for key in self._waiting if self._may_begin(key)],
             loaded=self.seats.keys(placed=True),
             asleep=self.seats.keys(placed=False),
             later=self.later,
             seconds=self.seats.seconds,
         )
         for key in order:
-            if key in self.failed or key in self._running or self._reserve(key):
-                return key
+            if key in self.failed:
+                return key, key
+            if (engine := self._engine_for(key)) is not None:
+                return key, engine
         # Somebody else holds the places: the first one waits like any other.
-        return None if self._running else next(iter(order), None)
+        return None if self._running or not order else (order[0], order[0])
 
     def _may_begin(self, key: str) -> bool:
-        if key in self._running:
-            return self._may_join(key)
-        return self.beside or not self._running
+        return self.beside or not self._running or any(map(self._may_join, self._engines_of(key)))
 
-    def _may_join(self, key: str) -> bool:
-        return self.joins and self.seats.may_be_joined(key)
+    def _may_join(self, engine: str) -> bool:
+        return self.joins and engine in self._running and self.seats.may_be_joined(engine)
 
-    def _reserve(self, key: str) -> bool:
-        return self.seats.reserve(key, self._widths[key], waiting=self._waiting, later=self.later)
+    def _engines_of(self, key: str) -> list[str]:
+        return self.replicas.engines(key) if self.spreads else [key]
 
-    def _begin(self, key: str) -> None:
+    def _engine_for(self, key: str) -> str | None:
+        """Which of a model's engines is asked next: an idle one, else a new one, else the least busy one."""
+        engines = self._engines_of(key)
+        for engine in engines:
+            if engine not in self._running and self._reserve(engine, key, is_replica=engine != key):
+                return engine
+        if key in self._running and (replica := self._new_replica(key)) is not None:
+            return replica
+        return min(filter(self._may_join, engines), key=self._running.__getitem__, default=None)
+
+    def _reserve(self, engine: str, key: str, *, is_replica: bool) -> bool:
+        return self.seats.reserve(
+            engine, self._widths[key], waiting=self._waiting, later=self.later, is_replica=is_replica
+        )
+
+    def _new_replica(self, key: str) -> str | None:
+        if not (self.spreads and self._has_room_beside(key)) or (engine := self.replicas.due(key)) is None:
+            return None
+        if not self.seats.reserve(engine, self._widths[key], waiting=self._wanted, is_replica=True):
+            return None
+        self.replicas.begin(key)
+        return engine
+
+    @property
+    def _wanted(self) -> set[str]:
+        """Engines that are asked now or soon, and make no room for a replica."""
+        return {*self._waiting, *self.later, *self._running}
+
+    def _has_room_beside(self, key: str) -> bool:
+        return self._widths[key] > 0 and self.seats.has_room_beside(self._widths[key], self._wanted)
+
+    def _short_of_engines(self) -> list[str]:
+        """Models whose engines are at work, with more to do, while a device has nothing to do."""
+        short = []
+        for key in self._widths:
+            running = [self._running[engine] for engine in self._engines_of(key) if engine in self._running]
+            groups = sum(running) + len(self._waiting.get(key, ()))
+            if running and groups > len(running) and self._has_room_beside(key):
+                short.append(key)
+        return short
+
+    def _begin(self, key: str, engine: str) -> None:
         number = self._waiting[key].popleft()
         if not self._waiting[key]:
             del self._waiting[key]
-        is_first = key not in self._running
-        self._running[key] += 1
+        self._engines[number] = engine
+        is_first = engine not in self._running
+        self._running[engine] += 1
         if self.aside:
             # A daemon: an ask that cannot be broken off must not keep the process from ending.
             # In a context of its own, so that its span belongs to that of the round.
-            make = partial(copy_context().run, self._make, number, key, is_first)
+            make = partial(copy_context().run, self._make, number, engine, is_first)
             threading.Thread(target=make, name=f"ask-{number}", daemon=True).start()
         else:
-            self._make(number, key, is_first)
+            self._make(number, engine, is_first)
 
-    def _make(self, number: int, key: str, is_first: bool) -> None:
+    def _make(self, number: int, engine: str, is_first: bool) -> None:
         try:
-            self._done.put((number, self.ask(self._groups.pop(number), partial(self._wake, key))))
+            answers = self.ask(self._groups.pop(number), engine, partial(self._wake, engine))
+            self._done.put((number, answers))
         except Exception as error:
             self._done.put((number, error))
         finally:
             if is_first:
-                self.seats.cancel(key)
+                self.seats.cancel(engine)
 
-    def _wake(self, key: str) -> None:
+    def _wake(self, engine: str) -> None:
         """Have a look taken at what an engine that is ready could be asked as well."""
-        if self._may_join(key):
+        if self._may_join(engine):
             self._done.put((WAKE, []))

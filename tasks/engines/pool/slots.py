@@ -35,6 +35,8 @@ class EngineSlot:
     asleep: bool = False
     placed: bool = True
     """Whether it takes a place; one that sleeps, or is about to, takes none."""
+    is_replica: bool = False
+    """Whether its model has another engine, so that it is the cheapest to do without."""
     busy: bool = False
     users: int = 0
     """Threads that it belongs to."""
@@ -87,7 +89,13 @@ class SlotTable:
         self._closed = self._told = False
 
     def reserve(
-        self, key: str, width: int, *, waiting: Collection[str] = (), later: Collection[str] = ()
+        self,
+        key: str,
+        width: int,
+        *,
+        waiting: Collection[str] = (),
+        later: Collection[str] = (),
+        is_replica: bool = False,
     ) -> bool:
         """Keep the seat of `key` for the thread that will come for it; False if it would have to wait.
 
@@ -96,12 +104,13 @@ class SlotTable:
             width: Devices that it takes; 0 for one that runs elsewhere, which never waits for a place.
             waiting: Engines that are about to be asked and do not make room.
             later: Engines that are asked soon and make room last.
+            is_replica: Whether its model has another engine.
         """
         with self._changed:
             seat = None if self._closed else self._seat(key, width, waiting, later)
             if seat is None:
                 return False
-            seat.reserved = True
+            seat.reserved, seat.is_replica = True, is_replica
             return True
 
     def cancel(self, key: str) -> None:
@@ -166,6 +175,11 @@ class SlotTable:
         """The engines that are in memory, or those that sleep."""
         with self._changed:
             return {key for key, seat in self._seats.items() if seat.placed is placed}
+
+    def has_room_beside(self, width: int, wanted: Collection[str]) -> bool:
+        """Whether an engine could start now without one of these making room."""
+        with self._changed:
+            return not self._closed and self._room(width, waiting=wanted) is not None
 
     def has_room(self, width: int) -> bool:
         """Whether an engine could start without another making room."""
