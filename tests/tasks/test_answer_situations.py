@@ -517,16 +517,39 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "against": 1,
         "delta": 0.05,
         "estimates": [-0.6, None, 0.1],
-        "lower": [-0.7, None, 0.1],
-        "upper": [0.01, None, 0.1],
+        "lower": [-0.7, None, 0.05],
+        "upper": [0.01, None, 0.2],
     }
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
     assert told["baseline"] == "b: mean 0.800"
-    assert told["worse"] == (
-        "a: -0.600 against b on the 5 examples, between -0.700 and +0.010 (all intervals hold at once, at every "
+    assert told["no worse"] == (
+        "c: +0.100 against b on the 5 examples, between +0.050 and +0.200 (all intervals hold at once, at every "
         "round, with probability 95%)"
     )
+    assert told["worse"] == "a: -0.600 against b on the 5 examples, between -0.700 and +0.010"
+
+
+def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their_scores(database, monkeypatch):
+    """Ends that meet may be those of an interval that missed the difference."""
+
+    def played(campaign):
+        both = [1] * 5 + [2] * 4  # c has been asked the first example before
+        campaign.finish(campaign.plan(1, both, [*range(5), *range(1, 5)]), [1.0] * 9)
+
+    ends = [-0.6, None, 0.1]
+    differences = {"against": 1, "delta": 0.05, "estimates": ends, "lower": ends, "upper": ends}
+    points = {"lower": [0.2, 0.8, 0.9], "upper": [0.2, 0.8, 0.9]}
+    told = lines_of(
+        database,
+        monkeypatch,
+        "gate exact",
+        {"unread": ()},
+        played=played,
+        differences=differences,
+        **points,
+    )
     assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
+    assert told["worse"].startswith("a: -0.600 against b on the 5 examples, between -0.600 and -0.600 (all ")
 
 
 def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
