@@ -529,7 +529,9 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
     assert told["worse"] == "a: -0.600 against b on the 5 examples, between -0.700 and +0.010"
 
 
-def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their_scores(database, monkeypatch):
+def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their_scores(
+    database, monkeypatch
+):
     """Ends that meet may be those of an interval that missed the difference."""
 
     def played(campaign):

@@ -35,11 +35,21 @@ def test_a_campaign_with_a_mended_prompt_draws_other_examples_and_one_that_stops
     for name, path in SCRIPTED.items():
         monkeypatch.setitem(PROVIDERS, name, path)
     database = new_database(tmp_path / "results.db")
-    given = {"numbers": range(60), "selector": CHAMPION, "batch_size": 40, "stopping": {"budget": 90, "delta": 0.05}}
+    given = {
+        "numbers": range(60),
+        "selector": CHAMPION,
+        "batch_size": 40,
+        "stopping": {"budget": 90, "delta": 0.05},
+    }
     first = drawn(database, write_campaign(tmp_path, "first", **given))
     (tmp_path / "first.jsonl").rename(tmp_path / "data.jsonl")
-    data = {"path": str(tmp_path / "data.jsonl"), "fields": {"id": "id", "input": "input", "target": "target"}}
-    later = write_campaign(tmp_path, "later", **given | {"dataset": data, "stopping": {"budget": 120, "delta": 0.01}})
+    data = {
+        "path": str(tmp_path / "data.jsonl"),
+        "fields": {"id": "id", "input": "input", "target": "target"},
+    }
+    later = write_campaign(
+        tmp_path, "later", **given | {"dataset": data, "stopping": {"budget": 120, "delta": 0.01}}
+    )
     mended = write_campaign(tmp_path, "mended", **given | {"dataset": data, "prompts": MENDED})
     assert drawn(database, later) == first
     assert drawn(database, mended) != first
