@@ -258,7 +258,7 @@ def test_the_check_catches_arms_whose_first_scores_were_seen_before_they_were_ad
 
 @pytest.mark.parametrize("name", ["champion", "race"])
 def test_arms_that_are_added_while_the_first_round_is_in_flight_draw_from_all_of_their_examples(name):
-    """By common examples they would never be asked what was in flight: here a third of all, in 100 campaigns."""
+    """By common examples they would never be asked what was in flight, here a third of all."""
     n_shared = 0
     for seed in range(100):
         selector, resumed = (new(rows(3, 3, 2, 2, n=6), 3, name) for _ in range(2))

@@ -1,4 +1,4 @@
-"""By which seed examples are drawn: another one wherever scores may have been made in sight of earlier draws."""
+"""By which seed examples are drawn: another one where scores may have been made in sight of earlier draws."""
 
 from dataclasses import replace
 
