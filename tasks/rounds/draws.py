@@ -1,5 +1,7 @@
 """By which seed a campaign draws examples, apart from all that its scores may have been made in sight of."""
 
+from collections.abc import Mapping
+
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.spec.sections.reuse import ONLY
@@ -37,7 +39,14 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     """
     apart_from = {}
     if campaign.objective in ("best-mean", "best-duel"):
-        apart_from = {key: campaign.spec.get(key) for key in MADE_OF}
+        apart_from = {key: _without_models(campaign.spec.get(key)) for key in MADE_OF}
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed
+
+
+def _without_models(value: object) -> object:
+    """A judge without where its models are, which may be moved: their fingerprints say what they are."""
+    if isinstance(value, Mapping):
+        return {key: _without_models(each) for key, each in value.items() if key not in ("model", "models")}
+    return [_without_models(each) for each in value] if isinstance(value, list | tuple) else value

@@ -66,6 +66,20 @@ def test_draws_follow_from_the_seed_and_from_all_that_scores_are_made_of(campaig
     assert seed_of_draws(other) == seed_of_draws(campaign)
 
 
+def test_where_the_models_of_a_judge_are_changes_no_draw(campaign):
+    here, there = (
+        {
+            "type": "all",
+            "judges": [{"type": "llm", "models": [{"name": "j", "model": folder}], "prompt": "?"}],
+        }
+        for folder in ("here/judge", "there/judge")
+    )
+    found = [
+        seed_of_draws(replace(campaign, spec={**campaign.spec, "judge": each})) for each in (here, there)
+    ]
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("objective", ["best-mean", "best-duel", "certify"])
 def test_where_stored_texts_alone_are_taken_no_other_campaign_draws_by_the_same(campaign, objective):
     first = replace(campaign, objective=objective, execution={"reuse": "only"})
