@@ -39,7 +39,8 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     """
     apart_from = {}
     if campaign.objective in ("best-mean", "best-duel"):
-        apart_from = {key: _without_models(campaign.spec.get(key)) for key in MADE_OF}
+        apart_from = {key: campaign.spec.get(key) for key in MADE_OF}
+        apart_from["judge"] = _without_models(campaign.spec.get("judge"))
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed
