@@ -54,7 +54,9 @@ class Groups:
         if weights is None:
             each = np.ones(n)
             return cls(of_example, sizes, None, each, of_example, sizes.astype(np.float64))
-        shares = weights / weights.sum()
+        _, exponent = np.frexp(weights.max())
+        scaled = np.ldexp(weights, -exponent)  # by a power of two, so that sums are finite and bits the same
+        shares = scaled / scaled.sum()
         each = (n * shares / sizes)[of_example]
         return cls(of_example, sizes, shares, each, np.zeros_like(of_example), np.array([float(n)]))
 
@@ -129,7 +131,7 @@ def groups_of(groups: IntArray | None, weights: FloatArray | None, n_examples: i
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (count,) or not (np.isfinite(given) & (given > 0.0)).all():
         raise InvalidParameter("group_weights", given.tolist(), f"{count} finite numbers above 0")
-    if given.max() > MOST_RATIO * given.min():
+    if given.max() / MOST_RATIO > given.min():
         said = f"such that none is more than {MOST_RATIO} times another"
         raise InvalidParameter("group_weights", given.tolist(), said)
     return Groups.of(of_example.astype(np.int64), given)

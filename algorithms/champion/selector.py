@@ -218,7 +218,9 @@ class Champion:
         evidence, mode = self.evidence, self._mode
         if not evidence.can_race or evidence.is_decided:
             return False
-        if any(_width(batch) < 2 for batch in self._matrix.in_flight):
+        # One that was asked before arms were added lacks these: by the next common examples, drawn from what
+        # it left, they would be asked no random ones of theirs.
+        if any(_width(batch) < 2 or self._places(batch) is None for batch in self._matrix.in_flight):
             return False
         told = evidence.race.n_columns
         if not mode.leaves or self._asked_columns() < mode.columns:
@@ -295,6 +297,11 @@ class Champion:
 
     def _columns_of(self, batch: Batch, scores: FloatArray) -> FloatArray | None:
         """Scores of the arms in question, shape (A, B), if the batch is common examples of all of them."""
+        places = self._places(batch)
+        return None if places is None else np.asarray(scores.reshape(-1, _width(batch))[:, places].T)
+
+    def _places(self, batch: Batch) -> IntArray | None:
+        """Where the arms in question are among those of each example, if all examples are of all of them."""
         arms = np.flatnonzero(self.evidence.alive)
         if arms.size == 0:  # all were dropped, and batches of the race are still in flight
             return None
@@ -305,7 +312,7 @@ class Champion:
         place = np.searchsorted(of_first, arms)
         if place.max() >= width or not np.array_equal(of_first[place], arms):
             return None
-        return np.asarray(scores.reshape(-1, width)[:, place].T)
+        return np.asarray(place)
 
     def _untold_before(self, batch: Grouped) -> BoolArray:
         """Which of their examples the rows of a batch were not told before it, shape (G, N)."""

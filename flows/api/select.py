@@ -87,7 +87,9 @@ def select(
         candidates: K of them, at least two.
         examples: N of them.
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
-        seed: Of the choice of examples; the same seed and scores give the same answer.
+        seed: Of the choice of examples; the same seed and scores give the same answer. After a candidate was
+            changed in sight of an earlier answer it takes another one: by the same examples it would be
+            judged by those that it was changed for, and what is claimed would not hold.
         params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
             given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`.
 

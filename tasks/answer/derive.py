@@ -299,6 +299,8 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
     if answer.objective not in ("best-mean", "best-duel"):
         return frozenset()
     spoken_of = {answer.best, *answer.top, answer.runner_up and answer.runner_up.name}
+    if answer.baseline is not None:  # of every candidate it is told how it compares
+        spoken_of = {each.name for each in answer.candidates}
     left = {each.name for each in answer.candidates if each.status != "dropped"}
     wanted = answer.n_examples + (0 if answer.held_out is None else answer.held_out.scored)
 

@@ -53,7 +53,7 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
     said = f"{found.estimate:+.3f} against {answer.baseline} on the {answer.n_examples} examples"
     if found.lower is None or found.upper is None:
         return said
-    if found.lower == found.upper and answer.mixed is None:
+    if answer.is_known(standing.name, answer.baseline):
         return f"{said} (known exactly)"
     return f"{said}, between {found.lower:+.3f} and {found.upper:+.3f}{held(answer)}"
 

@@ -135,8 +135,8 @@ class Answer:
     refuted: tuple[Assumption, ...] = ()
     """What the method took for granted until the outcomes refuted it."""
     known: frozenset[str] = frozenset()
-    """Of the best candidates and the runner-up, those that were scored on everything, so that nothing about
-    them is an estimate."""
+    """Of the best candidates and the runner-up, or of all that are held against a baseline and itself, those
+    that were scored on everything, so that nothing about them is an estimate."""
     limit: Spending | None = None
     """The spent limit without which more would be known."""
     held_out: HeldOut | None = None
@@ -210,6 +210,10 @@ class Answer:
         known = [each for each in open_ if each.estimate is not None or each.name == self.best]
         known.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
         return tuple(each.name for each in known)
+
+    def is_known(self, *names: str | None) -> bool:
+        """Whether the means of candidates have no error: all of their examples were scored by one model."""
+        return self.known.issuperset(names) and self.mixed is None
 
     @property
     def is_guaranteed(self) -> bool:

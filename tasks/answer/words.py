@@ -248,7 +248,7 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
     if standing.lower is None or standing.upper is None:
         return said
     if standing.lower == standing.upper:
-        return f"{said} (known exactly)" if _is_known(answer, standing.name) else f"{said}{held(answer)}"
+        return f"{said} (known exactly)" if answer.is_known(standing.name) else f"{said}{held(answer)}"
     return f"{said}, between {standing.lower:.3f} and {standing.upper:.3f}{held(answer)}"
 
 
@@ -262,7 +262,7 @@ def _runner_up(answer: Answer) -> list[Line]:
     said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
-    if _is_known(answer, found.name, difference.against):
+    if answer.is_known(found.name, difference.against):
         return [("runner-up", f"{said} (known exactly)")]
     between = f"between {0.0 - difference.upper:.3f} and {0.0 - difference.lower:.3f}"  # never -0.000
     return [("runner-up", f"{said}, {between}{held(answer)}")]
@@ -284,12 +284,7 @@ def _held(answer: Answer) -> str:
 
 def _is_exact(answer: Answer) -> bool:
     """Whether the best candidate's estimate has no error."""
-    return answer.best is not None and _is_known(answer, answer.best)
-
-
-def _is_known(answer: Answer, *names: str) -> bool:
-    """Whether the means of candidates have no error: all of their examples were scored by one model."""
-    return answer.known.issuperset(names) and answer.mixed is None
+    return answer.best is not None and answer.is_known(answer.best)
 
 
 def _refuted(answer: Answer) -> list[Line]:

@@ -10,8 +10,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.spec.sections.reuse import ONLY
+from winnow.tasks.rounds.draws import seed_of_draws
 
 RequestGroup = Callable[[np.random.Generator], Batch]
 
@@ -63,25 +62,12 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
     return stored
 
 
-def _seed_of_draws(campaign: CampaignSession) -> int:
-    """The campaign's seed, or where it takes stored texts alone, one that no other campaign draws by.
-
-    A pair without a text counts at its worst. That keeps every claim true if which texts there are was
-    settled before the draws and apart from them. Other campaigns made the texts of the pairs that they drew:
-    draws by the same seed would tell of theirs, and so of what their judges said.
-    """
-    record = campaign.record
-    if campaign.checked.spec.reuse != ONLY:
-        return record.seed
-    return int(sha256({"draws of": record.name, "seed": record.seed}), 16)
-
-
 def plan_new(campaign: CampaignSession, ask: RequestGroup, *, n_in_flight: int = 0) -> RoundRecord | None:
     """Store what is asked as the next round, behind those in flight; None where that is nothing."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)
-    batch = ask(round_rng(_seed_of_draws(campaign), number))
+    batch = ask(round_rng(seed_of_draws(campaign.record), number))
     if len(batch) == 0:
         return None
     arms, examples = batch.arms.tolist(), batch.examples.tolist()

@@ -254,3 +254,20 @@ def test_answers_are_wrong_as_seldom_as_they_state_however_arms_are_added():
 @pytest.mark.statistical
 def test_the_check_catches_arms_whose_first_scores_were_seen_before_they_were_added():
     assert fails_too_often(wrong_at_last(seen=200), RUNS, (LISTS + 1) * DELTA)
+
+
+@pytest.mark.parametrize("name", ["champion", "race"])
+def test_arms_that_are_added_while_the_first_round_is_in_flight_draw_from_all_of_their_examples(name):
+    """By common examples they would never be asked what was in flight, here a third of all."""
+    n_shared = 0
+    for seed in range(100):
+        selector, resumed = (new(rows(3, 3, 2, 2, n=6), 3, name) for _ in range(2))
+        in_flight = selector.ask(round_rng(seed, 0))
+        assert len(set(in_flight.examples.tolist())) == 2
+        for each in (selector, resumed):
+            each.add_arms(1)
+        resumed.take_up(in_flight)
+        batch = selector.ask(round_rng(seed, 1))
+        assert resumed.ask(round_rng(seed, 1)) == batch
+        n_shared += batch.examples[batch.arms == 3][0] in in_flight.examples
+    assert 15 <= n_shared <= 55

@@ -234,6 +234,14 @@ def test_what_are_no_groups_or_cannot_be_asked_of_them_is_refused(params, messag
         create_selector("champion", n_arms=3, n_examples=6, **params)
 
 
+@pytest.mark.parametrize("scale", [1e308, 5e-324])
+def test_weights_at_the_ends_of_what_floats_hold_are_as_good_as_any(scale):
+    scores, groups = world(1, n_examples=24)
+    weights = np.array([1.0, 1.0, 1.0])
+    plain, told = ended(selector_of(scores, groups, weights), scores)
+    assert ended(selector_of(scores, groups, scale * weights), scores) == (plain, told)
+
+
 def test_groups_that_are_not_given_are_one_of_all():
     assert groups_of(None, None, 5).weights.tolist() == [1.0] * 5
     assert groups_of(None, None, 5).are_alike

@@ -74,14 +74,15 @@ def write_campaign(
     name: str = "survivor",
     storage: str | None = None,
     budget: int = BUDGET,
+    seed: int = 11,
 ) -> Path:
     """A campaign of six candidates on two real (random) models, with a spec and data in `folder`.
 
     Its results are kept in a file there, unless `storage` names another database.
     """
     (folder / STORAGE).write_text(storage or f"sqlite:///{folder}/winnow.db")
-    for seed in (1, 2):
-        save_tiny_llama(folder / f"model-{seed}", seed=seed)
+    for number in (1, 2):
+        save_tiny_llama(folder / f"model-{number}", seed=number)
     with (folder / "data.jsonl").open("w") as file:
         for i in range(N_EXAMPLES):
             row = {"id": f"e{i}", "input": f"{i * 7} and {i}", "target": "aeioustrn"[i % 9]}
@@ -90,7 +91,7 @@ def write_campaign(
     spec.write_text(f"""\
 name: {name}
 objective: best-mean
-seed: 11
+seed: {seed}
 storage: {storage_of(folder)}
 models:
   - {{name: one, provider: {provider}, model: {folder}/model-1, model_args: {{max_model_len: 64}}}}

@@ -28,7 +28,7 @@ def write_growing(folder: Path, models: tuple[str, ...] = FIRST, **changes) -> P
     spec = {
         "name": "survivor",
         "objective": "best-mean",
-        "seed": 5,
+        "seed": 11,
         "storage": f"sqlite:///{folder}/winnow.db",
         "models": [{"name": name, "provider": name, "model": name} for name in models],
         "prompts": [{"name": "plain", "template": "{{ input }}"}],

@@ -130,7 +130,8 @@ def test_a_person_at_a_terminal_rates_goes_back_skips_and_quits(ratings, monkeyp
     assert sorted(map(str, found.values())) == sorted(
         map(str, ([0.0, None, "Ann", "terminal"], [None, "unclear", "Ann", "terminal"]))
     )
-    assert f"survivor waits for {len(wanted) - 2} more judgments" in said
+    more = f"{len(wanted) - 2} more" if len(wanted) > 2 else "no"  # as the draws fall
+    assert f"survivor waits for {more} judgment" in said
 
 
 def test_what_is_preferred_counts_for_its_candidate_wherever_it_was_shown(duels):

@@ -136,6 +136,12 @@ SITUATIONS = [
     Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
     Situation("worst group, tied", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same worst-group mean, and no other candidate has one that is higher", status=TIED, groups=("worst", "equal")),
     Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
+    Situation("mean of groups, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=OPEN, spent=OWN, groups=("mean", "equal")),
+    Situation("mean of groups, tied, rest proven worse, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "tied, proven", f"on these 5 examples the tied candidates have the same mean of group means, and no other candidate {ONE_GONE}has one that is higher; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("tied", "tied", "dropped"), raised_by=("dropped",), groups=("mean", "equal")),
+    Situation("worst group, proven, one added and one dropped", "best-mean", "confident", ("proven", 0.2, ("planned-additions",)), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a worst-group mean that is higher; {WITHIN} 0.2 (0.05 was asked for; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added"), groups=("worst", "equal")),
+    Situation("worst group, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), groups=("worst", "equal")),
+    Situation("worst group, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped"), groups=("worst", "equal")),
+    Situation("worst group of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", groups=("worst", "equal"), mixed=True),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
     Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "the 2 best, proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
@@ -156,6 +162,7 @@ SITUATIONS = [
     Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
     Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
     Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
+    Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
     Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; go on with winnow run SPEC --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
     Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
     Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query NAME coverage says why", status=("active", "baseline", "active"), baseline="b"),
@@ -517,16 +524,41 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "against": 1,
         "delta": 0.05,
         "estimates": [-0.6, None, 0.1],
-        "lower": [-0.7, None, 0.1],
-        "upper": [0.01, None, 0.1],
+        "lower": [-0.7, None, 0.05],
+        "upper": [0.01, None, 0.2],
     }
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
     assert told["baseline"] == "b: mean 0.800"
-    assert told["worse"] == (
-        "a: -0.600 against b on the 5 examples, between -0.700 and +0.010 (all intervals hold at once, at every "
+    assert told["no worse"] == (
+        "c: +0.100 against b on the 5 examples, between +0.050 and +0.200 (all intervals hold at once, at every "
         "round, with probability 95%)"
     )
+    assert told["worse"] == "a: -0.600 against b on the 5 examples, between -0.700 and +0.010"
+
+
+def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their_scores(
+    database, monkeypatch
+):
+    """Ends that meet may be those of an interval that missed the difference."""
+
+    def played(campaign):
+        both = [1] * 5 + [2] * 4  # c has been asked the first example before
+        campaign.finish(campaign.plan(1, both, [*range(5), *range(1, 5)]), [1.0] * 9)
+
+    ends = [-0.6, None, 0.1]
+    differences = {"against": 1, "delta": 0.05, "estimates": ends, "lower": ends, "upper": ends}
+    points = {"lower": [0.2, 0.8, 0.9], "upper": [0.2, 0.8, 0.9]}
+    told = lines_of(
+        database,
+        monkeypatch,
+        "gate exact",
+        {"unread": ()},
+        played=played,
+        differences=differences,
+        **points,
+    )
     assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
+    assert told["worse"].startswith("a: -0.600 against b on the 5 examples, between -0.600 and -0.600 (all ")
 
 
 def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):

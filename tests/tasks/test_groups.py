@@ -65,6 +65,7 @@ def checked(folder, **changes):
         ("equal", [1.0, 1.0, 1.0]),
         ("size", [2.0, 3.0, 5.0]),
         ({"hard": 3, "easy": 1, "fair": 0.5}, [1.0, 0.5, 3.0]),
+        ({"hard": 1e308, "easy": 1e308, "fair": 2e307}, [1e308, 2e307, 1e308]),
     ],
 )
 def test_groups_count_as_the_file_says(tmp_path, weights, expected):
@@ -72,7 +73,8 @@ def test_groups_count_as_the_file_says(tmp_path, weights, expected):
     assert found.groups.names == ("easy", "fair", "hard")
     assert found.groups.of_example.tolist() == [0] * 2 + [1] * 3 + [2] * 5
     assert found.found_params()["group_weights"].tolist() == expected
-    assert "by the mean of 3 groups' means, by level: easy " in found.size
+    share = expected[0] / 10 / sum(each / 10 for each in expected)
+    assert f"by the mean of 3 groups' means, by level: easy {share:.1%}" in found.size
 
 
 def test_names_of_groups_may_be_numbers(tmp_path):
@@ -105,6 +107,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ),
         ({"groups": {"by": "level", "weights": {"easy": 0.0}}}, WEIGHTS),
         ({"groups": {"by": "level", "weights": {"easy": True}}}, WEIGHTS),
+        ({"groups": {"by": "level", "weights": {"easy": 10**400}}}, WEIGHTS),
         ({"groups": {"by": "level", "weights": {}}}, WEIGHTS),
         ({"groups": {"by": "level", "weights": "equall"}}, WEIGHTS),
         (

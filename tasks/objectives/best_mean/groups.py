@@ -41,10 +41,10 @@ class ExampleGroups:
     def words(self, by: str) -> str:
         """What is compared, as the end of a sentence; `by` is the field that names the groups."""
         count = len(self.names)
-        if self.weights is None:
+        shares = self.as_selectors_have_them.shares
+        if shares is None:
             return f"; candidates are compared by the lowest of their means on {count} groups, by {by}"
-        shares = (self.weights / self.weights.sum()).tolist()
-        told = [f"{name} {share:.1%}" for name, share in zip(self.names, shares, strict=True)]
+        told = [f"{name} {share:.1%}" for name, share in zip(self.names, shares.tolist(), strict=True)]
         more = f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
         said = f"by the mean of {count} groups' means, by {by}: {', '.join(told[:MOST_NAMED])}{more}"
         return f"; candidates are compared {said}"

@@ -1,6 +1,6 @@
 """Groups of examples, and how their means decide which candidate is the best."""
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -23,7 +23,7 @@ def _weights(value: object) -> object:
 def _is_weight(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and value > 0.0
+    return 0 < value <= sys.float_info.max  # a whole number may be too large for a float
 
 
 class GroupsSpec(SpecModel):

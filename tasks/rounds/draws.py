@@ -1,0 +1,53 @@
+"""By which seed a campaign draws examples, apart from all that its scores may have been made in sight of."""
+
+from collections.abc import Mapping
+
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.spec.sections.reuse import ONLY
+
+MADE_OF = (
+    "prompts",
+    "guardrails",
+    "generate_configs",
+    "exclude",
+    "output_type",
+    "choices",
+    "target_delimiter",
+    "samples",
+    "few_shot_examples",
+    "model_fingerprints",
+    "judge",
+    "judge_identity",
+    "dataset_fingerprint",
+    "history_fingerprint",
+)
+"""Of a stored identity, what scores and what is known of them beforehand come from."""
+
+
+def seed_of_draws(campaign: CampaignRecord) -> int:
+    """One that follows from the campaign's seed and from what its scores are made of.
+
+    What is claimed is true if scores were settled before the draws and apart from them. A prompt that was
+    mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it would
+    seem to be so on all examples. The same goes for a judge, for targets and for a history. So where any of
+    these is another one, other examples are drawn. To certify, labels are asked for again where they were
+    asked before, as people made them; prompts that arrive are not drawn.
+
+    Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
+    worst, and other campaigns made the texts of the pairs that they drew.
+    """
+    apart_from = {}
+    if campaign.objective in ("best-mean", "best-duel"):
+        apart_from = {key: campaign.spec.get(key) for key in MADE_OF}
+        apart_from["judge"] = _without_models(campaign.spec.get("judge"))
+    if campaign.execution.get("reuse") == ONLY:
+        apart_from["draws of"] = campaign.name
+    return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed
+
+
+def _without_models(value: object) -> object:
+    """A judge without where its models are, which may be moved: their fingerprints say what they are."""
+    if isinstance(value, Mapping):
+        return {key: _without_models(each) for key, each in value.items() if key not in ("model", "models")}
+    return [_without_models(each) for each in value] if isinstance(value, list | tuple) else value
