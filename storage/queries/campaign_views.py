@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.once import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Campaign,
@@ -35,6 +36,7 @@ TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether a text was ended by max_tokens or the context window."""
 
 
+@once_a_look
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate, best estimate first; candidates nothing is known of come last.
 
@@ -43,17 +45,16 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """
     decision = latest_decision(session, campaign_id)
     rows = []
-    for candidate, counts in _counts_by_candidate(session, campaign_id):
-        position = candidate.position
+    for position, name, counts in _counts_by_candidate(session, campaign_id):
         rows.append(
             {
-                "candidate": candidate.name,
+                "candidate": name,
                 "status": decision.status[position] if decision else "active",
                 "estimate": decision.estimates[position] if decision else None,
                 "lower": decision.lower[position] if decision else None,
                 "upper": decision.upper[position] if decision else None,
                 "ranking": decision.ranking[position] if decision and decision.ranking else None,
-                "best": bool(decision and decision.best == candidate.name),
+                "best": bool(decision and decision.best == name),
                 **counts,
             }
         )
@@ -245,6 +246,7 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
     return [dict(row) for row in rows.mappings()]
 
 
+@once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
     """What a campaign has spent so far, and the size of its full grid."""
     finished = (
@@ -296,11 +298,12 @@ def _number(value: float | Decimal) -> float:
     return value if isinstance(value, float) else int(value)
 
 
-def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
+def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[int, str, Row]]:
     scored = case((CandidateStats.reason == "", CandidateStats.comparisons), else_=0)
     rows = session.execute(
         select(
-            Candidate,
+            Candidate.position,
+            Candidate.name,
             func.coalesce(func.sum(scored), 0),
             func.coalesce(func.sum(CandidateStats.comparisons), 0),
             func.coalesce(func.sum(CandidateStats.output_tokens), 0),
@@ -311,9 +314,10 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[C
         .group_by(Candidate.id)
         .order_by(Candidate.position)
     )
-    for candidate, scored_, asked, tokens, seconds in rows:
+    for position, name, scored_, asked, tokens, seconds in rows:
         yield (
-            candidate,
+            position,
+            name,
             {
                 "scored": scored_,
                 "unscored": asked - scored_,

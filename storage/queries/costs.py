@@ -3,6 +3,7 @@
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.once import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, CostStats, Decision, Generation, ReuseStats, Round
 from winnow.storage.records.loads import loads_by_model
@@ -11,6 +12,7 @@ NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 
 NO_LOADS = {"loads": 0, "load_seconds": 0.0}
 
 
+@once_a_look
 def costs(session: Session, campaign_id: int) -> list[Row]:
     """Texts that were made for this campaign, their tokens and the engines' seconds: candidates in order.
 

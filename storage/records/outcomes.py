@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_rows
+from winnow.storage.engine.once import once_a_look
 from winnow.storage.models import (
     Campaign,
     Candidate,
@@ -71,6 +72,7 @@ def add_outcomes(
     return decide(connection, round_id, comparisons, decision, now, before)
 
 
+@once_a_look
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
     """What is believed now, or None before the first round is finished; open while others are in flight."""
     row = session.execute(

@@ -7,13 +7,14 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
-from winnow.flows.reports.html.figures.curve import leads, thinned
+from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import SpecModel, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
+from winnow.storage.queries.curve_points import curve_points
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
@@ -22,6 +23,10 @@ from winnow.tasks.queries.views import ask
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
 
+MOST_ROUNDS = 500
+"""Rounds that the curve shows: more would have less than two pixels each."""
+MOST_CHANGES = 100
+"""Changes of the lead that the curve shows whichever these rounds are."""
 MOST_LEADS = 10
 """Changes of the lead that are told in words."""
 
@@ -84,7 +89,7 @@ def curve(axis: str, unit: str) -> Builder:
     """The leader and its interval against what was spent."""
 
     def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
-        rows = list(ask(session, campaign, "curve"))
+        rows = curve_points(session, campaign.id, most=MOST_ROUNDS, changes=MOST_CHANGES)
         if not any(row["estimate"] is not None for row in rows):
             return None
         race = campaign_views.eliminations(session, campaign.id)
@@ -96,7 +101,7 @@ def curve(axis: str, unit: str) -> Builder:
             f"the table has the last {MOST_LEADS} of them. The axis shows the second half of the race whole: "
             f"first intervals may reach beyond it.{out}",
             figure=curve_figure(
-                thinned(rows),
+                rows,
                 title=f"{axis} of the leader",
                 unit=f"{unit} so far",
                 candidates=len(race),
