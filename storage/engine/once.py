@@ -1,4 +1,4 @@
-"""Questions that one look at the database asks several times over: answered once, as the look sees one state."""
+"""Questions that one look at the database asks several times: answered once, as it sees one state."""
 
 from collections.abc import Callable
 from functools import wraps

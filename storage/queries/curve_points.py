@@ -26,9 +26,7 @@ def curve_points(session: Session, campaign_id: int, *, most: int, changes: int)
     """
     told = run(session.connection(), TOLD, (campaign_id,))
     answered = list(accumulate(each[1] for each in told))
-    names = dict(
-        zip(candidate_ids(session, campaign_id), candidate_names(session, campaign_id), strict=True)
-    )
+    names = dict(zip(candidate_ids(session, campaign_id), candidate_names(session, campaign_id), strict=True))
     return [
         {
             "round": number,
@@ -53,4 +51,5 @@ def places(leaders: Sequence[int | None], *, most: int, changes: int) -> Sequenc
         if leader is not None and leader != before
     ]
     step = -(-len(leaders) // most)
-    return sorted({*range(0, len(leaders), step), len(leaders) - 1, *changed[max(0, len(changed) - changes) :]})
+    last = changed[max(0, len(changed) - changes) :]
+    return sorted({*range(0, len(leaders), step), len(leaders) - 1, *last})
