@@ -23,7 +23,7 @@ def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatena
     """
 
     @wraps(ask)
-    def answered(session: Session, *args: P.args, **kwargs: P.kwargs) -> T:
+    def answered(session: Session, /, *args: P.args, **kwargs: P.kwargs) -> T:
         known: dict[object, T] | None = session.info.get(ANSWERS)
         if known is None:
             return ask(session, *args, **kwargs)

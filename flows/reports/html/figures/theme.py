@@ -1,5 +1,6 @@
 """What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
 
+from textwrap import wrap
 from types import MappingProxyType
 
 from plotly.graph_objects import Figure
@@ -22,6 +23,8 @@ ROWS = "rows"
 ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 
+TITLE_WIDTH = 38
+"""Characters of an axis's title that a phone has room for in a line."""
 NO_AXIS: JsonView = MappingProxyType({})
 
 
@@ -67,7 +70,9 @@ def dressed(
 
 
 def _axis(axis: JsonView) -> JsonObject:
-    return {**axis, "automargin": True, "title": {"text": axis.get("title"), "standoff": 10}}
+    said = axis.get("title") or ""
+    lines = [line for part in said.split("<br>") for line in wrap(part, TITLE_WIDTH)]
+    return {**axis, "automargin": True, "title": {"text": "<br>".join(lines), "standoff": 10}}
 
 
 def _theme(*, ink: str, lines: str, paper: str) -> JsonObject:
