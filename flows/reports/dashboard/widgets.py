@@ -57,6 +57,10 @@ STYLE = """<style>
   [class*="st-key-written"] p.heading { font-weight: 600; }
   [class*="st-key-written"] pre { white-space: pre-wrap; }
   [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
+  @media (max-width: 640px) {
+    [class*="st-key-answer"] { gap: 0.9rem; }
+    [class*="st-key-answer"] [data-testid="stHorizontalBlock"] { gap: 0.1rem; }
+  }
   .stMainBlockContainer h1 { font-size: 1.9rem; }
   .stMainBlockContainer h2, .stMainBlockContainer h3 { font-size: 1.25rem; }
 </style>"""
