@@ -18,6 +18,7 @@ from winnow.storage.models import (
     AnnotationTask,
     Bet,
     Campaign,
+    CampaignStats,
     Canary,
     Candidate,
     CandidateStats,
@@ -170,7 +171,7 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     tasks = select(AnnotationTask.id).where(AnnotationTask.round_id.in_(rounds))
     session.execute(delete(Annotation).where(Annotation.task_id.in_(tasks)))
     session.execute(delete(AnnotationTask).where(AnnotationTask.round_id.in_(rounds)))
-    for tally in (ReusedText, ReuseStats, CostStats):
+    for tally in (ReusedText, ReuseStats, CostStats, CampaignStats):
         session.execute(delete(tally).where(tally.campaign_id == campaign_id))
     session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
     # Whatever uses a text now is of another campaign.

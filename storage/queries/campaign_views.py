@@ -11,6 +11,7 @@ from winnow.storage.engine.once import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Campaign,
+    CampaignStats,
     Candidate,
     CandidateStats,
     Comparison,
@@ -26,11 +27,19 @@ from winnow.storage.models import (
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
+from winnow.storage.records.rounds import is_untold
 
 ROWS_AT_ONCE = 1_000
 
 BETS = ("wealths", "levels", "out_in_round", "out_at")
 ELIMINATIONS = ("candidate", "status", "wealth", "level", "out_in_round", "out_at")
+
+TOLD = {
+    **{name: name for name in ("comparisons", "answered", "scored", "rounds", "generations")},
+    **{name: name for name in ("input_tokens", "output_tokens")},
+    "engine_seconds": "seconds",
+}
+"""What a campaign's totals say of its told rounds -> the column of `CampaignStats`."""
 
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether a text was ended by max_tokens or the context window."""
@@ -249,33 +258,16 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
     """What a campaign has spent so far, and the size of its full grid."""
-    finished = (
-        select(
-            func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
-            func.coalesce(func.sum(Decision.answered), 0).label("answered"),
-            func.coalesce(func.sum(Decision.scored), 0).label("scored"),
-            func.count(Decision.id).label("rounds"),
-            func.coalesce(func.sum(Decision.generations), 0).label("generations"),
-            func.coalesce(func.sum(Decision.input_tokens), 0).label("input_tokens"),
-            func.coalesce(func.sum(Decision.output_tokens), 0).label("output_tokens"),
-            func.coalesce(func.sum(Decision.seconds), 0.0).label("engine_seconds"),
-        )
-        .join(Round, Round.id == Decision.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
     unfinished = select(
         func.count(Generation.id).label("generations"),
         func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
         func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
         func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
-    ).where(
-        Generation.round_id.in_(
-            select(Round.id)
-            .outerjoin(Decision, Decision.round_id == Round.id)
-            .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
-        )
-    )
-    spent, more = (session.execute(part).mappings().one() for part in (finished, unfinished))
+    ).where(Generation.round_id.in_(select(Round.id).where(is_untold(campaign_id))))
+    more = session.execute(unfinished).mappings().one()
+    columns = (getattr(CampaignStats, column).label(name) for name, column in TOLD.items())
+    told = session.execute(select(*columns).where(CampaignStats.campaign_id == campaign_id)).mappings()
+    spent = told.one_or_none() or dict.fromkeys(TOLD, 0)
     candidates = session.scalars(
         select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
     ).one()
@@ -289,7 +281,7 @@ def totals(session: Session, campaign_id: int) -> Row:
         "candidates": candidates,
         "examples": n_examples,
         "grid": sides * n_examples,
-        **{name: _number(value) + _number(more.get(name, 0)) for name, value in spent.items()},
+        **{name: value + _number(more.get(name, 0)) for name, value in spent.items()},
         **load_totals(session, campaign_id),
     }
 

@@ -32,7 +32,7 @@ from winnow.storage.records.values import (
     NewJudgment,
     NewOutput,
 )
-from winnow.storage.tallies.adding import add_to_tallies
+from winnow.storage.tallies.adding import add_to_tallies, add_to_totals
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are rows of other tables."""
@@ -69,7 +69,9 @@ def add_outcomes(
     add_to_tallies(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
     add_to_stats(connection, round_id)
-    return decide(connection, round_id, comparisons, decision, now, before)
+    known = decide(connection, round_id, comparisons, decision, now, before)
+    add_to_totals(connection, round_id)
+    return known
 
 
 @once_a_look

@@ -35,5 +35,5 @@ def test_whoever_writes_sees_what_was_written_since(campaign):
     campaign.finish(round_, [1.0], best=0)
     with campaign.database.writing() as session:
         before = campaign_views.totals(session, campaign.record.id)["rounds"]
-        session.connection().exec_driver_sql("DELETE FROM decisions")
+        session.connection().exec_driver_sql("UPDATE campaign_stats SET rounds = 0")
         assert (before, campaign_views.totals(session, campaign.record.id)["rounds"]) == (1, 0)

@@ -138,7 +138,7 @@ def test_what_was_taken_from_a_campaign_that_is_deleted_is_taken_from_nobody(pla
     assert left == [0] * len(TALLIES)
 
 
-TALLIES = ("candidate_stats", "duel_stats", "cost_stats", "reuse_stats", "reused_texts")
+TALLIES = ("candidate_stats", "campaign_stats", "duel_stats", "cost_stats", "reuse_stats", "reused_texts")
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,8 @@ TALLIES = ("candidate_stats", "duel_stats", "cost_stats", "reuse_stats", "reused
     [
         ("UPDATE candidate_stats SET output_tokens = output_tokens + 1", "the stats of candidate"),
         ("UPDATE candidate_stats SET second_squares = 2 * second_squares", "the stats of candidate"),
+        ("UPDATE campaign_stats SET answered = answered + 1", "the totals of campaign"),
+        ("DELETE FROM campaign_stats", "the totals of campaign"),
         ("UPDATE duel_stats SET wins = wins + 1", "the tally of the duels of candidates"),
         ("DELETE FROM duel_stats", "the tally of the duels of candidates"),
         ("UPDATE cost_stats SET seconds = 0", "is said to have paid for"),

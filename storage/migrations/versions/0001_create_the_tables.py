@@ -35,6 +35,7 @@ TABLES = (
     "canaries",
     "generations",
     "candidate_stats",
+    "campaign_stats",
     "duel_stats",
     "cost_stats",
     "reuse_stats",
@@ -371,6 +372,20 @@ def upgrade() -> None:
         sa.Column("detail", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_candidate_stats_candidate_id"),
         sa.PrimaryKeyConstraint("candidate_id", "reason", name="pk_candidate_stats"),
+    )
+    op.create_table(
+        "campaign_stats",
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("rounds", sa.Integer(), nullable=False),
+        sa.Column("comparisons", LARGE, nullable=False),
+        sa.Column("answered", LARGE, nullable=False),
+        sa.Column("scored", LARGE, nullable=False),
+        sa.Column("generations", LARGE, nullable=False),
+        sa.Column("input_tokens", LARGE, nullable=False),
+        sa.Column("output_tokens", LARGE, nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_campaign_stats_campaign_id"),
+        sa.PrimaryKeyConstraint("campaign_id", name="pk_campaign_stats"),
     )
     op.create_table(
         "duel_stats",
