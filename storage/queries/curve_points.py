@@ -1,55 +1,80 @@
-"""The curve of a campaign as far as a figure can show it: of very many rounds, some."""
+"""The curve of a campaign as far as a figure can show it, read once: a later look reads the rounds since."""
 
-from collections.abc import Sequence
-from itertools import accumulate
+from collections import deque
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import DriverRow, run
 from winnow.storage.json_types import Row
 from winnow.storage.records.campaigns import candidate_ids, candidate_names
 
-TOLD = """
+NAMES = ("round", "comparisons", "best", "estimate", "lower", "upper")
+
+_TOLD = """
     SELECT r.number, d.answered, d.best_candidate_id, d.best_estimate, d.best_lower, d.best_upper
-    FROM rounds r JOIN decisions d ON d.round_id = r.id WHERE r.campaign_id = ? ORDER BY r.number
+    FROM rounds r JOIN decisions d ON d.round_id = r.id
+    WHERE r.campaign_id = ? AND r.number >= ? ORDER BY r.number
 """
 
 
-def curve_points(session: Session, campaign_id: int, *, most: int, changes: int) -> list[Row]:
-    """Rows of `campaign_views.curve`: all of them, or of very many about so many.
+class CurvePoints:
+    """Of the rounds of one campaign, those that a figure shows; a later look adds the rounds told since.
 
     Args:
-        session: Reads the results.
-        campaign_id: Whose.
-        most: Rounds that are evenly spread, the first and the last among them.
-        changes: Changes of the lead that are there besides, the last ones.
+        most: Rounds that are kept, evenly spread from the first on: of very many at least half as many.
+        changes: Changes of the lead that are kept besides, the last ones.
     """
-    told = run(session.connection(), TOLD, (campaign_id,))
-    answered = list(accumulate(each[1] for each in told))
-    names = dict(zip(candidate_ids(session, campaign_id), candidate_names(session, campaign_id), strict=True))
-    return [
-        {
-            "round": number,
-            "comparisons": answered[place],
-            "best": None if best is None else names[best],
-            "estimate": estimate,
-            "lower": lower,
-            "upper": upper,
-        }
-        for place in places([each[2] for each in told], most=most, changes=changes)
-        for number, _, best, estimate, lower, upper in [told[place]]
-    ]
 
+    def __init__(self, *, most: int, changes: int) -> None:
+        self._most = most
+        self._n_changes = changes
+        self._campaign_id: int | None = None
+        self._forget()
 
-def places(leaders: Sequence[int | None], *, most: int, changes: int) -> Sequence[int]:
-    """Which rounds to show, by the leaders after each."""
-    if len(leaders) <= most:
-        return range(len(leaders))
-    changed = [
-        place
-        for place, (before, leader) in enumerate(zip([None, *leaders], leaders, strict=False))
-        if leader is not None and leader != before
-    ]
-    step = -(-len(leaders) // most)
-    last = changed[max(0, len(changed) - changes) :]
-    return sorted({*range(0, len(leaders), step), len(leaders) - 1, *last})
+    def look(self, session: Session, campaign_id: int) -> list[Row]:
+        """Rows of `campaign_views.curve`: all of them, or of very many those kept and the last one."""
+        if campaign_id != self._campaign_id:
+            self._forget()
+        self._campaign_id = campaign_id
+        told = self._told_since(session, campaign_id)
+        if told[: len(self._last)] != self._last:
+            # Another database stands in the place of the one that was looked at.
+            self._forget()
+            told = self._told_since(session, campaign_id)
+        for row in told[len(self._last) :]:
+            self._add(row)
+        self._last = told[-1:]
+        ids, names = candidate_ids(session, campaign_id), candidate_names(session, campaign_id)
+        return self._rows({None: None, **dict(zip(ids, names, strict=True))})
+
+    def _forget(self) -> None:
+        self._last: list[DriverRow] = []  # the last round as it is stored, if there is any
+        self._n = self._answered = 0
+        self._step = 1
+        self._leader: int | None = None
+        self._kept: list[DriverRow] = []
+        self._changes: deque[DriverRow] = deque(maxlen=self._n_changes)
+        self._end: list[DriverRow] = []
+
+    def _told_since(self, session: Session, campaign_id: int) -> list[DriverRow]:
+        """The last round that is known, and those that were told since."""
+        return run(session.connection(), _TOLD, (campaign_id, self._last[0][0] if self._last else 0))
+
+    def _add(self, told: DriverRow) -> None:
+        number, answered, leader, *ends = told
+        self._answered += answered
+        row = (number, self._answered, leader, *ends)
+        if leader is not None and leader != self._leader:
+            self._changes.append(row)
+        if self._n % self._step == 0:
+            self._kept.append(row)
+        if len(self._kept) > self._most:
+            self._kept, self._step = self._kept[::2], 2 * self._step
+        self._n, self._leader, self._end = self._n + 1, leader, [row]
+
+    def _rows(self, names: dict[int | None, str | None]) -> list[Row]:
+        shown = {row[0]: row for row in (*self._kept, *self._changes, *self._end)}
+        return [
+            dict(zip(NAMES, (number, answered, names[best], *ends), strict=True))
+            for number, answered, best, *ends in (shown[number] for number in sorted(shown))
+        ]

@@ -14,7 +14,7 @@ from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_grou
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
-from winnow.storage.queries.curve_points import curve_points
+from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
@@ -23,7 +23,7 @@ from winnow.tasks.queries.views import ask
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
 
-MOST_ROUNDS = 500
+MOST_ROUNDS = 600
 """Rounds that the curve shows: more would have less than two pixels each."""
 MOST_CHANGES = 100
 """Changes of the lead that the curve shows whichever these rounds are."""
@@ -85,11 +85,16 @@ def _since(row: Row) -> str:
     return f"out in round {row['out_in_round']}, after {amount(row['out_at'])} comparisons"
 
 
-def curve(axis: str, unit: str) -> Builder:
+def curve_read_once() -> CurvePoints:
+    """What the section of the curve shows, to be kept from one look to the next."""
+    return CurvePoints(most=MOST_ROUNDS, changes=MOST_CHANGES)
+
+
+def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
     """The leader and its interval against what was spent."""
 
     def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
-        rows = curve_points(session, campaign.id, most=MOST_ROUNDS, changes=MOST_CHANGES)
+        rows = points.look(session, campaign.id)
         if not any(row["estimate"] is not None for row in rows):
             return None
         race = campaign_views.eliminations(session, campaign.id)
