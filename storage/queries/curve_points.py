@@ -25,6 +25,14 @@ class CurvePoints:
         changes: Changes of the lead that are kept besides, the last ones.
     """
 
+    _last: list[DriverRow]
+    """The last round that was read, as it is stored; empty before any."""
+    _end: list[DriverRow]
+    """The same as it is shown."""
+    _kept: list[DriverRow]
+    _changes: deque[DriverRow]
+    _leader: int | None
+
     def __init__(self, *, most: int, changes: int) -> None:
         self._most = most
         self._n_changes = changes
@@ -48,13 +56,11 @@ class CurvePoints:
         return self._rows({None: None, **dict(zip(ids, names, strict=True))})
 
     def _forget(self) -> None:
-        self._last: list[DriverRow] = []  # the last round as it is stored, if there is any
+        self._last, self._end, self._kept = [], [], []
         self._n = self._answered = 0
         self._step = 1
-        self._leader: int | None = None
-        self._kept: list[DriverRow] = []
-        self._changes: deque[DriverRow] = deque(maxlen=self._n_changes)
-        self._end: list[DriverRow] = []
+        self._leader = None
+        self._changes = deque(maxlen=self._n_changes)
 
     def _told_since(self, session: Session, campaign_id: int) -> list[DriverRow]:
         """The last round that is known, and those that were told since."""

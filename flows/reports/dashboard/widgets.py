@@ -52,6 +52,7 @@ STYLE = """<style>
     color: light-dark(#24292f, #fafafa) !important;
   }
   [data-testid="stCaptionContainer"] { opacity: 0.78 !important; }
+  button:not(:disabled) kbd { color: inherit !important; opacity: 0.8 !important; }
   [class*="st-key-answer"] [data-testid="stText"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] p.heading { font-weight: 600; }
