@@ -19,6 +19,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount
+from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
@@ -181,11 +182,9 @@ def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
 def tags(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     """The best candidate's mean by tag."""
     decision = outcome_records.latest_decision(session, campaign.id)
-    found = [
-        row
-        for row in ask(session, campaign, "tags")
-        if decision is not None and row["candidate"] == decision.best and row["scored"]
-    ]
+    if decision is None or decision.best is None:
+        return None
+    found = [row for row in breakdowns.tags(session, campaign, candidate=decision.best) if row["scored"]]
     if not found:
         return None
     rows, cut = first_of(found, "tags")
