@@ -47,6 +47,19 @@ class DuelStats(Base):
     outcome_sum: Mapped[float]
 
 
+class MetricStats(Base):
+    """What a further judge said of a candidate's comparisons so far."""
+
+    __tablename__ = "metric_stats"
+
+    candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(NAME, primary_key=True)
+    """Of the metric."""
+    scored: Mapped[int]
+    unscored: Mapped[int]
+    score_sum: Mapped[float]
+
+
 class CostStats(Base):
     """What the told rounds of a campaign paid for; each text counts once, in the round that paid for it."""
 

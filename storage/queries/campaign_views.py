@@ -19,7 +19,7 @@ from winnow.storage.models import (
     Decision,
     Example,
     Generation,
-    Metric,
+    MetricStats,
     Output,
     Prompt,
     Round,
@@ -141,17 +141,15 @@ def metrics(session: Session, campaign_id: int) -> list[Row]:
     """What further judges said: one row per metric and candidate, metrics by name, candidates in order."""
     rows = session.execute(
         select(
-            Metric.name.label("metric"),
+            MetricStats.name.label("metric"),
             Candidate.name.label("candidate"),
-            func.count(Metric.score).label("scored"),
-            (func.count() - func.count(Metric.score)).label("unscored"),
-            func.avg(Metric.score).label("mean"),
+            MetricStats.scored,
+            MetricStats.unscored,
+            (MetricStats.score_sum / func.nullif(MetricStats.scored, 0)).label("mean"),
         )
-        .join(Comparison, Comparison.id == Metric.comparison_id)
-        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Candidate, Candidate.id == MetricStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
-        .group_by(Metric.name, Candidate.id, Candidate.name, Candidate.position)
-        .order_by(Metric.name, Candidate.position)
+        .order_by(MetricStats.name, Candidate.position)
     )
     return [dict(row) for row in rows.mappings()]
 

@@ -37,6 +37,7 @@ TABLES = (
     "candidate_stats",
     "campaign_stats",
     "duel_stats",
+    "metric_stats",
     "cost_stats",
     "reuse_stats",
     "reused_texts",
@@ -399,6 +400,16 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_duel_stats_candidate_a_id"),
         sa.ForeignKeyConstraint(["candidate_b_id"], ["candidates.id"], name="fk_duel_stats_candidate_b_id"),
         sa.PrimaryKeyConstraint("candidate_a_id", "candidate_b_id", name="pk_duel_stats"),
+    )
+    op.create_table(
+        "metric_stats",
+        sa.Column("candidate_id", sa.Integer(), nullable=False),
+        sa.Column("name", NAME, nullable=False),
+        sa.Column("scored", sa.Integer(), nullable=False),
+        sa.Column("unscored", sa.Integer(), nullable=False),
+        sa.Column("score_sum", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_metric_stats_candidate_id"),
+        sa.PrimaryKeyConstraint("candidate_id", "name", name="pk_metric_stats"),
     )
     op.create_table(
         "cost_stats",
