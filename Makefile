@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view bench-lookahead bench-throughput bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
+.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -93,6 +93,10 @@ bench-storage: install ## Measure ten million comparisons in SQLite and PostgreS
 
 bench-view: install ## Measure the pages of ten million comparisons, and their index of texts: make bench-view COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.view --out $(BENCH_OUT) --comparisons $(COMPARISONS)
+
+pictures: install ## Draw the documentation's pictures again from the quick demo: make pictures [AXE=axe.min.js].
+	@$(BIN)/winnow demo --quick
+	@PYTHONPATH=tests:tests/flows $(BIN)/python -m tests.pictures $(if $(AXE),--axe "$(AXE)")
 
 bench-lookahead: install ## Time to a decision with rounds in flight, texts of very different lengths: make bench-lookahead [DATA=folder].
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.lookahead --out $(BENCH_OUT) $(if $(DATA),--data "$(DATA)")

@@ -1,5 +1,6 @@
 """The commands of `winnow`. Torch, vLLM and Prefect are imported inside the commands that need them."""
 
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -65,3 +66,8 @@ app.command()(specs.selectors)
 app.command()(specs.judges)
 app.add_typer(databases.app, name="db")
 app.command()(demo.demo)
+
+for each in (*app.registered_commands, *databases.app.registered_commands):
+    # A terminal breaks the lines of a paragraph, which otherwise would end where those of the source do.
+    paragraphs = cleandoc((each.callback and each.callback.__doc__) or "").split("\n\n")
+    each.help = each.help or "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

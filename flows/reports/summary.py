@@ -144,6 +144,8 @@ def _coverage(status: CampaignStatus) -> str:
             f"{certificate.incomplete} of {asked} comparisons lack a loss, which counts at its worst; "
             f"winnow query {status.name} comparisons says why"
         )
+    if not asked:
+        return "no comparison is finished yet"
     unscored = asked - status.totals["scored"]
     if not unscored:
         return "every comparison was scored"

@@ -1,9 +1,12 @@
 """A campaign's report for a terminal: the answer, who beats whom, how the judges behaved, what is missing."""
 
+import sys
 from collections.abc import Callable, Iterable
 
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.output import terminal_width
+from winnow.flows.reports.rows.people import unfolded
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.reports.summary import print_summary
 from winnow.storage.json_types import Row
@@ -27,7 +30,7 @@ def print_report(session: Session, campaign: CampaignRecord, storage: str) -> No
     print_summary(campaign_status(session, campaign, in_full=True), storage)
     for title, view in (*SECTIONS[campaign.objective](campaign), COVERAGE):
         if rows := list(view(session, campaign)):
-            print(f"\n{title}")
+            print("", *unfolded(title, terminal_width(sys.stdout)), sep="\n")
             print_rows(rows, "table")
 
 

@@ -18,6 +18,7 @@ from winnow.storage.models import (
     AnnotationTask,
     Bet,
     Campaign,
+    CampaignStats,
     Canary,
     Candidate,
     CandidateStats,
@@ -30,6 +31,7 @@ from winnow.storage.models import (
     Judgment,
     Lease,
     Metric,
+    MetricStats,
     ModelLoad,
     Output,
     Pin,
@@ -170,13 +172,13 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     tasks = select(AnnotationTask.id).where(AnnotationTask.round_id.in_(rounds))
     session.execute(delete(Annotation).where(Annotation.task_id.in_(tasks)))
     session.execute(delete(AnnotationTask).where(AnnotationTask.round_id.in_(rounds)))
-    for tally in (ReusedText, ReuseStats, CostStats):
+    for tally in (ReusedText, ReuseStats, CostStats, CampaignStats):
         session.execute(delete(tally).where(tally.campaign_id == campaign_id))
     session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
     # Whatever uses a text now is of another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
-    for of_candidates in (CandidateStats, Standing, Ranking, Difference, Bet):
+    for of_candidates in (CandidateStats, MetricStats, Standing, Ranking, Difference, Bet):
         session.execute(delete(of_candidates).where(of_candidates.candidate_id.in_(candidates)))
     session.execute(delete(Decision).where(Decision.round_id.in_(rounds)))
     session.execute(delete(Round).where(Round.campaign_id == campaign_id))

@@ -10,6 +10,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine import network_files
+from winnow.storage.engine.once import ANSWERS
 from winnow.storage.engine.postgresql import READS, postgresql_engine
 from winnow.storage.engine.sqlite import WRITES, is_busy, sqlite_engine
 from winnow.storage.engine.urls import shown_url
@@ -49,7 +50,7 @@ class Database:
     @contextmanager
     def reading(self) -> Generator[Session, None, None]:
         """A session that sees one consistent state and writes nothing."""
-        with self._named_errors(), Session(self._reader) as session:
+        with self._named_errors(), Session(self._reader, info={ANSWERS: {}}) as session:
             yield session
             session.rollback()
 

@@ -18,10 +18,7 @@ WITH stood AS (
     JOIN datasets ds ON ds.id = s.dataset_id
     LEFT JOIN decisions d ON d.id = s.decision_id
     LEFT JOIN candidates b ON b.id = d.best_candidate_id
-    LEFT JOIN (
-        SELECT r.campaign_id, count(*) AS rounds, sum(x.comparisons) AS comparisons, sum(x.scored) AS scored
-        FROM decisions x JOIN rounds r ON r.id = x.round_id GROUP BY r.campaign_id
-    ) t ON t.campaign_id = s.id
+    LEFT JOIN campaign_stats t ON t.campaign_id = s.id
 )
 SELECT campaign_id, campaign, objective, dataset, seed, candidates, coalesce(rounds, 0) AS rounds,
     coalesce(comparisons, 0) AS comparisons, coalesce(scored, 0) AS scored, best, estimate, lower, upper,

@@ -12,7 +12,14 @@ from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoa
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
 from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
 from winnow.storage.models.standings import Bet, Difference, Ranking, Standing
-from winnow.storage.models.tallies import CostStats, DuelStats, ReusedText, ReuseStats
+from winnow.storage.models.tallies import (
+    CampaignStats,
+    CostStats,
+    DuelStats,
+    MetricStats,
+    ReusedText,
+    ReuseStats,
+)
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "Base",
     "Bet",
     "Campaign",
+    "CampaignStats",
     "Canary",
     "Candidate",
     "CandidateStats",
@@ -38,6 +46,7 @@ __all__ = [
     "Label",
     "Lease",
     "Metric",
+    "MetricStats",
     "ModelLoad",
     "Output",
     "Pin",

@@ -14,6 +14,24 @@ ROLES = ("candidate", "judge", "other")
 are answers of an autoevaluator and to unlabelled examples."""
 
 
+class CampaignStats(Base):
+    """What the decisions of a campaign add up to, all of them together."""
+
+    __tablename__ = "campaign_stats"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
+    rounds: Mapped[int]
+    """Told ones."""
+    comparisons: Mapped[int] = mapped_column(LARGE)
+    """These and all below are sums of what each decision says of its round."""
+    answered: Mapped[int] = mapped_column(LARGE)
+    scored: Mapped[int] = mapped_column(LARGE)
+    generations: Mapped[int] = mapped_column(LARGE)
+    input_tokens: Mapped[int] = mapped_column(LARGE)
+    output_tokens: Mapped[int] = mapped_column(LARGE)
+    seconds: Mapped[float]
+
+
 class DuelStats(Base):
     """How the duels of two candidates ended so far, as the one sees them that stood first."""
 
@@ -27,6 +45,19 @@ class DuelStats(Base):
     wins: Mapped[int]
     losses: Mapped[int]
     outcome_sum: Mapped[float]
+
+
+class MetricStats(Base):
+    """What a further judge said of a candidate's comparisons so far."""
+
+    __tablename__ = "metric_stats"
+
+    candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(NAME, primary_key=True)
+    """Of the metric."""
+    scored: Mapped[int]
+    unscored: Mapped[int]
+    score_sum: Mapped[float]
 
 
 class CostStats(Base):

@@ -7,9 +7,11 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.once import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Campaign,
+    CampaignStats,
     Candidate,
     CandidateStats,
     Comparison,
@@ -17,7 +19,7 @@ from winnow.storage.models import (
     Decision,
     Example,
     Generation,
-    Metric,
+    MetricStats,
     Output,
     Prompt,
     Round,
@@ -25,16 +27,25 @@ from winnow.storage.models import (
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
+from winnow.storage.records.rounds import is_untold
 
 ROWS_AT_ONCE = 1_000
 
 BETS = ("wealths", "levels", "out_in_round", "out_at")
 ELIMINATIONS = ("candidate", "status", "wealth", "level", "out_in_round", "out_at")
 
+TOLD = {
+    **{name: name for name in ("comparisons", "answered", "scored", "rounds", "generations")},
+    **{name: name for name in ("input_tokens", "output_tokens")},
+    "engine_seconds": "seconds",
+}
+"""What a campaign's totals say of its told rounds -> the column of `CampaignStats`."""
+
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether a text was ended by max_tokens or the context window."""
 
 
+@once_a_look
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate, best estimate first; candidates nothing is known of come last.
 
@@ -43,17 +54,16 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """
     decision = latest_decision(session, campaign_id)
     rows = []
-    for candidate, counts in _counts_by_candidate(session, campaign_id):
-        position = candidate.position
+    for position, name, counts in _counts_by_candidate(session, campaign_id):
         rows.append(
             {
-                "candidate": candidate.name,
+                "candidate": name,
                 "status": decision.status[position] if decision else "active",
                 "estimate": decision.estimates[position] if decision else None,
                 "lower": decision.lower[position] if decision else None,
                 "upper": decision.upper[position] if decision else None,
                 "ranking": decision.ranking[position] if decision and decision.ranking else None,
-                "best": bool(decision and decision.best == candidate.name),
+                "best": bool(decision and decision.best == name),
                 **counts,
             }
         )
@@ -131,17 +141,15 @@ def metrics(session: Session, campaign_id: int) -> list[Row]:
     """What further judges said: one row per metric and candidate, metrics by name, candidates in order."""
     rows = session.execute(
         select(
-            Metric.name.label("metric"),
+            MetricStats.name.label("metric"),
             Candidate.name.label("candidate"),
-            func.count(Metric.score).label("scored"),
-            (func.count() - func.count(Metric.score)).label("unscored"),
-            func.avg(Metric.score).label("mean"),
+            MetricStats.scored,
+            MetricStats.unscored,
+            (MetricStats.score_sum / func.nullif(MetricStats.scored, 0)).label("mean"),
         )
-        .join(Comparison, Comparison.id == Metric.comparison_id)
-        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Candidate, Candidate.id == MetricStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
-        .group_by(Metric.name, Candidate.id, Candidate.name, Candidate.position)
-        .order_by(Metric.name, Candidate.position)
+        .order_by(MetricStats.name, Candidate.position)
     )
     return [dict(row) for row in rows.mappings()]
 
@@ -245,35 +253,19 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
     return [dict(row) for row in rows.mappings()]
 
 
+@once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
     """What a campaign has spent so far, and the size of its full grid."""
-    finished = (
-        select(
-            func.coalesce(func.sum(Decision.comparisons), 0).label("comparisons"),
-            func.coalesce(func.sum(Decision.answered), 0).label("answered"),
-            func.coalesce(func.sum(Decision.scored), 0).label("scored"),
-            func.count(Decision.id).label("rounds"),
-            func.coalesce(func.sum(Decision.generations), 0).label("generations"),
-            func.coalesce(func.sum(Decision.input_tokens), 0).label("input_tokens"),
-            func.coalesce(func.sum(Decision.output_tokens), 0).label("output_tokens"),
-            func.coalesce(func.sum(Decision.seconds), 0.0).label("engine_seconds"),
-        )
-        .join(Round, Round.id == Decision.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
     unfinished = select(
         func.count(Generation.id).label("generations"),
         func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
         func.coalesce(func.sum(Generation.output_tokens), 0).label("output_tokens"),
         func.coalesce(func.sum(Generation.seconds), 0.0).label("engine_seconds"),
-    ).where(
-        Generation.round_id.in_(
-            select(Round.id)
-            .outerjoin(Decision, Decision.round_id == Round.id)
-            .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
-        )
-    )
-    spent, more = (session.execute(part).mappings().one() for part in (finished, unfinished))
+    ).where(Generation.round_id.in_(select(Round.id).where(is_untold(campaign_id))))
+    more = session.execute(unfinished).mappings().one()
+    columns = (getattr(CampaignStats, column).label(name) for name, column in TOLD.items())
+    told = session.execute(select(*columns).where(CampaignStats.campaign_id == campaign_id)).mappings()
+    spent = told.one_or_none() or dict.fromkeys(TOLD, 0)
     candidates = session.scalars(
         select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
     ).one()
@@ -287,7 +279,7 @@ def totals(session: Session, campaign_id: int) -> Row:
         "candidates": candidates,
         "examples": n_examples,
         "grid": sides * n_examples,
-        **{name: _number(value) + _number(more.get(name, 0)) for name, value in spent.items()},
+        **{name: value + _number(more.get(name, 0)) for name, value in spent.items()},
         **load_totals(session, campaign_id),
     }
 
@@ -296,11 +288,12 @@ def _number(value: float | Decimal) -> float:
     return value if isinstance(value, float) else int(value)
 
 
-def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[Candidate, Row]]:
+def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[int, str, Row]]:
     scored = case((CandidateStats.reason == "", CandidateStats.comparisons), else_=0)
     rows = session.execute(
         select(
-            Candidate,
+            Candidate.position,
+            Candidate.name,
             func.coalesce(func.sum(scored), 0),
             func.coalesce(func.sum(CandidateStats.comparisons), 0),
             func.coalesce(func.sum(CandidateStats.output_tokens), 0),
@@ -311,9 +304,10 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[C
         .group_by(Candidate.id)
         .order_by(Candidate.position)
     )
-    for candidate, scored_, asked, tokens, seconds in rows:
+    for position, name, scored_, asked, tokens, seconds in rows:
         yield (
-            candidate,
+            position,
+            name,
             {
                 "scored": scored_,
                 "unscored": asked - scored_,

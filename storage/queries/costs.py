@@ -3,14 +3,17 @@
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.once import once_a_look
 from winnow.storage.json_types import Row
-from winnow.storage.models import Campaign, Candidate, CostStats, Decision, Generation, ReuseStats, Round
+from winnow.storage.models import Campaign, Candidate, CostStats, Generation, ReuseStats, Round
 from winnow.storage.records.loads import loads_by_model
+from winnow.storage.records.rounds import is_untold
 
 NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
 NO_LOADS = {"loads": 0, "load_seconds": 0.0}
 
 
+@once_a_look
 def costs(session: Session, campaign_id: int) -> list[Row]:
     """Texts that were made for this campaign, their tokens and the engines' seconds: candidates in order.
 
@@ -49,11 +52,7 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
 
 def _unfinished(session: Session, campaign_id: int) -> list[Row]:
     """What rounds paid for that are not yet told, by model."""
-    rounds = (
-        select(Round.id)
-        .outerjoin(Decision, Decision.round_id == Round.id)
-        .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
-    )
+    rounds = select(Round.id).where(is_untold(campaign_id))
     found = session.execute(
         select(
             Generation.model,

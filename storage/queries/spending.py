@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Decision, Generation, Round
+from winnow.storage.models import CampaignStats, CostStats, Decision, Generation, Round
+from winnow.storage.records.rounds import last_told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,9 @@ class ModelSpent:
 
 
 def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsSpent:
-    """Of all finished rounds with a number above `after`."""
+    """Of all finished rounds with a number above `after`; of all of them what was added as they were told."""
+    if after < 0:
+        return _of_all_rounds(session, campaign_id)
     last, comparisons, tokens = session.execute(
         select(
             func.coalesce(func.max(Round.number), -1),
@@ -46,21 +49,36 @@ def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsS
     return RoundsSpent(last=max(last, after), comparisons=int(comparisons), tokens=int(tokens))
 
 
+def _of_all_rounds(session: Session, campaign_id: int) -> RoundsSpent:
+    told = session.execute(
+        select(
+            last_told(campaign_id),
+            CampaignStats.answered,
+            CampaignStats.input_tokens + CampaignStats.output_tokens,
+        ).where(CampaignStats.campaign_id == campaign_id)
+    ).one_or_none()
+    last, comparisons, tokens = told or (-1, 0, 0)
+    return RoundsSpent(last=last, comparisons=comparisons, tokens=tokens)
+
+
 def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequence[ModelSpent]:
     """Of all finished rounds with a number above `after`, by model."""
-    rows = session.execute(
-        select(
-            Generation.model,
-            func.sum(Generation.input_tokens),
-            func.sum(Generation.output_tokens),
-            func.sum(Generation.seconds),
-        )
-        .join(Round, Round.id == Generation.round_id)
-        .join(Decision, Decision.round_id == Round.id)
-        .where(Round.campaign_id == campaign_id, Round.number > after)
-        .group_by(Generation.model)
-        .order_by(Generation.model)
+    texts: type[CostStats | Generation] = CostStats if after < 0 else Generation
+    spent = select(
+        texts.model,
+        func.sum(texts.input_tokens),
+        func.sum(texts.output_tokens),
+        func.sum(texts.seconds),
     )
+    if after < 0:
+        spent = spent.where(CostStats.campaign_id == campaign_id)
+    else:
+        spent = (
+            spent.join(Round, Round.id == Generation.round_id)
+            .join(Decision, Decision.round_id == Round.id)
+            .where(Round.campaign_id == campaign_id, Round.number > after)
+        )
+    rows = session.execute(spent.group_by(texts.model).order_by(texts.model))
     return [
         ModelSpent(model=model, input_tokens=int(shown), output_tokens=int(made), seconds=seconds)
         for model, shown, made, seconds in rows

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_rows
+from winnow.storage.engine.once import once_a_look
 from winnow.storage.models import (
     Campaign,
     Candidate,
@@ -31,7 +32,7 @@ from winnow.storage.records.values import (
     NewJudgment,
     NewOutput,
 )
-from winnow.storage.tallies.adding import add_to_tallies
+from winnow.storage.tallies.adding import add_to_tallies, add_to_totals
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are rows of other tables."""
@@ -68,9 +69,12 @@ def add_outcomes(
     add_to_tallies(connection, round_id, comparisons)
     unpin_recorded(connection, round_id)
     add_to_stats(connection, round_id)
-    return decide(connection, round_id, comparisons, decision, now, before)
+    known = decide(connection, round_id, comparisons, decision, now, before)
+    add_to_totals(connection, round_id)
+    return known
 
 
+@once_a_look
 def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
     """What is believed now, or None before the first round is finished; open while others are in flight."""
     row = session.execute(

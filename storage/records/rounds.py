@@ -3,8 +3,8 @@
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select
+from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_row
 from winnow.storage.json_types import Arms
@@ -55,14 +55,27 @@ def add_round(
     )
 
 
+def last_told(campaign_id: int) -> ScalarSelect[int]:
+    """The number of the last round that has a decision, and so do all before it; NULL without one."""
+    told = aliased(Round)
+    return (
+        select(told.number)
+        .join(Decision, Decision.round_id == told.id)
+        .where(told.campaign_id == campaign_id)
+        .order_by(told.number.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+
+
+def is_untold(campaign_id: int) -> ColumnElement[bool]:
+    """Whether a round is one of a campaign that was planned and has no decision yet."""
+    return and_(Round.campaign_id == campaign_id, Round.number > func.coalesce(last_told(campaign_id), -1))
+
+
 def unfinished_rounds(session: Session, campaign_id: int) -> list[RoundRecord]:
     """The rounds that were planned and have no decision yet, in order; those after them have none either."""
-    rows = session.scalars(
-        select(Round)
-        .outerjoin(Decision, Decision.round_id == Round.id)
-        .where(Round.campaign_id == campaign_id, Decision.id.is_(None))
-        .order_by(Round.number)
-    )
+    rows = session.scalars(select(Round).where(is_untold(campaign_id)).order_by(Round.number))
     return [_round(row) for row in rows]
 
 

@@ -10,11 +10,25 @@ from sqlalchemy import Connection
 
 from winnow.storage.engine.raw_sql import run
 from winnow.storage.records.values import NewComparison
-from winnow.storage.tallies.counting import BESIDE, DUELS, REPLIES, SECOND, owners, paid, taken
+from winnow.storage.tallies.counting import (
+    BESIDE,
+    DUELS,
+    METRICS,
+    REPLIES,
+    SECOND,
+    TOTALS,
+    owners,
+    paid,
+    taken,
+)
 
 TEXT_SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
+ROUND_SUMS = ("rounds", "comparisons", "answered", "scored", *TEXT_SUMS)
+METRIC_SUMS = ("scored", "unscored", "score_sum")
 DUEL_SUMS = ("duels", "scored", "wins", "losses", "outcome_sum")
 KEYS = {
+    "campaign_stats": ("campaign_id",),
+    "metric_stats": ("candidate_id", "name"),
     "duel_stats": ("candidate_a_id", "candidate_b_id"),
     "cost_stats": ("campaign_id", "role", "name", "model"),
     "reuse_stats": ("campaign_id", "role", "name", "taken_from_id"),
@@ -28,10 +42,17 @@ def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[
     run(connection, _paid(parts), (round_id, round_id))
     if SECOND in parts:
         run(connection, _DUELS, (round_id,))
+    if any(each.metrics for each in comparisons):
+        run(connection, _METRICS, (round_id,))
     # What others paid for is pinned until now.
     if run(connection, "SELECT 1 FROM pins WHERE round_id = ? LIMIT 1", (round_id,)):
         run(connection, _taken(parts), (round_id,))
         run(connection, _remembered(parts), (round_id,))
+
+
+def add_to_totals(connection: Connection, round_id: int) -> None:
+    """Add what the decision on a round, which has just been stored, says of it to its campaign's totals."""
+    run(connection, _TOTALS, (round_id,))
 
 
 def _parts(comparisons: Sequence[NewComparison]) -> tuple[str, ...]:
@@ -81,4 +102,6 @@ def _remembered(parts: tuple[str, ...]) -> str:
     """
 
 
+_TOTALS = _add("campaign_stats", ROUND_SUMS, TOTALS.format(where="d.round_id = ?"))
+_METRICS = _add("metric_stats", METRIC_SUMS, METRICS.format(where="x.round_id = ?"))
 _DUELS = _add("duel_stats", DUEL_SUMS, DUELS.format(where="round_id = ?"))

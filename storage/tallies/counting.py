@@ -88,6 +88,20 @@ def taken(owned: str, where: str) -> str:
     """
 
 
+TOTALS = """
+    SELECT r.campaign_id, count(*), sum(d.comparisons), sum(d.answered), sum(d.scored), sum(d.generations),
+        sum(d.input_tokens), sum(d.output_tokens), sum(d.seconds)
+    FROM decisions d JOIN rounds r ON r.id = d.round_id WHERE {where} GROUP BY r.campaign_id
+"""
+"""What the decisions that fulfil a condition add up to, by their campaigns."""
+
+METRICS = """
+    SELECT x.candidate_a_id, m.name, count(m.score), count(*) - count(m.score), coalesce(sum(m.score), 0)
+    FROM metrics m JOIN comparisons x ON x.id = m.comparison_id WHERE {where}
+    GROUP BY x.candidate_a_id, m.name
+"""
+"""What further judges said of the comparisons that fulfil a condition, by candidate and metric."""
+
 DUELS = """
     SELECT candidate_a_id, candidate_b_id, count(*), count(outcome),
         sum(CASE WHEN outcome > 0.5 THEN 1 ELSE 0 END), sum(CASE WHEN outcome < 0.5 THEN 1 ELSE 0 END),

@@ -7,8 +7,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from winnow.storage.records.candidates.stats import COUNTED, STATS
-from winnow.storage.tallies.adding import DUEL_SUMS, KEYS, TEXT_SUMS
-from winnow.storage.tallies.counting import DUELS, USED, owners, paid, taken
+from winnow.storage.tallies.adding import DUEL_SUMS, KEYS, METRIC_SUMS, ROUND_SUMS, TEXT_SUMS
+from winnow.storage.tallies.counting import DUELS, METRICS, TOTALS, USED, owners, paid, taken
 
 Key = tuple[object, ...]
 Values = tuple[Any, ...]
@@ -38,9 +38,19 @@ def wrong_tallies(session: Session) -> list[str]:
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
     costs = (*KEYS["cost_stats"], *TEXT_SUMS)
+    totals = (*KEYS["campaign_stats"], *ROUND_SUMS)
+    metrics = (*KEYS["metric_stats"], *METRIC_SUMS)
     taken_from = taken(_FIRST_USES, "paid.campaign_id IS NULL OR paid.campaign_id <> r.campaign_id")
     told = (
         ("the stats of candidate {} are not what its comparisons add up to", _first(stats)),
+        (
+            "the totals of campaign {} are not what its decisions add up to",
+            _differing(session, 1, _stored(totals, "campaign_stats"), TOTALS.format(where="1 = 1")),
+        ),
+        (
+            "the tally of the metrics of candidate {} is not what its comparisons add up to",
+            _first(_differing(session, 2, _stored(metrics, "metric_stats"), METRICS.format(where="1 = 1"))),
+        ),
         (
             "the tally of the duels of candidates {} and {} is not what they add up to",
             _differing(session, 2, _stored(duels, "duel_stats"), DUELS.format(where="1 = 1")),

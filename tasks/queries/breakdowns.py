@@ -11,9 +11,8 @@ from math import sqrt
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView, Row
-from winnow.storage.models import Comparison
 from winnow.storage.queries.campaign_views import metrics as metric_means
-from winnow.storage.queries.campaign_views import scored_pairs
+from winnow.storage.queries.objective.paired import outcomes
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.values import CampaignRecord
@@ -32,8 +31,10 @@ class _Tally:
     total: float = 0.0
 
 
-def tags(session: Session, campaign: CampaignRecord) -> list[Row]:
+def tags(session: Session, campaign: CampaignRecord, *, candidate: str | None = None) -> list[Row]:
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
+
+    Only those of one candidate where it is named: the comparisons of others are then not read.
 
     Where means of groups decide, the field that groups the examples is the first tag.
 
@@ -46,7 +47,7 @@ def tags(session: Session, campaign: CampaignRecord) -> list[Row]:
     wanted: Sequence[str] = list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
     if not wanted:
         return []
-    names = candidate_names(session, campaign.id)
+    names = candidate_names(session, campaign.id) if candidate is None else [candidate]
     examples = dataset_records.examples(session, campaign.dataset_id)
     values = {each.key: {tag: values_of(each.fields, tag) for tag in wanted} for each in examples}
     sizes: dict[tuple[str, str], int] = {}
@@ -55,10 +56,11 @@ def tags(session: Session, campaign: CampaignRecord) -> list[Row]:
             for value in of_example[tag]:
                 sizes[tag, value] = sizes.get((tag, value), 0) + 1
     found = {(tag, value, name): _Tally() for tag, value in sizes for name in names}
-    for row in scored_pairs(session, campaign.id, (Comparison.outcome,), candidate=None, limit=None):
-        for tag in wanted:
-            for value in values[row["example"]][tag]:
-                _count(found[tag, value, row["candidate"]], row["outcome"])
+    for name in names:
+        for example, outcome in outcomes(session, campaign.id, name).items():
+            for tag in wanted:
+                for value in values[example][tag]:
+                    _count(found[tag, value, name], outcome)
     worst = _worst(found)
     ordered = sorted(sizes, key=lambda each: wanted.index(each[0]))
     return [

@@ -4,8 +4,6 @@ Quality is what the campaign proves or estimates; cost and time are plain means 
 their standard deviations. Nothing of the latter two is certified, and no selector is told of them.
 """
 
-from collections.abc import Sequence
-
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
@@ -16,6 +14,8 @@ from winnow.tasks.campaign.budget import price_weights
 
 TEXTS = 1_000
 """Texts that a price is of."""
+
+Place = tuple[float, float, float]
 
 
 def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
@@ -34,7 +34,10 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
         if row["candidate"] in texts
     ]
     by = "tokens" if any(row["cost"] is None for row in rows) else "cost"
-    return [{**row, "pareto": _is_unbeaten(row, rows, by)} for row in rows]
+    places = [_place(row, by) for row in rows]
+    known = {place for place in places if place is not None}
+    unbeaten = {place for place in known if not any(_beats(other, place) for other in known)}
+    return [{**row, "pareto": place in unbeaten} for row, place in zip(rows, places, strict=True)]
 
 
 def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
@@ -51,14 +54,10 @@ def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
     }
 
 
-def _is_unbeaten(row: Row, rows: Sequence[Row], by: str) -> bool:
-    if row["estimate"] is None:
-        return False
-    mine = (row["estimate"], -row[by], -row["seconds"])
-    others = [
-        (each["estimate"], -each[by], -each["seconds"]) for each in rows if each["estimate"] is not None
-    ]
-    return not any(
-        other != mine and all(theirs >= own for theirs, own in zip(other, mine, strict=True))
-        for other in others
-    )
+def _place(row: Row, by: str) -> Place | None:
+    """Estimate, cost and seconds, each better where it is higher; None without an estimate."""
+    return None if row["estimate"] is None else (row["estimate"], -row[by], -row["seconds"])
+
+
+def _beats(one: Place, other: Place) -> bool:
+    return one != other and one[0] >= other[0] and one[1] >= other[1] and one[2] >= other[2]

@@ -14,6 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.candidates.stats import STATS
 from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.storage.tallies.counting import TOTALS
 from winnow.tasks.campaign.lease import now
 
 CANDIDATES = 200
@@ -37,6 +38,7 @@ COSTS = """
         sum(s.output_tokens), sum(s.seconds)
     FROM candidate_stats s JOIN candidates k ON k.id = s.candidate_id GROUP BY k.id
 """
+TOTALS_OF_ROUNDS = f"INSERT INTO campaign_stats {TOTALS.format(where='1 = 1')}"
 SPEC = {
     "stopping": {"delta": 0.05, "epsilon": None},
     "selector": {"name": "row-mean", "params": {}},
@@ -177,4 +179,5 @@ def _statements(database: Database, comparisons: int) -> list[str]:
         f"CASE WHEN i % 50 = 7 THEN 'no_answer' END FROM {numbers}",
         TALLIES,
         COSTS,
+        TOTALS_OF_ROUNDS,
     ]

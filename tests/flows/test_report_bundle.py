@@ -28,7 +28,11 @@ def test_a_bundle_is_a_page_for_each_campaign_and_an_index_that_leads_to_them(tm
     links = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
     assert links == ["2-later-x.html", "1-letters.html"]  # newest first
     assert all((tmp_path / "site" / "reports" / link).is_file() for link in links)
-    assert "<title>letters: undecided</title>" in (tmp_path / "site" / "reports" / links[1]).read_text()
+    page = (tmp_path / "site" / "reports" / links[1]).read_text()
+    assert "<title>letters: undecided</title>" in page
+    scrolling = [attributes for tag, attributes in Elements(page).tags if tag == "pre"]
+    assert scrolling
+    assert all(each.get("tabindex") == "0" for each in scrolling)  # a keyboard reaches what scrolls
     assert not {tag for tag, _ in found.tags} & {"script", "img", "link"}
     assert HOSTILE in found.text
     assert "0.500 to 1.000" in found.text

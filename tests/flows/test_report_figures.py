@@ -17,7 +17,7 @@ from stored_campaigns import NOW, decision, generation, new_database, store_camp
 
 from winnow.flows.reports.html.figures.budget import allocation, tokens
 from winnow.flows.reports.html.figures.certificates import e_values, weights
-from winnow.flows.reports.html.figures.curve import curve, thinned
+from winnow.flows.reports.html.figures.curve import curve
 from winnow.flows.reports.html.figures.duels import head_to_head
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import shortened, shortened_apart
@@ -239,15 +239,6 @@ def leader_rows(*leaders):
         {"comparisons": 8 * n, "best": best, "estimate": 0.5, "lower": None, "upper": None}
         for n, best in enumerate(leaders, 1)
     ]
-
-
-def test_of_very_many_rounds_some_are_drawn_with_every_change_of_the_lead():
-    rows = leader_rows(*["a"] * 50, "b", *["a"] * 49)
-    for number, row in enumerate(rows):
-        row["round"] = number
-    kept = [row["round"] for row in thinned(rows, 10)]
-    assert kept == sorted({*range(0, 100, 10), 50, 51, 99})
-    assert thinned(rows, 100) is rows
 
 
 def test_a_line_says_how_many_candidates_are_left():

@@ -27,6 +27,8 @@ COMMAND_LINE = typer.main.get_command(app)
 RUNNABLE = {"best-mean.md", "embedder.md", "engine.md", "judge.md", "selector.md"}
 FOLDERS = ("algorithms", "examples", "flows", "infra", "storage", "tasks", "tests")
 OURS = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
+LARGEST_PICTURE = 200_000
+"""Bytes."""
 FILES_OF_READERS = {"capitals.py", "my_judge.py"}
 GENERATED = "winnow."
 """How the anchors begin that the API's docstrings make."""
@@ -68,6 +70,14 @@ def test_a_link_to_nowhere_is_seen(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# One\n[a](page.md#one) [b](gone.md) [c](#two) [d](https://example.org) `[e](x)`\n")
     assert list(broken_links(page)) == ["gone.md", "#two", "x"]
+
+
+def test_pictures_are_small_and_each_is_on_a_page():
+    pictures = sorted((ROOT / "docs" / "assets").glob("*.png"))
+    shown = "".join(page.read_text() for page in SITE)
+    assert pictures
+    assert [each.name for each in pictures if f"assets/{each.name})" not in shown] == []
+    assert [each.name for each in pictures if each.stat().st_size > LARGEST_PICTURE] == []
 
 
 @each_page

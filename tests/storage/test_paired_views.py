@@ -1,5 +1,8 @@
 """Two candidates on the examples that both were scored on."""
 
+from sqlalchemy import event
+from stored_campaigns import new_database, store_campaign
+
 from winnow.storage.queries.objective import paired as paired_views
 
 
@@ -21,3 +24,15 @@ def test_duels_count_once_an_example_from_either_side(campaign):
         assert paired_views.duel_outcomes(session, campaign.record.id, "a", "b") == [0.5, 0.5]
         assert paired_views.duel_outcomes(session, campaign.record.id, "a", "c") == [1.0]
         assert paired_views.duel_outcomes(session, campaign.record.id, "c", "a") == [0.0]
+
+
+def test_both_sides_of_a_pair_are_found_in_the_index_of_pairs(tmp_path):
+    campaign, asked = store_campaign(new_database(tmp_path / "winnow.db")), []
+    engine = campaign.database.engine
+    event.listen(engine, "before_cursor_execute", lambda *seen: asked.append(seen[2:4]))
+    with campaign.database.reading() as session:
+        paired_views.score_differences(session, campaign.record.id, "a", "b")
+        plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {asked[-1][0]}", asked[-1][1]).all()
+    steps = [row[3] for row in plan if "comparisons" in row[3]]
+    assert len(steps) == 2
+    assert all("INDEX uq_comparisons_candidate_example" in step for step in steps)

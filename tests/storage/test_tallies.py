@@ -11,13 +11,13 @@ from winnow.storage.admin.copy import copy_database
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import ConflictingRecord
-from winnow.storage.queries.campaign_views import totals
+from winnow.storage.queries.campaign_views import metrics, totals
 from winnow.storage.queries.costs import costs, reuse
 from winnow.storage.queries.history import texts
 from winnow.storage.queries.objective.duels import head_to_head
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.values import NewComparison, NewMetric
 
 
 def take(campaign, round_, keys):
@@ -72,7 +72,9 @@ def played(database):
     ):
         round_ = campaign.plan(number, [arms], [0])
         *sides, reply = take(campaign, round_, [*keys, "r"])
-        finish(campaign, round_, sides, outcome, judgments=[judgment("original", 1.0, reply=reply)])
+        said = [NewMetric(name="f1", score=0.5 * number), NewMetric(name="valid", reason="not_json")]
+        judged = [judgment("original", 1.0, reply=reply)]
+        finish(campaign, round_, sides, outcome, judgments=judged, metrics=said)
     return earlier, campaign
 
 
@@ -110,6 +112,16 @@ def test_pairs_are_counted_from_both_sides_whoever_stood_first(played):
     assert [row["win_rate"] for row in rows] == [0.875, 0.125]
 
 
+def test_metrics_are_counted_for_the_candidate_whose_text_they_are_of(played):
+    _, campaign = played
+    assert [tuple(row.values()) for row in told(campaign.database, campaign, metrics)] == [
+        ("f1", "a", 2, 0, 0.5),
+        ("f1", "b", 1, 0, 0.5),
+        ("valid", "a", 0, 2, None),
+        ("valid", "b", 0, 1, None),
+    ]
+
+
 def test_a_copy_has_the_tallies_and_they_are_right(played, database, tmp_path):
     _, campaign = played
     copy = open_database(f"sqlite:///{tmp_path}/copy.db")
@@ -138,7 +150,10 @@ def test_what_was_taken_from_a_campaign_that_is_deleted_is_taken_from_nobody(pla
     assert left == [0] * len(TALLIES)
 
 
-TALLIES = ("candidate_stats", "duel_stats", "cost_stats", "reuse_stats", "reused_texts")
+TALLIES = (
+    *(f"{each}_stats" for each in ("candidate", "campaign", "metric", "duel", "cost", "reuse")),
+    "reused_texts",
+)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +161,10 @@ TALLIES = ("candidate_stats", "duel_stats", "cost_stats", "reuse_stats", "reused
     [
         ("UPDATE candidate_stats SET output_tokens = output_tokens + 1", "the stats of candidate"),
         ("UPDATE candidate_stats SET second_squares = 2 * second_squares", "the stats of candidate"),
+        ("UPDATE campaign_stats SET answered = answered + 1", "the totals of campaign"),
+        ("DELETE FROM campaign_stats", "the totals of campaign"),
+        ("UPDATE metric_stats SET score_sum = 0", "the tally of the metrics of candidate"),
+        ("DELETE FROM metric_stats", "the tally of the metrics of candidate"),
         ("UPDATE duel_stats SET wins = wins + 1", "the tally of the duels of candidates"),
         ("DELETE FROM duel_stats", "the tally of the duels of candidates"),
         ("UPDATE cost_stats SET seconds = 0", "is said to have paid for"),

@@ -1,6 +1,7 @@
 """query: rows out of the results database."""
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -17,6 +18,8 @@ from winnow.tasks.queries.views import VIEWS, ask
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
 View = StrEnum("View", {name: name for name in VIEWS})  # type: ignore[misc]
 FOR_PEOPLE = FormatChoice("table")
+SHOWN_BY = "--columns NAME,... or --format csv"
+"""What shows the columns for which a terminal has no room."""
 
 
 def query(
@@ -55,23 +58,24 @@ def query(
 
     chosen = "json" if json else cast("Format", format_.value)
     wanted = [each.strip() for each in columns.split(",") if each.strip()]
+    tell = partial(print_rows, format_=chosen, output=output, columns=wanted, shown_by=SHOWN_BY)
     if (sql is not None) + (series is not None) + (name is not None) > 1:
         raise SpecError("--sql asks the whole database and --series all of a series: give one or a NAME")
     if series is not None:
         from winnow.tasks.queries.schedule_history import series_rows
 
         with reading(storage) as session:
-            print_rows(series_rows(session, series), chosen, output, view="history", columns=wanted)
+            tell(series_rows(session, series), view="history")
         return
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
         with answered(storage, sql, bounds) as (names, found):
             of_sql = (dict(zip(names, row, strict=True)) for row in found)
-            print_rows(of_sql, chosen, output, columns=wanted)
+            tell(of_sql)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --series or --sql")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         rows = ask(session, campaign, view, candidate=candidate, limit=limit)
-        print_rows(rows, chosen, output, view=view, columns=wanted)
+        tell(rows, view=view)

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from functools import cache
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.widgets import show_problem
-from winnow.flows.reports.databases import reading
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.engine.statements import give_up_after
@@ -30,8 +30,16 @@ def asking(patience: float | None = None) -> Generator[Session, None, None]:
         StorageError: If it is not there, or of another release.
     """
     seconds = PATIENCE if patience is None else patience
-    with reading(os.environ[STORAGE_VARIABLE]) as session, give_up_after(session, seconds):
+    database = _opened(os.environ[STORAGE_VARIABLE])
+    require_schema(database)
+    with database.reading() as session, give_up_after(session, seconds):
         yield session
+
+
+@cache
+def _opened(url: str) -> Database:
+    """The database, whose every session has a connection of its own; what was compiled for it is kept."""
+    return open_database(url, read_only=True)
 
 
 @contextmanager

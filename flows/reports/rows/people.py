@@ -11,6 +11,7 @@ import pydoc
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -28,6 +29,9 @@ MOST_NAMES = 200
 GAP = "  "
 MOST_RECORDS = 20
 """Rows that are shown one below the other where a table is too wide; of more, only the first columns are."""
+
+A_PIPE = "a wider terminal or a pipe, as | less -S,"
+"""What shows every column of any command."""
 
 PAGER_OPTIONS = "FRX"
 """For `less`, where nobody set options of their own: no pager for a single screen, colours, and it stays."""
@@ -78,16 +82,19 @@ class Column:
         return room + text if self.is_number else text + room
 
 
-def print_table(rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns: bool = False) -> None:
+def print_table(
+    rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns: bool = False, shown_by: str = A_PIPE
+) -> None:
     """Print rows as a table, through a pager where they are more than a terminal shows.
 
     Args:
         rows: All with the columns of the first; columns that hold nothing at all are left out.
         file: A terminal gets a table of its width, coloured unless NO_COLOR is set; all else every column.
         all_columns: Leave no column out, as each was asked for by name.
+        shown_by: What shows the columns for which there is no room.
     """
     width, has_colours = terminal_width(file), wants_colours(file)
-    lines = table_lines(rows, width, has_colours=has_colours, all_columns=all_columns)
+    lines = table_lines(rows, width, has_colours=has_colours, all_columns=all_columns, shown_by=shown_by)
     if width is None or len(lines) < shutil.get_terminal_size().lines:
         file.writelines(f"{line}\n" for line in lines)
     else:
@@ -101,6 +108,7 @@ def table_lines(
     *,
     has_colours: bool = False,
     all_columns: bool = False,
+    shown_by: str = A_PIPE,
 ) -> list[str]:
     """The lines of a table.
 
@@ -109,6 +117,7 @@ def table_lines(
         width: Columns of the terminal; None for as many as it takes.
         has_colours: Print the heading bold and the best row green.
         all_columns: Leave no column out: where not all fit, rows are shown one below the other.
+        shown_by: What shows the columns for which there is no room.
     """
     if not rows:
         return ["no rows"]
@@ -131,8 +140,21 @@ def table_lines(
             if row.get("best") is True:
                 lines[number] = coloured(lines[number], GREEN)
     if left_out := ", ".join(column.name for column in columns[len(shown) :]):
-        lines.append(f"not shown: {left_out}; --columns NAME,... or --format csv shows them")
+        lines += unfolded(f"not shown: {left_out}; {shown_by} shows them", width, indent="  ")
     return lines
+
+
+def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]:
+    """The lines of a sentence, which is broken between words alone; `indent` stands before all but the first.
+
+    Args:
+        sentence: Has no line breaks.
+        width: Columns of the terminal; None for one line.
+        indent: Of spaces.
+    """
+    if width is None:
+        return [sentence]
+    return wrap(sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _column(name: str, values: Sequence[Cell], *, names_rows: bool) -> Column:

@@ -14,7 +14,7 @@ from typing import Literal, TextIO
 
 from winnow.flows.reports.output import escaped
 from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, without_formulas
-from winnow.flows.reports.rows.people import print_table
+from winnow.flows.reports.rows.people import A_PIPE, print_table
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.columns import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell
@@ -33,6 +33,7 @@ def print_rows(
     *,
     view: str | None = None,
     columns: Sequence[str] = (),
+    shown_by: str = A_PIPE,
 ) -> None:
     """Print rows, or write them to a file.
 
@@ -42,6 +43,7 @@ def print_rows(
         output: The file; None for standard output.
         view: Which view they are of, whose columns are declared; None for any other rows.
         columns: Those that are wanted, in this order; all of them if empty.
+        shown_by: What shows the columns for which a terminal has no room.
 
     Raises:
         WinnowError: If the format needs a file and none is given, or there is no such column.
@@ -51,7 +53,7 @@ def print_rows(
         _write_parquet(typed, output, view)
     elif format_ == "table":
         with nullcontext(sys.stdout) if output is None else _new(output) as file:
-            print_table(list(typed), file, all_columns=bool(columns))
+            print_table(list(typed), file, all_columns=bool(columns), shown_by=shown_by)
     elif output is not None:
         with _new(output) as file:
             file.writelines(_lines(typed, format_))

@@ -35,7 +35,9 @@ TABLES = (
     "canaries",
     "generations",
     "candidate_stats",
+    "campaign_stats",
     "duel_stats",
+    "metric_stats",
     "cost_stats",
     "reuse_stats",
     "reused_texts",
@@ -373,6 +375,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("candidate_id", "reason", name="pk_candidate_stats"),
     )
     op.create_table(
+        "campaign_stats",
+        sa.Column("campaign_id", sa.Integer(), nullable=False),
+        sa.Column("rounds", sa.Integer(), nullable=False),
+        sa.Column("comparisons", LARGE, nullable=False),
+        sa.Column("answered", LARGE, nullable=False),
+        sa.Column("scored", LARGE, nullable=False),
+        sa.Column("generations", LARGE, nullable=False),
+        sa.Column("input_tokens", LARGE, nullable=False),
+        sa.Column("output_tokens", LARGE, nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_campaign_stats_campaign_id"),
+        sa.PrimaryKeyConstraint("campaign_id", name="pk_campaign_stats"),
+    )
+    op.create_table(
         "duel_stats",
         sa.Column("candidate_a_id", sa.Integer(), nullable=False),
         sa.Column("candidate_b_id", sa.Integer(), nullable=False),
@@ -384,6 +400,16 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["candidate_a_id"], ["candidates.id"], name="fk_duel_stats_candidate_a_id"),
         sa.ForeignKeyConstraint(["candidate_b_id"], ["candidates.id"], name="fk_duel_stats_candidate_b_id"),
         sa.PrimaryKeyConstraint("candidate_a_id", "candidate_b_id", name="pk_duel_stats"),
+    )
+    op.create_table(
+        "metric_stats",
+        sa.Column("candidate_id", sa.Integer(), nullable=False),
+        sa.Column("name", NAME, nullable=False),
+        sa.Column("scored", sa.Integer(), nullable=False),
+        sa.Column("unscored", sa.Integer(), nullable=False),
+        sa.Column("score_sum", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_metric_stats_candidate_id"),
+        sa.PrimaryKeyConstraint("candidate_id", "name", name="pk_metric_stats"),
     )
     op.create_table(
         "cost_stats",

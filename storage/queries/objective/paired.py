@@ -118,6 +118,9 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
         .where(
             ours.candidate_a_id == _candidate_id(campaign_id, first),
             theirs.candidate_a_id == _candidate_id(campaign_id, second),
+            # So is every one of such a campaign; said, the index of pairs may be used.
+            ours.candidate_b_id.is_(None),
+            theirs.candidate_b_id.is_(None),
             ours.outcome.is_not(None),
             theirs.outcome.is_not(None),
         )

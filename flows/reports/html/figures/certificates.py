@@ -38,9 +38,9 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
     needed = rows[0]["needed"]
     figure.add_hline(needed, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
     figure.add_annotation(
-        x=1,
+        x=0,  # where all begin, below the line
         xref="paper",
-        xanchor="right",
+        xanchor="left",
         y=math.log10(needed),
         yanchor="bottom",
         text=line_as,

@@ -12,8 +12,6 @@ MARGIN = 0.06
 """Of the vertical range, above and below what it shows."""
 LEAST_SPAN = 0.02
 """Of a vertical range that shows one value."""
-MOST_ROUNDS = 1_000
-"""Rounds that are drawn: more would have fewer pixels than one each."""
 NAME_WIDTH = 8 / 850
 """Share of the figure's width that a letter of a name takes."""
 
@@ -47,16 +45,6 @@ def curve(
     if out_at:
         _add_left(figure, sorted(out_at), candidates=candidates, end=rows[-1]["comparisons"])
     return figure.update_layout(legend={"y": -0.2, "yanchor": "top"})
-
-
-def thinned(rows: Sequence[Row], most: int = MOST_ROUNDS) -> Sequence[Row]:
-    """About so many of very many rounds: evenly spread, with the last and every change of the lead."""
-    if len(rows) <= most:
-        return rows
-    step = -(-len(rows) // most)
-    kept = {0, len(rows) - 1, *range(0, len(rows), step)}
-    changes = {row["round"] for row in leads(rows)[-most:]}
-    return [row for number, row in enumerate(rows) if number in kept or row["round"] in changes]
 
 
 def zoomed(rows: Sequence[Row]) -> list[float] | None:

@@ -7,21 +7,27 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
-from winnow.flows.reports.html.figures.curve import leads, thinned
+from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import SpecModel, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
+from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount
+from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
 
+MOST_ROUNDS = 600
+"""Rounds that the curve shows: more would have less than two pixels each."""
+MOST_CHANGES = 100
+"""Changes of the lead that the curve shows whichever these rounds are."""
 MOST_LEADS = 10
 """Changes of the lead that are told in words."""
 
@@ -80,11 +86,16 @@ def _since(row: Row) -> str:
     return f"out in round {row['out_in_round']}, after {amount(row['out_at'])} comparisons"
 
 
-def curve(axis: str, unit: str) -> Builder:
+def curve_read_once() -> CurvePoints:
+    """What the section of the curve shows, to be kept from one look to the next."""
+    return CurvePoints(most=MOST_ROUNDS, changes=MOST_CHANGES)
+
+
+def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
     """The leader and its interval against what was spent."""
 
     def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
-        rows = list(ask(session, campaign, "curve"))
+        rows = points.look(session, campaign.id)
         if not any(row["estimate"] is not None for row in rows):
             return None
         race = campaign_views.eliminations(session, campaign.id)
@@ -96,7 +107,7 @@ def curve(axis: str, unit: str) -> Builder:
             f"the table has the last {MOST_LEADS} of them. The axis shows the second half of the race whole: "
             f"first intervals may reach beyond it.{out}",
             figure=curve_figure(
-                thinned(rows),
+                rows,
                 title=f"{axis} of the leader",
                 unit=f"{unit} so far",
                 candidates=len(race),
@@ -171,11 +182,9 @@ def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
 def tags(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     """The best candidate's mean by tag."""
     decision = outcome_records.latest_decision(session, campaign.id)
-    found = [
-        row
-        for row in ask(session, campaign, "tags")
-        if decision is not None and row["candidate"] == decision.best and row["scored"]
-    ]
+    if decision is None or decision.best is None:
+        return None
+    found = [row for row in breakdowns.tags(session, campaign, candidate=decision.best) if row["scored"]]
     if not found:
         return None
     rows, cut = first_of(found, "tags")
