@@ -105,6 +105,8 @@ def _check_samples(checked: ResolvedCampaign) -> None:
 
 def _check_tags(checked: ResolvedCampaign) -> None:
     """Refuse a tag that no example has, or that says something else of nearly every one."""
+    if not checked.spec.tags:
+        return
     examples = checked.dataset.examples
     known = sorted({name for example in examples for name in example.fields})
     for index, tag in enumerate(checked.spec.tags):
