@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 import orjson
 
-from winnow.storage.json_types import Row
+from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
@@ -123,7 +123,7 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
-def is_plain(row: Row) -> bool:
+def is_plain(row: JsonView) -> bool:
     """Whether it holds no fractions, which libraries spell each in its own way, and no lists or objects."""
     return _PLAIN.issuperset(map(type, row.values()))
 

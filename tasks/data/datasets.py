@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from winnow.storage.json_types import Row
+from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.templates import compile_condition, holds
 from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, read_files
 from winnow.tasks.errors import DatasetError
@@ -279,7 +279,7 @@ class _RowReader:
         )
 
 
-def _storable(place: str, value: object, row: Mapping[str, object]) -> bytes:
+def _storable(place: str, value: object, row: JsonView) -> bytes:
     """The value in its one spelling, which every database can hold; all of it but the row is text."""
     try:
         return _canonical_row(value) if is_plain(row) else _canonical(value)
