@@ -129,7 +129,7 @@ def dataset_of(
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
     reader = _RowReader(columns, frozenset(columns.values()))
     found = ((place, reader.example(place, row)) for place, row in _first(rows, selection))
-    with _no_collection():
+    with no_collection():
         examples, fingerprint = _gathered(columns, _selected(found, selection))
     if not examples:
         raise DatasetError(f"{path} has no rows{_left(selection)}; add some", PATH_KEY)
@@ -137,7 +137,7 @@ def dataset_of(
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Keep Python from looking for cycles among rows, again and again as they grow: there are none."""
     was_enabled = gc.isenabled()
     gc.disable()
