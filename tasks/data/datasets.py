@@ -1,10 +1,8 @@
 """Datasets: the examples that every candidate is tried on."""
 
-import gc
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
@@ -16,6 +14,7 @@ import orjson
 from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.templates import compile_condition, holds
 from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, read_files
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -129,23 +128,11 @@ def dataset_of(
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
     reader = _RowReader(columns, frozenset(columns.values()))
     found = ((place, reader.example(place, row)) for place, row in _first(rows, selection))
-    with no_collection():
+    with not_collecting():
         examples, fingerprint = _gathered(columns, _selected(found, selection))
     if not examples:
         raise DatasetError(f"{path} has no rows{_left(selection)}; add some", PATH_KEY)
     return Dataset(name=name, path=path, examples=tuple(examples), fingerprint=fingerprint)
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep Python from looking for cycles among rows, again and again as they grow: there are none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _gathered(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:

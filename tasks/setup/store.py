@@ -16,8 +16,9 @@ from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.answer.phrases import list_of
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
-from winnow.tasks.data.datasets import Dataset, Example, no_collection
+from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.add_candidates import joining_candidates
@@ -72,7 +73,7 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
         watch(database, begun.id, now=now())
     # All that is slow comes before the transaction, during which nobody else can write.
     releases, candidates = versions(), [candidate.as_record() for candidate in checked.candidates]
-    with database.writing() as session:
+    with not_collecting(), database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
             return _taken_up(session, stored, checked)
@@ -180,7 +181,7 @@ def versions() -> dict[str, str]:
 def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:
     """The examples of a stored campaign; its file is not needed any more."""
     spec = DatasetSpec.model_validate(campaign.spec["dataset"])
-    with no_collection():
+    with not_collecting():
         found = [Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples]
     return Dataset(
         name=spec.title,
