@@ -34,7 +34,7 @@ from winnow.tasks.setup.store import reopen_campaign
 
 Value = TypeVar("Value")
 
-SIZES = ((2, 10, 1, 2_048), (10, 100, 10, 1_000), (2, 2, 1, 1_000_000))
+SIZES = ((2, 10, 1, 2_048), (10, 100, 10, 1_000), (2, 2, 1, 1_000_000), (2, 10, 1, 100_000))
 """Models, prompts, ways of sampling and examples of each campaign; the first is the demo's."""
 
 ROUND = 512
