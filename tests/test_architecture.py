@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
-ONE_FILE_ONLY = {"inspect_ai": "tasks/data/inspect/child.py", "vllm": "tasks/engines/vllm/worker.py"}
+ONE_FILE_ONLY = {"inspect_ai": "tasks/data/inspect/child.py", "vllm": "tasks/engines/vllm/model.py"}
 
 ONE_FOLDER_ONLY = {
     "datasets": "tasks/data",
