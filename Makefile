@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-loads bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
+.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-loads bench-scale bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -106,6 +106,9 @@ bench-throughput: install ## Campaigns beside one call of an engine that is aske
 
 bench-loads: install ## Count loads with more models than places, planned and naive, and time them with vLLM imported once or by each.
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.loads --out $(BENCH_OUT)
+
+bench-scale: install ## What Winnow itself takes of large campaigns, step by step, on an engine that answers at once.
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.scale --out $(BENCH_OUT)
 
 bench-harness: install ## Time to the winner beside lm-eval: make bench-harness LM_EVAL=python.
 	@test -n "$(LM_EVAL)" || { echo "name an interpreter that has lm-eval (tests/benchmarks/harness.py says how): make bench-harness LM_EVAL=path"; exit 2; }

@@ -1,5 +1,6 @@
 """The command `winnow`."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -10,12 +11,18 @@ WORK_FOLDER = Path(".winnow")
 """Where logs, the temporary Prefect server's files and the demo go, under the current directory."""
 
 
+GARBAGE = 50_000
+"""New objects after which Python looks for garbage among them."""
+
+
 def main() -> None:
     """Run the command line; never returns."""
     open_standard_streams()
     # Selectors multiply many small matrices: more threads cost time there, and would let sums, and so the
     # last bit of an estimate, depend on the number of cores. Engines do not use this library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # What imports and rows make lives on: to look for garbage every 700 objects is a tenth of `status`.
+    gc.set_threshold(GARBAGE)
     settle_environment(WORK_FOLDER / "prefect")
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from winnow.flows.cli import app

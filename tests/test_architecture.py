@@ -17,10 +17,10 @@ MAY_IMPORT = {
     "storage": {"winnow.storage", "sqlalchemy", "alembic", "psycopg"},
     "tasks": {
         "winnow.tasks", "winnow.algorithms", "winnow.storage",
-        "anyio", "httpx", "jinja2", "numpy", "opentelemetry", "pandas", "psutil", "pyarrow", "pydantic",
-        "pydantic_core", "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers", "vllm", "yaml",
-        "datasets", "huggingface_hub", "inspect_ai", "jsonschema", "jsonschema_specifications", "math_verify",
-        "rouge_score", "sacrebleu",
+        "anyio", "httpx", "jinja2", "numpy", "opentelemetry", "orjson", "pandas", "psutil", "pyarrow",
+        "pydantic", "pydantic_core", "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers",
+        "vllm", "yaml", "datasets", "huggingface_hub", "inspect_ai", "jsonschema",
+        "jsonschema_specifications", "math_verify", "rouge_score", "sacrebleu",
     },
     "flows": {
         "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",

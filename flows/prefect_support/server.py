@@ -19,20 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.flows.run.signals import exit_with_parent
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import WinnowError
-
-
-@contextmanager
-def not_collecting() -> Generator[None, None, None]:
-    """Look for no garbage within the block: among what imports make, all of it lives until the end."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
 
 LOG = Path(".winnow") / "logs" / "prefect-server.log"
 """Where the output of a command's temporary server goes."""

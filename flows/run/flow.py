@@ -37,8 +37,8 @@ from winnow.tasks.setup.store import reopen_campaign
 
 Value = TypeVar("Value")
 
-LONG_ROUND = 0.3
-"""Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 5% of it."""
+LONG_ROUND = 1.5
+"""Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 1% of it."""
 
 STINT = 2.0
 """Seconds of shorter rounds that are run as one task."""

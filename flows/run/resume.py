@@ -8,7 +8,6 @@ from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.masked_urls import hide
-from winnow.flows.prefect_support.server import not_collecting
 from winnow.flows.reports.databases import reading
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.callbacks import watched_by
@@ -17,6 +16,7 @@ from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 

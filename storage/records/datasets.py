@@ -1,18 +1,17 @@
 """Datasets and their examples: what is stored of them, by position."""
 
 import datetime as dt
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import (
-    Dataset,
-    Example,
-)
-from winnow.storage.records.values import (
-    NewExample,
-)
+from winnow.storage.engine.bulk import ROWS_AT_ONCE, insert_rows
+from winnow.storage.engine.raw_sql import run
+from winnow.storage.models import Dataset, Example, table_of
+from winnow.storage.records.values import ExampleContent, NewExample
 
 
 def ensure_dataset(
@@ -21,7 +20,7 @@ def ensure_dataset(
     fingerprint: str,
     name: str,
     path: str,
-    examples: Sequence[NewExample],
+    examples: Sequence[ExampleContent],
     now: dt.datetime,
 ) -> int:
     """The id of the dataset with this content, stored now unless it already was."""
@@ -31,17 +30,12 @@ def ensure_dataset(
     dataset = Dataset(fingerprint=fingerprint, name=name, path=path, n_examples=len(examples), created_at=now)
     session.add(dataset)
     session.flush()
-    rows = [
-        {
-            "dataset_id": dataset.id,
-            "position": position,
-            "key": example.key,
-            "fields": dict(example.fields),
-            "targets": list(example.targets),
-        }
+    rows = (
+        (dataset.id, position, example.key, dict(example.fields), list(example.targets))
         for position, example in enumerate(examples)
-    ]
-    session.execute(insert(Example), rows)
+    )
+    columns = ("dataset_id", "position", "key", "fields", "targets")
+    insert_rows(session.connection(), table_of(Example), columns, rows)
     return dataset.id
 
 
@@ -60,9 +54,31 @@ def example_keys(session: Session, dataset_id: int) -> list[str]:
 
 def examples(session: Session, dataset_id: int) -> list[NewExample]:
     """The content of a dataset, by position."""
-    rows = session.execute(
-        select(Example.key, Example.fields, Example.targets)
-        .where(Example.dataset_id == dataset_id)
-        .order_by(Example.position)
-    )
-    return [NewExample(key=key, fields=fields, targets=targets) for key, fields, targets in rows]
+    return list(each_example(session, dataset_id))
+
+
+def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
+    """The same, read as it is asked for; never all of it is held here."""
+    connection, position = session.connection(), 0
+    while rows := run(connection, _PORTION, (dataset_id, position, position + ROWS_AT_ONCE)):
+        keys, fields, targets = zip(*rows, strict=True)
+        for key, shown, accepted in zip(keys, _values(fields), _values(targets), strict=True):
+            yield NewExample(key=key, fields=shown, targets=accepted)
+        position += ROWS_AT_ONCE
+
+
+_PORTION = """
+    SELECT key, fields, targets FROM examples
+    WHERE dataset_id = ? AND position >= ? AND position < ? ORDER BY position
+"""
+
+
+def _values(documents: Sequence[Any]) -> Sequence[Any]:
+    """What JSON documents hold; PostgreSQL's driver has read them already.
+
+    Read together, their objects share the names of their keys, and the reader is called once.
+    """
+    if not isinstance(documents[0], str):
+        return documents
+    values: list[Any] = json.loads(f"[{','.join(documents)}]")
+    return values

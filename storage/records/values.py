@@ -3,8 +3,28 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from winnow.storage.json_types import Arms, JsonView
+
+
+class ExampleContent(Protocol):
+    """What there is to store of an example."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the dataset."""
+        ...
+
+    @property
+    def fields(self) -> JsonView:
+        """What a template may show."""
+        ...
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """The accepted answers."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

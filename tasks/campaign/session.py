@@ -21,6 +21,7 @@ from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundReco
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
 from winnow.tasks.campaign.canaries.contacts import Contacts
 from winnow.tasks.campaign.lease import holding
+from winnow.tasks.candidates.request_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.vllm.imports import imports_once
@@ -60,6 +61,8 @@ class CampaignSession:
     """What was stored of each candidate with the last round that this process recorded; None before one."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
+    request_keys: dict[int, RequestKeys] = field(default_factory=dict)
+    """Of the arms that were asked so far."""
 
     @property
     def other_budgets(self) -> Sequence[Spending]:

@@ -15,15 +15,23 @@ from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import REMOTE
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+"""One for all values: `json.dumps` makes an encoder for each."""
+
 
 def canonical_json(value: object) -> str:
     """The one way this value is written: sorted keys, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sha256(value: object) -> str:
     """SHA-256 of a JSON value, hexadecimal."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    return digest(canonical_json(value))
 
 
 def fingerprint_model(model: ModelRef) -> str:
@@ -57,15 +65,20 @@ def _fingerprint_weights(model: ModelRef) -> str:
 
 
 def _fingerprint_folder(folder: Path) -> str:
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{file_digest(path)}\0".encode())
-    return digest.hexdigest()
+        found.update(f"{path.relative_to(folder).as_posix()}\0{file_digest(path)}\0".encode())
+    return found.hexdigest()
 
 
 def request_seed(campaign_seed: int, content: Mapping[str, object]) -> int:
     """The seed of one request, from the campaign's and all that makes the request; in [0, 2**31)."""
-    return int(sha256([campaign_seed, content])[:8], 16) >> 1
+    return seed_of(canonical_json([campaign_seed, content]))
+
+
+def seed_of(text: str) -> int:
+    """A number in [0, 2**31) that follows from a text."""
+    return int(digest(text)[:8], 16) >> 1
 
 
 def request_content(

@@ -67,9 +67,7 @@ def compile_template(
         known = variables if allowed is None else allowed
         check_variables(tree, variables, known, path, shows_target=shows_target)
         _count_turns(tree)
-        return Template(
-            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
-        )
+        return Template(source=source, path=path, variables=variables, compiled=_compiled(tree))
 
 
 def compile_condition(source: str, path: str) -> Template:
@@ -92,9 +90,7 @@ def compile_condition(source: str, path: str) -> Template:
         tree.set_environment(_ENVIRONMENT)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
-        return Template(
-            source=source, path=path, variables=variables, compiled=_ENVIRONMENT.from_string(tree)
-        )
+        return Template(source=source, path=path, variables=variables, compiled=_compiled(tree))
 
 
 def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
@@ -107,6 +103,12 @@ def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
         return render(condition, {"row": row, **row}) != ""
     except TemplateError as error:
         raise TemplateError(f"{place}: {error.message}", condition.path) from error
+
+
+def _compiled(tree: nodes.Template) -> jinja2.Template:
+    compiled = _ENVIRONMENT.from_string(tree)
+    compiled.globals = {}  # as it has none, and is asked for each text
+    return compiled
 
 
 @contextmanager
@@ -138,12 +140,17 @@ def render(template: Template, fields: Mapping[str, object], key: str | None = N
     """
     running = _work.set(_Work())
     try:
-        return _joined(template.compiled.generate(fields))
+        return _joined(_pieces(template.compiled, fields))
     except Exception as error:  # a filter fails in whichever way its author did not think of
         where = "" if key is None else f"example {key!r}: "
         raise TemplateError(f"{where}{_sentence(error)}", template.path) from error
     finally:
         _work.reset(running)
+
+
+def _pieces(compiled: jinja2.Template, fields: Mapping[str, object]) -> Iterator[str]:
+    """As `generate` of jinja2, which goes through all names of the environment for each text."""
+    return compiled.root_render_func(compiled.new_context(dict(fields), shared=not compiled.globals))
 
 
 class _Work:

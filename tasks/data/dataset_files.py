@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
@@ -13,7 +14,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
-from winnow.storage.json_types import Row
+import orjson
+
+from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
@@ -46,8 +49,9 @@ def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
             raise DatasetError(f"{path} is named twice; name every file once", PATH_KEY)
         found[path] = None
     for path in found:
+        name = str(path)
         for place, row in read_rows(path):
-            yield f"{path}, {place}", row
+            yield f"{name}, {place}", row
 
 
 def _files(given: str) -> list[Path]:
@@ -105,10 +109,37 @@ def _jsonl_rows(path: Path) -> Iterator[PlacedRow]:
     # By bytes: a JSON string may hold other line separators, such as U+2028, as they are.
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):
+            if (row := _quickly_read(line)) is not None:
+                yield f"line {number}", row
+                continue
             text = _decoded(path, line, first_line=number, begins=number == 1).removesuffix("\n")
             if text.strip():
                 place = f"line {number}"
                 yield place, _object(path, place, _json(path, text, first_line=number))
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+
+
+def is_plain(row: JsonView) -> bool:
+    """Whether it holds no fractions, which libraries spell each in its own way, and no lists or objects."""
+    return _PLAIN.issuperset(map(type, row.values()))
+
+
+def _quickly_read(line: bytes) -> Row | None:
+    """The row in a line; None where it has to be read by `json`, to the last digit or to say what is wrong.
+
+    orjson takes a third of the time, and its rows share the names of their columns. It rounds whole numbers
+    of more than 64 bits.
+    """
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    is_exact = isinstance(row, dict) and (is_plain(row) or not _LONG_NUMBER.search(line))
+    return row if is_exact else None
 
 
 def _json_rows(path: Path) -> Iterator[PlacedRow]:

@@ -9,9 +9,12 @@ from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
 
-from winnow.storage.json_types import Row
+import orjson
+
+from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.templates import compile_condition, holds
-from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, read_files
+from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, read_files
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -61,6 +64,11 @@ class Dataset:
             if not common <= example.fields.keys():  # most have the same
                 common &= example.fields.keys()
         return tuple(sorted(common))
+
+    @cached_property
+    def without_targets(self) -> tuple[Example, ...]:
+        """The examples that have no target."""
+        return tuple(each for each in self.examples if not each.targets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,15 +126,37 @@ def dataset_of(
     columns = _columns(fields)
     if selection.limit is not None and selection.limit < 1:
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
-    reader = _RowReader(columns)
-    placed = _selected(
-        ((place, reader.example(place, row)) for place, row in _first(rows, selection)), selection
-    )
-    if not placed:
+    reader = _RowReader(columns, frozenset(columns.values()))
+    found = ((place, reader.example(place, row)) for place, row in _first(rows, selection))
+    with not_collecting():
+        examples, fingerprint = _gathered(columns, _selected(found, selection))
+    if not examples:
         raise DatasetError(f"{path} has no rows{_left(selection)}; add some", PATH_KEY)
-    _refuse_repeated_keys(columns, placed)
-    fingerprint = _fingerprint(placed)
-    return Dataset(name=name, path=path, examples=tuple(each for _, each in placed), fingerprint=fingerprint)
+    return Dataset(name=name, path=path, examples=tuple(examples), fingerprint=fingerprint)
+
+
+def _gathered(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
+    """The examples and their fingerprint, in one pass: of a row that is not kept, nothing is."""
+    examples: list[Example] = []
+    first: dict[str, str] = {}
+    digest = hashlib.sha256()
+    for place, example in placed:
+        if example.key in first:
+            raise _repeated(columns, example.key, first[example.key], place)
+        first[example.key] = place
+        content = [example.key, example.fields, example.targets]
+        digest.update(_storable(place, content, example.fields) + b"\n")
+        examples.append(example)
+    return examples, digest.hexdigest()
+
+
+def _repeated(columns: Mapping[str, str], key: str, first: str, place: str) -> DatasetError:
+    sentence = (
+        f"the id {key!r} stands twice; ids must be different"
+        if "id" in columns
+        else "the rows are the same; remove one, or map id to a column that tells them apart"
+    )
+    return DatasetError(f"{first} and {place}: {sentence}", "dataset.fields.id")
 
 
 def _left(selection: Selection) -> str:
@@ -141,12 +171,12 @@ def _first(rows: Iterable[PlacedRow], selection: Selection) -> Iterator[PlacedRo
     return islice(rows, selection.limit)
 
 
-def _selected(found: Iterable[tuple[str, Example]], selection: Selection) -> list[tuple[str, Example]]:
-    """The sample, in the order of the rows or shuffled."""
-    placed = list(found) if selection.sample is None else _sampled(found, *selection.sample)
-    if selection.shuffle is not None:
-        placed.sort(key=lambda each: _draw(selection.shuffle, each[1]))
-    return placed
+def _selected(found: Iterable[tuple[str, Example]], selection: Selection) -> Iterable[tuple[str, Example]]:
+    """The sample, in the order of the rows or shuffled; all of them are passed on as they come."""
+    placed = found if selection.sample is None else _sampled(found, *selection.sample)
+    if selection.shuffle is None:
+        return placed
+    return sorted(placed, key=lambda each: _draw(selection.shuffle, each[1]))
 
 
 def _sampled(found: Iterable[tuple[str, Example]], n: int, seed: int) -> list[tuple[str, Example]]:
@@ -177,25 +207,31 @@ class _RowReader:
     """Turns rows into examples; its complaints name the place."""
 
     columns: Mapping[str, str]
+    needed: frozenset[str]
+    """The columns by themselves."""
 
     def example(self, place: str, row: Row) -> Example:
-        for role, column in self.columns.items():
-            if column not in row:
-                sentence = unknown_name("column", column, row)
-                raise DatasetError(f"{place}: {sentence}", f"dataset.fields.{role}")
+        if not row.keys() >= self.needed:
+            raise self._lacking(place, row)
         if "id" in self.columns:
             key = self._key(place, row[self.columns["id"]])
         else:
-            key = hashlib.sha256(_storable(place, row)).hexdigest()[:KEY_DIGITS]
+            key = hashlib.sha256(_storable(place, row, row)).hexdigest()[:KEY_DIGITS]
         targets = self._targets(place, row[self.columns["target"]]) if "target" in self.columns else ()
         return Example(key=key, fields=self._fields(place, row), targets=targets)
 
+    def _lacking(self, place: str, row: Row) -> DatasetError:
+        role, column = next(each for each in self.columns.items() if each[1] not in row)
+        return DatasetError(f"{place}: {unknown_name('column', column, row)}", f"dataset.fields.{role}")
+
     def _key(self, place: str, value: object) -> str:
+        if isinstance(value, str) and value and value.isprintable():  # as nearly all are
+            return value
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise self._wrong(place, "id", value, "write text or a whole number")
         if "\0" in str(value):
             raise self._wrong(place, "id", value, "remove the character NUL, which databases do not keep")
-        _storable(place, value)  # before anything is drawn by it
+        _storable(place, value, {"id": value})  # before anything is drawn by it
         return str(value)
 
     def _fields(self, place: str, row: Row) -> dict[str, object]:
@@ -208,10 +244,14 @@ class _RowReader:
                 "rename one or map input to 'input'",
                 "dataset.fields.input",
             )
-        visible = {name: value for name, value in row.items() if name != self.columns.get("target")}
-        return visible | {"input": row[column]}
+        visible = dict(row)
+        visible.pop(self.columns.get("target", ""), None)
+        visible["input"] = row[column]
+        return visible
 
     def _targets(self, place: str, value: object) -> tuple[str, ...]:
+        if isinstance(value, str):
+            return (value,) if value else ()
         values = value if isinstance(value, list) else [] if value is None else [value]
         for item in values:
             if isinstance(item, bool) or not isinstance(item, str | int | float):
@@ -226,35 +266,23 @@ class _RowReader:
         )
 
 
-def _refuse_repeated_keys(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]]) -> None:
-    first: dict[str, str] = {}
-    for place, example in placed:
-        if example.key in first:
-            sentence = (
-                f"the id {example.key!r} stands twice; ids must be different"
-                if "id" in columns
-                else "the rows are the same; remove one, or map id to a column that tells them apart"
-            )
-            raise DatasetError(f"{first[example.key]} and {place}: {sentence}", "dataset.fields.id")
-        first[example.key] = place
-
-
-def _fingerprint(placed: Iterable[tuple[str, Example]]) -> str:
-    digest = hashlib.sha256()
-    for place, example in placed:
-        digest.update(_storable(place, [example.key, example.fields, example.targets]) + b"\n")
-    return digest.hexdigest()
-
-
-def _storable(place: str, value: object) -> bytes:
-    """The value in its one spelling, which every database can hold."""
+def _storable(place: str, value: object, row: JsonView) -> bytes:
+    """The value in its one spelling, which every database can hold; all of it but the row is text."""
     try:
-        return _canonical(value)
+        return _canonical_row(value) if is_plain(row) else _canonical(value)
     except UnicodeEncodeError as error:
         sentence = f"{error.object[error.start]!r} is half a character and cannot be stored; remove it"
     except RecursionError:
         sentence = "the row is nested too deeply; flatten it"
     raise DatasetError(f"{place}: {sentence}", PATH_KEY)
+
+
+def _canonical_row(value: object) -> bytes:
+    """As `_canonical`, in a tenth of its time; of texts, whole numbers, booleans and null alone."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # more than 64 bits, or half a character
+        return _canonical(value)
 
 
 def _canonical(value: object) -> bytes:

@@ -15,6 +15,7 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
+from winnow.tasks.candidates.request_keys import RequestKeys
 from winnow.tasks.candidates.weighing import Asked, asked_of
 from winnow.tasks.engines.chat.messages import as_stored
 from winnow.tasks.engines.chat.reasoning import separated
@@ -212,7 +213,16 @@ def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate
         candidate.sampling,
         seed=campaign.record.seed,
         replicate=replicate,
+        keys=_keys_of(campaign, arm),
     )
+
+
+def _keys_of(campaign: CampaignSession, arm: int) -> RequestKeys:
+    if arm not in campaign.request_keys:
+        candidate = campaign.checked.candidates[arm]
+        keys = RequestKeys(candidate.model, candidate.fingerprint, candidate.sampling)
+        campaign.request_keys[arm] = keys
+    return campaign.request_keys[arm]
 
 
 def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
@@ -231,10 +241,12 @@ def plan_text(
     *,
     seed: int,
     replicate: int = 0,
+    keys: RequestKeys | None = None,
 ) -> PlannedGeneration:
     """A request whose seed follows from the campaign's, and the key it is stored under.
 
-    Where there is no prompt, nothing is asked, looked for or stored.
+    Where there is no prompt, nothing is asked, looked for or stored. `keys` are those of the model,
+    fingerprint and sampling, where they are at hand.
     """
     if isinstance(asked, GenerationFailure):
         return PlannedGeneration(
@@ -248,10 +260,14 @@ def plan_text(
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
     weighed = tuple(dict.fromkeys(asked.continuations))
-    content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed)
-    drawn = 0 if greedy else request_seed(seed, content)
+    if keys is not None and not weighed:
+        drawn, key = keys.of(asked.prompt, replicate, seed)
+    else:
+        content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed)
+        drawn = 0 if greedy else request_seed(seed, content)
+        key = generation_key(content, drawn)
     return PlannedGeneration(
-        key=generation_key(content, drawn),
+        key=key,
         model=model,
         fingerprint=fingerprint,
         request=Request(
@@ -271,16 +287,20 @@ def _told_apart(
     """What can be stored of a group's answers, and what there is in place of the rest, by key."""
     made: list[NewGeneration] = []
     failures: dict[str, GenerationFailure] = {}
+    engines: dict[str, str] = {}
     for generation, answer in zip(group, answers, strict=True):
+        model = generation.model
         if isinstance(answer, GenerationFailure):
             failures[generation.key] = answer
-        else:
-            made.append(_new_generation(campaign, generation, answer))
+            continue
+        if model.name not in engines:
+            engines[model.name] = campaign.engines.identity(model)
+        made.append(_new_generation(campaign, generation, answer, engines[model.name]))
     return made, failures
 
 
 def _new_generation(
-    campaign: CampaignSession, generation: PlannedGeneration, completion: Completion
+    campaign: CampaignSession, generation: PlannedGeneration, completion: Completion, engine: str
 ) -> NewGeneration:
     given = generation.request.sampling.choices or generation.request.continuations
     how = None if given else generation.model.reasoning
@@ -299,7 +319,7 @@ def _new_generation(
         input_tokens=completion.input_tokens,
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
-        engine=campaign.engines.identity(generation.model),
+        engine=engine,
         canary_id=campaign.contacts.canary_id(generation.model.name),
     )
 

@@ -24,12 +24,15 @@ def score_outputs(
     shown = [sample for sample in samples if sample is not None]
     asked = ask_models(campaign, judge, round_, shown, texts)
     ahead(asked.judge, shown)
-    return [
-        replace(
-            scored(campaign, asked, position, arm, example, texts[position], samples[position]),
-            metrics=metrics_of(campaign.checked.metrics, [each for each in [samples[position]] if each]),
-        )
+    comparisons = [
+        scored(campaign, asked, position, arm, example, texts[position], samples[position])
         for position, (arm, example) in enumerate(pairs)
+    ]
+    if not (metrics := campaign.checked.metrics):
+        return comparisons
+    return [
+        replace(each, metrics=metrics_of(metrics, [] if sample is None else [sample]))
+        for each, sample in zip(comparisons, samples, strict=True)
     ]
 
 

@@ -33,7 +33,7 @@ MOST_VALUES = 100
 
 
 def check_campaign(
-    spec: CampaignSpec, dataset: Dataset | None = None, *, is_allowed: bool = True
+    spec: CampaignSpec, dataset: Dataset | None = None, *, is_allowed: bool = True, is_stored: bool = False
 ) -> ResolvedCampaign:
     """Read and check all that a campaign refers to; nothing is written.
 
@@ -41,6 +41,7 @@ def check_campaign(
         spec: The campaign.
         dataset: Its data where they are known already, as on resume; else they are read.
         is_allowed: See `read_dataset`.
+        is_stored: Whether it was begun with these examples, so that its templates were tried on them.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.
@@ -56,8 +57,9 @@ def check_campaign(
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
     _check_prices(checked)
     check_targets(checked)
-    _try_templates(checked)
-    check_tests(checked)
+    if not is_stored:
+        _try_templates(checked)
+        check_tests(checked)
     _try_chats(checked)
     return checked
 
@@ -105,6 +107,8 @@ def _check_samples(checked: ResolvedCampaign) -> None:
 
 def _check_tags(checked: ResolvedCampaign) -> None:
     """Refuse a tag that no example has, or that says something else of nearly every one."""
+    if not checked.spec.tags:
+        return
     examples = checked.dataset.examples
     known = sorted({name for example in examples for name in example.fields})
     for index, tag in enumerate(checked.spec.tags):

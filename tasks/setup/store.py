@@ -1,7 +1,7 @@
 """Opening a campaign: stored once, found again by name, refused when it is not the same any more."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
 from sqlalchemy.orm import Session
@@ -18,6 +18,7 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.liveness import is_gone, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.add_candidates import joining_candidates
@@ -72,11 +73,7 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
         watch(database, begun.id, now=now())
     # All that is slow comes before the transaction, during which nobody else can write.
     releases, candidates = versions(), [candidate.as_record() for candidate in checked.candidates]
-    examples = [
-        NewExample(key=each.key, fields=each.fields, targets=each.targets)
-        for each in checked.dataset.examples
-    ]
-    with database.writing() as session:
+    with not_collecting(), database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
             return _taken_up(session, stored, checked)
@@ -85,7 +82,7 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
             fingerprint=checked.dataset.fingerprint,
             name=checked.dataset.name,
             path=checked.dataset.path,
-            examples=examples,
+            examples=checked.dataset.examples,
             now=now(),
         )
         return campaign_records.add_campaign(
@@ -133,16 +130,17 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
     """
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
-        examples = [
+        examples = (
             example
             for dataset_id in stream_batches.dataset_ids(session, campaign.id)
-            for example in dataset_records.examples(session, dataset_id)
-        ]
+            for example in dataset_records.each_example(session, dataset_id)
+        )
+        dataset = stored_dataset(campaign, examples)
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
-    dataset = stored_dataset(campaign, examples)
     recall_digests(database)
-    checked = check_campaign(stored_spec(campaign, storage), dataset).arranged(names, first_rounds)
+    checked = check_campaign(stored_spec(campaign, storage), dataset, is_stored=True)
+    checked = checked.arranged(names, first_rounds)
     checked = checked.begun_as(campaign.spec)
     keep_digests(database)
     refuse_other_identity(name, campaign.spec, checked.identity())
@@ -181,14 +179,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def stored_dataset(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Dataset:
+def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:
     """The examples of a stored campaign; its file is not needed any more."""
     spec = DatasetSpec.model_validate(campaign.spec["dataset"])
+    with not_collecting():
+        found = [Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples]
     return Dataset(
         name=spec.title,
         path=spec.source,
-        examples=tuple(
-            Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples
-        ),
+        examples=tuple(found),
         fingerprint=str(campaign.spec["dataset_fingerprint"]),
     )

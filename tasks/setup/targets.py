@@ -41,7 +41,7 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
     name = checked.spec.judge.type
     if name in NOT_TRIED or not any(place in BUILT_IN.get(name, "") for place in TRIED):
         return ()
-    lacking = [each for each in checked.dataset.examples if not each.targets]
+    lacking = checked.dataset.without_targets
     if not lacking:
         return ()
     sample = Sample(output="1", fields=lacking[0].fields, example=lacking[0].key)

@@ -51,7 +51,7 @@ def _sample(n_templates: int, examples: Sequence[Example]) -> Iterator[tuple[int
     if n_templates * n <= MOST:
         yield from ((template, example) for template in range(n_templates) for example in range(n))
         return
-    sizes = [sum(len(str(value)) for value in each.fields.values()) for each in examples]
+    sizes = [sum(map(len, map(str, each.fields.values()))) for each in examples]
     for example in dict.fromkeys((int(np.argmax(sizes)), 0, n - 1)):
         yield from ((template, example) for template in range(n_templates))
     drawn = np.random.default_rng(0).choice(n_templates * n, size=MOST, replace=False, shuffle=False)

@@ -12,8 +12,8 @@ from process_commands import command_of
 from waiting import eventually
 
 from winnow.flows.prefect_support import server
-from winnow.flows.prefect_support.server import not_collecting
 from winnow.flows.run import early_start
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
 SPEC = {

@@ -24,6 +24,21 @@ def count(database, model):
         return session.scalar(select(func.count()).select_from(model))
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 7, 8, 100])
+def test_examples_come_back_in_order_however_many_are_read_at_once(database, monkeypatch, at_once):
+    given = [
+        NewExample(key=f"e{i}", fields={"input": f'"é\n{i}', "of": [1.5, None]}, targets=["x"] * (i % 3))
+        for i in range(7)
+    ]
+    with database.writing() as session:
+        dataset = dataset_records.ensure_dataset(
+            session, fingerprint="7" * 64, name="seven", path="seven", examples=given, now=NOW
+        )
+    monkeypatch.setattr(dataset_records, "ROWS_AT_ONCE", at_once)
+    with database.reading() as session:
+        assert dataset_records.examples(session, dataset) == given
+
+
 def test_a_dataset_of_the_same_content_is_stored_once_whatever_its_name(database):
     def ensure(session, name):
         examples = [NewExample(key="e", fields={"input": "1"}, targets=["x"])]

@@ -1,8 +1,11 @@
 """Datasets: four formats, one content; every mistake is one sentence with its place and remedy."""
 
 import csv
+import gc
+import hashlib
 import json
 import re
+import tracemalloc
 
 import pandas as pd
 import pytest
@@ -81,6 +84,65 @@ def test_what_is_written_is_what_is_read(tmp_path, rows, suffix):
     examples = load_dataset(path, {"id": "id", "input": "input", "target": "target"}).examples
     read = [{"id": e.key, "input": e.fields["input"], "target": e.targets[0]} for e in examples]
     assert read == rows
+
+
+def spelled(value):
+    """The one spelling of a value, of which keys and fingerprints are made; databases hold them for ever."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+NUMBER = st.one_of(
+    st.integers(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False)
+)
+VALUE = st.one_of(
+    st.none(), st.booleans(), TEXT, NUMBER, st.sampled_from([2**63, 2**64 - 1, 2**64, -(2**63) - 1])
+)
+ANY_VALUE = VALUE | st.lists(VALUE, max_size=3) | st.dictionaries(TEXT, VALUE, max_size=3)
+
+
+@tries(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    row=st.dictionaries(TEXT, VALUE, max_size=4) | st.dictionaries(TEXT, ANY_VALUE, max_size=4), input_=TEXT
+)
+def test_keys_and_fingerprints_are_hashes_of_one_spelling_to_the_last_digit(tmp_path, row, input_):
+    row = row | {"input": input_}
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(json.dumps(row, ensure_ascii=False).encode())
+    dataset = load_dataset(path, {})
+    (example,) = dataset.examples
+    assert (example.fields, list(example.fields)) == (row, list(row))
+    assert {name: type(value) for name, value in example.fields.items()} == {
+        name: type(value) for name, value in row.items()
+    }
+    assert example.key == hashlib.sha256(spelled(row)).hexdigest()[:16]
+    assert dataset.fingerprint == hashlib.sha256(spelled([example.key, row, []]) + b"\n").hexdigest()
+
+
+def test_every_character_has_one_spelling(jsonl):
+    text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x11000), 0x10FFFF]))
+    (example,) = load_dataset(jsonl(json.dumps({"input": text})), {}).examples
+    assert example.key == hashlib.sha256(spelled({"input": text})).hexdigest()[:16]
+
+
+def test_rows_are_read_one_by_one_and_share_the_names_of_their_columns(tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(json.dumps({"input": f"{n}" * 500, "level": n}) + "\n" for n in range(4000)))
+    tracemalloc.start()
+    try:
+        dataset = load_dataset(path, {})
+        _, peak = tracemalloc.get_traced_memory()
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len({id(name) for each in dataset.examples for name in each.fields}) == 2
+    assert peak < 1.3 * kept  # the text of the file is not held beside what was made of it
+
+
+def test_python_collects_garbage_again_once_rows_are_read_or_refused(jsonl):
+    load_dataset(jsonl('{"input": "a"}'), {})
+    assert gc.isenabled()
+    refusal(jsonl('{"input": null}'), {})
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from winnow.tasks.candidates.cache_keys import (
     request_seed,
     sha256,
 )
+from winnow.tasks.candidates.request_keys import RequestKeys
 from winnow.tasks.engines.chat.messages import Message, as_stored
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling, Structure
@@ -182,6 +183,18 @@ def test_what_json_does_not_have_is_refused(value):
 def test_a_request_seed_is_one_that_every_engine_takes_and_follows_from_its_arguments(seed, content):
     assert 0 <= request_seed(seed, content) < 2**31
     assert request_seed(seed, content) == request_seed(seed, dict(content))
+
+
+@given(data=st.data(), seed=st.integers(0, 2**63 - 1), name=st.sampled_from(sorted(DETERMINES)))
+def test_keys_of_many_requests_are_those_of_each(data, seed, name):
+    fields = BASE | {name: data.draw(DETERMINES[name])}
+    model = ModelRef(**{each: fields[each] for each in MODEL})
+    sampling = Sampling(**{each: fields[each] for each in SAMPLING})
+    prompt, replicate = data.draw(DETERMINES["prompt"]), data.draw(DETERMINES["replicate"])
+    content = request_content(model, fields["fingerprint"], prompt, sampling, replicate)
+    drawn = 0 if sampling.temperature == 0.0 else request_seed(seed, content)
+    keys = RequestKeys(model, fields["fingerprint"], sampling)
+    assert keys.of(prompt, replicate, seed) == (drawn, generation_key(content, drawn))
 
 
 def test_request_seeds_differ_between_campaigns_and_between_requests():
