@@ -118,6 +118,11 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
         raise SpecError(
             f"nothing is thought with output_type: {output_type}; leave it out", path=f"{place}.reasoning"
         )
+    if model.provider == "litellm":
+        raise SpecError(
+            "litellm tells no log-likelihoods; choose provider vllm or transformers, or a server of vLLM's",
+            path=f"{place}.provider",
+        )
     remote = model.provider in REMOTE
     if remote and output_type == "perplexity":
         raise SpecError(

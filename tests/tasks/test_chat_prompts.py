@@ -252,7 +252,7 @@ def test_a_file_takes_the_place_of_the_checkpoints_chat_template(check_small, fo
         ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is for models that chat"),
         (
             {"chat": True, "reasoning": {"parser": "server"}},
-            "parser: server is for provider: openai with chat",
+            "parser: server is for provider: openai or litellm with chat",
         ),
         (
             {"reasoning": {"parser": "server", "strip": False}},
