@@ -54,10 +54,11 @@ def spec(tmp_path, monkeypatch):
 
 
 def model(name, **fields):
-    return {"name": name, "provider": "transformers", "model": name, **fields}
+    return {"name": name, "provider": "transformers", "model": name} | fields
 
 
 SERVED = {"provider": "openai", "model_base_url": "http://127.0.0.1:9/v1"}
+CLAUDE = {"provider": "litellm", "model": "anthropic/claude-x", "model_base_url": "http://127.0.0.1:9"}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,10 @@ def test_what_fits_together_is_sound(spec, changes):
         (
             {"models": [model("small"), model("served", chat=True, **SERVED)]},
             "models[1].chat: a server tells no log-likelihoods of a chat; leave chat out, or choose provider",
+        ),
+        (
+            {"models": [model("small"), model("far", chat=True, **CLAUDE)]},
+            "models[1].provider: litellm tells no log-likelihoods; choose provider vllm or transformers",
         ),
         (
             {"models": [model("small"), model("smaller", chat=True, reasoning={"parser": "think-tags"})]},

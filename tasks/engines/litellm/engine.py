@@ -38,6 +38,11 @@ class LitellmEngine(OpenaiEngine):
         self._greeted()
         return f"litellm {self._version} {self._model.model}"
 
+    @property
+    def pid(self) -> int:
+        """Process id of litellm's process."""
+        return self._line.pid
+
     def _check_args(self, model: ModelRef) -> None:
         if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
             raise EngineLoadFailed(model.name, ": ".join(why))

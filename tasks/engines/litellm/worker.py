@@ -89,16 +89,22 @@ def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
         said = exchange.said.decode(errors="replace")
         return {"status": exchange.status, "retry_after": exchange.retry_after, "said": said}
     if exchange.status is not None:
-        return {"unreadable": f"litellm cannot read it: {one_sentence(error)}"}
+        return {"unreadable": f"litellm cannot read it: {_said(error)}"}
     if exchange.hops:
-        return {"silence": exchange.silence or one_sentence(error)}
-    return {"unsent": one_sentence(error), "status": getattr(error, "status_code", 500)}
+        return {"silence": exchange.silence or _said(error)}
+    return {"unsent": _said(error), "status": getattr(error, "status_code", 500)}
+
+
+def _said(error: Exception) -> str:
+    """What litellm says, without the traceback that it puts into some of its messages."""
+    return one_sentence(error).partition(" Traceback (most recent call last)")[0]
 
 
 def _plain(response: Any) -> JsonObject:  # noqa: ANN401 -- of litellm, whose types are not looked at
     """The first text and what is said of it; without counted tokens it has no usage."""
     choice, usage = response.choices[0], getattr(response, "usage", None)
-    counted = usage is not None and usage.prompt_tokens
+    # litellm puts 0 for what is not told.
+    counted = usage and usage.prompt_tokens and (usage.completion_tokens or not choice.message.content)
     return {
         "choices": [
             {

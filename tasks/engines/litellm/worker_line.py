@@ -84,6 +84,11 @@ class LitellmLine:
             "timeout": request_timeout,
         }
 
+    @property
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return self._worker.pid
+
     async def ready(self, timeout: float) -> JsonObject:
         """What the process says once it can be asked.
 

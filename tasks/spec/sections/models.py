@@ -43,7 +43,7 @@ class ModelSpec(SpecModel):
     """For provider openai or litellm: `$NAME` of the environment variable that holds the key. None is
     $OPENAI_API_KEY for OpenAI's own server under provider openai, and no key for any other."""
     served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models of one id at different
+    """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models of one id at other
     servers are then the same model if it is the same, and different ones if it is not; without it, each
     server's is a model of its own."""
     revision: str | None = None
