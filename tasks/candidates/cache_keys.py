@@ -75,6 +75,7 @@ def request_content(
     sampling: Sampling,
     replicate: int,
     continuations: Sequence[str] = (),
+    is_greedy: bool = False,
 ) -> JsonObject:
     """All that determines a text, but for the seed: JSON values."""
     content: JsonObject = {
@@ -91,7 +92,11 @@ def request_content(
         content["reasoning"] = list(model.reasoning)
     # Absent where there are none, as they are in the keys of most texts.
     content["continuations"] = list(continuations)
-    return {key: value for key, value in content.items() if value or key not in ("choices", "continuations")}
+    content["is_greedy"] = is_greedy
+    return {key: value for key, value in content.items() if value or key not in RARE}
+
+
+RARE = ("choices", "continuations", "is_greedy")
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:

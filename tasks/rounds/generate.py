@@ -248,7 +248,7 @@ def plan_text(
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
     weighed = tuple(dict.fromkeys(asked.continuations))
-    content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed)
+    content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed, asked.is_greedy)
     drawn = 0 if greedy else request_seed(seed, content)
     return PlannedGeneration(
         key=generation_key(content, drawn),
@@ -260,6 +260,7 @@ def plan_text(
             seed=drawn,
             messages=() if isinstance(asked.prompt, str) else asked.prompt,
             continuations=weighed,
+            is_greedy=asked.is_greedy,
         ),
         replicate=replicate,
     )
