@@ -4,15 +4,15 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.plugin_registry import plugins
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
-from winnow.tasks.embedding.registry import create_embedder
+from winnow.tasks.embedding.registry import GROUP, create_embedder
 from winnow.tasks.embedding.sentence_model import Pooling, SentenceModel
 from winnow.tasks.errors import JudgeError, WinnowError
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
@@ -22,6 +22,7 @@ from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
+from winnow.tasks.spec.suggestions import unknown_name
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -49,7 +50,7 @@ class SimilarityJudge:
     """What the vector is of the last hidden states: their mean, or the first ("cls") or last of them."""
     embedder: str | None = None
     """An embedder of a package or of a program, which makes the vectors in the place of a checkpoint."""
-    embedder_params: Mapping[str, JsonScalar] = field(default_factory=dict)
+    embedder_params: Mapping[str, JsonScalar] | None = None
     """What that embedder is made with."""
     _isolated: IsolatedJudge | None = field(init=False, repr=False, compare=False)
     _measure: Callable[[Sample], Verdict] = field(init=False, repr=False, compare=False)
@@ -88,7 +89,7 @@ class SimilarityJudge:
         model: str | None = None,
         pooling: Pooling = "mean",
         embedder: str | None = None,
-        embedder_params: Mapping[str, JsonScalar] = MappingProxyType({}),
+        embedder_params: Mapping[str, JsonScalar] | None = None,
         **others: object,
     ) -> JsonObject:
         """What the weights of the model are, or the code of the embedder."""
@@ -102,7 +103,7 @@ class SimilarityJudge:
 
 
 def _embedder(
-    model: str | None, pooling: Pooling, name: str | None, params: Mapping[str, JsonScalar]
+    model: str | None, pooling: Pooling, name: str | None, params: Mapping[str, JsonScalar] | None
 ) -> Embedder:
     """What makes the vectors, nothing of it loaded; raises `JudgeError` where there is none."""
     if name is None and params:
@@ -113,10 +114,12 @@ def _embedder(
         raise JudgeError("makes vectors in the place of a checkpoint; leave model and pooling out", PLACE)
     if name in BUILT_IN_EMBEDDERS:
         raise JudgeError("names an embedder of a package or a program; for a checkpoint give model", PLACE)
+    if name is not None and name not in (known := plugins(GROUP)):
+        raise JudgeError(unknown_name("embedder", name, sorted(known)), PLACE)
     try:
         if name is None:
             return SentenceModel(model, pooling)
-        return create_embedder(EmbedderSpec(type=name, params=dict(params)))
+        return create_embedder(EmbedderSpec(type=name, params=dict(params or {})))
     except PluginFailed:
         raise
     except WinnowError as error:
