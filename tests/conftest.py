@@ -3,14 +3,23 @@
 import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Every client of HTTP reads all certificates of the world, for 25 ms, and none of those of tests speaks TLS.
+CERTIFICATES = Path(tempfile.mkdtemp()) / "one.pem"
+CERTIFICATES.write_text("".join(certifi.contents().partition("-----END CERTIFICATE-----")[:2]))
+os.environ["SSL_CERT_FILE"] = str(CERTIFICATES)
+atexit.register(shutil.rmtree, CERTIFICATES.parent)
 
 # A shell that starts the suite in the background has it ignore these, and so would all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -46,6 +55,7 @@ def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = WRITES_NO_BYTECODE
     gc.freeze()
     atexit.register(gc.unfreeze)
+    gc.set_threshold(20_000, 20, 20)  # libraries that tests import make as many objects again
     gc.enable()
 
 

@@ -34,7 +34,7 @@ MAY_IMPORT = {
 ONE_FILE_ONLY = {
     "inspect_ai": "tasks/data/inspect/child.py",
     "litellm": "tasks/engines/litellm/worker.py",
-    "vllm": "tasks/engines/vllm/worker.py",
+    "vllm": "tasks/engines/vllm/model.py",
 }
 
 ONE_FOLDER_ONLY = {

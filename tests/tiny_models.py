@@ -1,7 +1,11 @@
 """A language model with random weights that both transformers and vLLM load in moments."""
 
+import atexit
 import json
+import shutil
 import string
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -16,6 +20,14 @@ def save_tiny_llama(
     folder: Path, *, seed: int, hidden: int = 32, layers: int = 1, chat_template: str | None = None
 ) -> Path:
     """Save a checkpoint with random weights and a tokenizer of one token per ASCII character."""
+    shutil.copytree(_tiny_llama(seed, hidden, layers, chat_template), folder, dirs_exist_ok=True)
+    return folder
+
+
+@cache
+def _tiny_llama(seed: int, hidden: int, layers: int, chat_template: str | None) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="tiny-llama-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     tokenizer = _character_tokenizer()
     tokenizer.chat_template = chat_template
     tokenizer.save_pretrained(folder)

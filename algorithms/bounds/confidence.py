@@ -18,30 +18,16 @@ Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by b
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-MOST_STAKED = 0.75  # share of the capital that one draw may cost; below 1, so that capital stays positive
-LEAST_MEAN = 1e-12  # a smaller mu caps no bet: no draw below it is left to lose on
-MOST_GAINED = 1e300  # in one batch; finite, since infinity times a capital that underflowed is undefined
-FIRST_HORIZON, HORIZON_RATIO = 16.0, 4.0  # the bet best for T draws is nearly so from T / 4 to 4 T
 GRID_POINTS = 1025
 MOST_AT_ONCE = 16  # arms whose bets are worked out together; more of them would not stay in a cache
-MOST_FACTORS = 2**17  # at once; a row that is filled has thousands of draws
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """What is taken off scores before they are bet on: fixed by the past, of mean 0 over what is untold."""
-
-    values: FloatArray
-    """Shape (B,)."""
-    most: FloatArray
-    """Shape (B,), a bound of the controls of all examples untold before each draw, non-negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,144 +280,3 @@ def _refuted(capital: FloatArray, window: slice, starts: IntArray, ends: IntArra
     points = np.arange(window.start, window.stop)
     is_inside = (points >= starts[:, np.newaxis]) & (points < ends[:, np.newaxis])
     return np.asarray(np.count_nonzero(is_inside & (capital >= 1.0 / level), axis=1))
-
-
-class Wealth:
-    """The capital of bets, one per arm and grid point m, that the arm's mean is higher than m.
-
-    It is the average over J bet sizes sqrt(2 log(1/level) / (T v_t)), each the best for its own number of
-    draws T, with v_t the variance of the scores before t; capped at c / mu_t(m), c = MOST_STAKED. Where the
-    cap binds, a factor is 1 + c x / mu - c, elsewhere 1 + lambda x - lambda mu: neither increases in mu. So
-    capital does not increase in m: a grid point refuted refutes all below it, and an end put on that point
-    is rounded outward. Capital is kept up only where it is asked for, as refuted points need none.
-    """
-
-    def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
-        """Start with a capital of 1; `level` is the one for which the bets are best."""
-        n_sizes = 1 + max(0, int(np.log(n_examples / FIRST_HORIZON) / np.log(HORIZON_RATIO)))
-        horizons = FIRST_HORIZON * HORIZON_RATIO ** np.arange(n_sizes)
-        self._scales = np.sqrt(2.0 * np.log(1.0 / level) / horizons)[:, np.newaxis]  # (J, 1)
-        self._n_examples = n_examples
-        self._totals = n_examples * grid  # (G,) N m
-        # (J, G) of each arm, never changed but replaced: arms that were told the same share theirs.
-        self._capital = [np.ones((n_sizes, grid.size))] * n_arms
-        self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
-        self._sums = np.zeros(n_arms)  # (K,) S_t
-        self._value_sums = np.zeros(n_arms)  # (K,) of what was bet on: S_t less the controls
-        self._squares = np.zeros(n_arms)  # (K,) squared deviations of that from its running means
-
-    def capital(self, arms: int | IntArray, window: slice = slice(None)) -> FloatArray:
-        """The capital of an arm, shape (G,), or of A arms, shape (A, G), at the grid points of a window."""
-        with np.errstate(over="ignore"):  # infinite capital refutes as well as any
-            average: FloatArray = self._kept(np.atleast_1d(arms), window).mean(axis=1)
-        return average if np.ndim(arms) else average[0]
-
-    def take_over(self, arms: IntArray, models: IntArray) -> None:
-        """Put each of some arms into the state of another one, which was told the same; shapes (A,)."""
-        for each in (self._told, self._sums, self._value_sums, self._squares):
-            each[arms] = each[models]
-        for arm, model in zip(arms.tolist(), models.tolist(), strict=True):
-            self._capital[arm] = self._capital[model]
-
-    def _kept(self, arms: IntArray, window: slice) -> FloatArray:
-        """By size of bet, shape (A, J, G)."""
-        return np.stack([self._capital[arm][:, window] for arm in arms.tolist()])
-
-    def bet(
-        self,
-        arms: int | IntArray,
-        scores: FloatArray,
-        window: slice,
-        is_draw: BoolArray | None = None,
-        control: Control | None = None,
-    ) -> None:
-        """Absorb the next scores of some arms, and bet on the draws at the grid points of a window.
-
-        With a control, scores less their controls are bet on, and 1 / (mu + most) caps the bets.
-
-        Args:
-            arms: An arm, or shape (A,), different ones.
-            scores: Shape (B,), or (A, B) as many of each arm.
-            window: Of grid points.
-            is_draw: Shape (B,), of all arms alike; None when all are.
-            control: Of shapes as the scores.
-        """
-        arms, scores = np.atleast_1d(arms), np.atleast_2d(scores)
-        values = scores if control is None else scores - control.values  # (A, B) what is bet on
-        most = np.zeros_like(scores) if control is None else np.atleast_2d(control.most)
-        draws = self._absorb(arms, scores, values, most)
-        if is_draw is not None and not is_draw.all():
-            draws = draws.only(is_draw)
-        self._multiply(arms, window, draws)
-
-    def _absorb(self, arms: IntArray, scores: FloatArray, values: FloatArray, most: FloatArray) -> "_Draws":
-        told = self._told[arms, np.newaxis] + np.arange(scores.shape[1])  # (A, B) t - 1
-        sums = self._sums[arms, np.newaxis] + _before(scores)  # S_{t-1}
-        before = self._value_sums[arms, np.newaxis] + _before(values)
-        # Half a draw of 1/2, and a variance of 1/4, stand in for the draws not yet made.
-        means = (0.5 + before + values) / (told + 2)
-        squares = (values - means) ** 2
-        deviations = np.sqrt((0.25 + self._squares[arms, np.newaxis] + _before(squares)) / (told + 1))
-        self._told[arms] += scores.shape[1]
-        self._sums[arms] = sums[:, -1] + scores[:, -1]
-        self._value_sums[arms] = before[:, -1] + values[:, -1]
-        self._squares[arms] += squares.sum(axis=1)
-        return _Draws(self._n_examples - told, sums, values, most, deviations)
-
-    def _multiply(self, arms: IntArray, window: slice, draws: "_Draws") -> None:
-        """Multiply the capital of A arms with the factors of their draws, in their order."""
-        capital = self._kept(arms, window)  # (A, J, G)
-        totals = self._totals[window]
-        at_once = max(1, MOST_FACTORS // max(1, capital.size))
-        product: FloatArray | None = None
-        for start in range(0, draws.left.shape[1], at_once):
-            left, sums, values, most, deviations = draws.only(slice(start, start + at_once))
-            mu = (totals - sums[:, :, np.newaxis]) / left[:, :, np.newaxis]  # (A, B, G)
-            caps = MOST_STAKED / np.maximum(mu + most[:, :, np.newaxis], LEAST_MEAN)
-            bets = (self._scales / deviations[:, np.newaxis])[:, :, :, np.newaxis]  # (A, J, B, 1)
-            factors = np.minimum(bets, caps[:, np.newaxis])  # (A, J, B, G)
-            factors *= (values[:, :, np.newaxis] - mu)[:, np.newaxis]
-            factors += 1.0
-            with np.errstate(over="ignore"):
-                if product is not None:
-                    factors[:, :, 0] *= product
-                product = np.multiply.reduce(factors, axis=2)
-        if product is None:
-            return
-        # Beyond an arm's own window capital may be infinite, and what comes of it is not looked at.
-        with np.errstate(over="ignore", invalid="ignore"):
-            capital *= np.minimum(product, MOST_GAINED)
-        for arm, row in zip(arms.tolist(), capital, strict=True):
-            kept = self._capital[arm].copy()
-            kept[:, window] = row
-            self._capital[arm] = kept
-
-
-class _Draws(NamedTuple):
-    """Draws of A arms, each of shape (A, B)."""
-
-    left: IntArray
-    """Examples not told before each."""
-    sums: FloatArray
-    """Of the scores before each."""
-    values: FloatArray
-    """What is bet on."""
-    most: FloatArray
-    """See `Control`."""
-    deviations: FloatArray
-    """Of what was bet on before each."""
-
-    def only(self, places: BoolArray | slice) -> "_Draws":
-        """Those at some places, shape (B,)."""
-        return _Draws(
-            self.left[:, places],
-            self.sums[:, places],
-            self.values[:, places],
-            self.most[:, places],
-            self.deviations[:, places],
-        )
-
-
-def _before(values: FloatArray) -> FloatArray:
-    """Sums of the values before each one, shape (A, B), by arm."""
-    return np.concatenate((np.zeros((len(values), 1)), values[:, :-1].cumsum(axis=1)), axis=1)

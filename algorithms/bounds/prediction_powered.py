@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.bounds.confidence import Control, EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.wealth import Control, Wealth
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 ROUNDING = (

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from winnow.algorithms.best_mean.setting import Setting
-from winnow.algorithms.bounds.confidence import Wealth
+from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray

@@ -13,7 +13,8 @@ import numpy as np
 
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import interval_alpha
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.decision import Differences
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray

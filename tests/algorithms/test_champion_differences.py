@@ -6,7 +6,7 @@ from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 from test_champion_exact import ORDERS, SCORES, TESTED, N, played
 
-from winnow.algorithms.bounds.confidence import Control
+from winnow.algorithms.bounds.wealth import Control
 from winnow.algorithms.champion.controls import Band, Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from literal_betting import literal_capital
 
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.wealth import Wealth
 
 POPULATIONS = {
     "binary": [0, 0, 0, 1, 1, 1],

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_betting import literal_capital
 
-from winnow.algorithms.bounds import confidence
-from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds import wealth as module
+from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.errors import InvalidParameter
 
 SMALL_POPULATIONS = {
@@ -181,7 +182,7 @@ def test_arms_told_together_have_the_bits_of_arms_told_one_by_one_whoever_shares
 def test_capital_has_the_same_bits_however_many_draws_are_worked_out_at_once(monkeypatch):
     scores, found = np.random.default_rng(3).random((3, 200)), []
     for most in (1, 700, 10**9):
-        monkeypatch.setattr(confidence, "MOST_FACTORS", most)
+        monkeypatch.setattr(module, "MOST_FACTORS", most)
         wealth = Wealth(3, 300, 0.01, np.linspace(0.0, 1.0, 21))
         wealth.bet(np.arange(3), scores, slice(None))
         found.append(wealth.capital(np.arange(3)).tobytes())

@@ -9,7 +9,8 @@ from selector_worlds import BestMeanWorld
 from winnow.algorithms.best_mean import stopping
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import single_levels
-from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals, Wealth
+from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.wealth import Wealth
 
 N = 100
 POPULATIONS = {

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
 import campaign_processes as processes
 import pandas as pd
 import pytest
+import typer.main
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, eventually
 
@@ -48,6 +50,10 @@ def finished(prefect_api, tmp_path_factory):
     return folder
 
 
+COMMAND_OF = cache(typer.main.get_command)
+"""Made once: a process runs one command, and this one runs hundreds."""
+
+
 def winnow(folder, *arguments):
     """Run the command in this process: a new one would spend seconds on imports."""
     out, err = io.StringIO(), io.StringIO()
@@ -59,6 +65,7 @@ def winnow(folder, *arguments):
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["winnow", *arguments])
         patch.setattr(os, "environ", os.environ.copy())
+        patch.setattr(typer.main, "get_command", COMMAND_OF)
         with pytest.raises(SystemExit) as left:
             main()
     return Ran(left.value.code or 0, out.getvalue(), err.getvalue())

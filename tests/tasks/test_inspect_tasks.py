@@ -268,7 +268,8 @@ def test_a_task_of_an_installed_package_is_known_by_its_registry_name(tasks):
         path, approve=lambda file, spec: asked.extend(permissions(spec, Path.cwd()))
     )
     assert asked[0].text == (
-        f"run the task 'geo/capitals' of an installed package with {{'n': 3}} by the interpreter '{tasks}/python'"
+        "run the task 'geo/capitals' of an installed package with {'n': 3} "
+        f"by the interpreter '{tasks}/python'"
     )
     assert json.loads((tasks / "request.json").read_text()) == {"task": "geo/capitals", "args": {"n": 3}}
     assert checked.dataset.path == "task geo/capitals"

@@ -68,9 +68,7 @@ def _told(spec: str, args: Json) -> Json:
 
     tasks = load_task_spec(spec, args)
     if not tasks:
-        return {
-            "failed": "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK of what is installed"
-        }
+        return {"failed": "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK of a package"}
     if len(tasks) != 1:
         names = ", ".join(str(each.name) for each in tasks[:10])
         return {"failed": f"there are {len(tasks)} tasks: {names}; name one, as FILE.py@TASK"}

@@ -6,7 +6,7 @@ import sys
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
-from winnow.tasks.engines.openai.server_line import bytes_for
+from winnow.tasks.engines.openai.answer_sizes import bytes_for
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling, Structure
 
 SPELLED = re.compile(

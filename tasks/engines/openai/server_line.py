@@ -6,37 +6,15 @@ HTTP library (100 KiB), the time by the caller.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
 from winnow.tasks.candidates.server_keys import OPENAI_URL
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
+from winnow.tasks.engines.openai.answer_sizes import KIB, MIB
 from winnow.tasks.engines.openai.errors import SHOWN, Server, StatusError, Unreadable
-from winnow.tasks.engines.protocol import Request
-
-KIB = 1 << 10
-MIB = 1 << 20
-
-ESCAPED = 6
-"""Bytes of a character that JSON spells in ASCII, such as \\u00e9; two such stand for one beyond U+FFFF."""
-
-
-def bytes_for(tokens: int) -> int:
-    """The longest body of an answer of so many tokens: 1 KiB for each, and 1 MiB for all else."""
-    return tokens * KIB + MIB
-
-
-def bytes_for_batch(requests: Sequence[Request]) -> int:
-    """The longest message with the answers to requests, choices and their probabilities among them."""
-    return MIB + sum(bytes_for(request.sampling.max_tokens) + _of_choices(request) for request in requests)
-
-
-def _of_choices(request: Request) -> int:
-    texts = (*request.sampling.choices, *request.continuations)
-    return sum(2 * ESCAPED * len(each) + KIB for each in texts)
-
 
 LISTING_BYTES = 8 * MIB
 """The longest list of models; gateways list hundreds of them with descriptions."""

@@ -15,7 +15,7 @@ TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
 
 
 Output = Any
-"""A `vllm.RequestOutput`, which is imported in `worker` alone."""
+"""A `vllm.RequestOutput`, which is imported in `model` alone."""
 
 
 @dataclass(slots=True, kw_only=True)

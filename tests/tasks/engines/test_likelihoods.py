@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from importlib.metadata import EntryPoint
+from typing import ClassVar
 
 import pytest
 import regex
@@ -450,3 +451,30 @@ def test_an_engine_of_another_package_that_only_writes_is_refused_in_one_sentenc
     assert engine.generate([Request(prompt="1", sampling=Sampling(), seed=0)])[0].text == "a"
     with pytest.raises(EngineLoadFailed, match="engine 'writes' tells no log-likelihoods"):
         engine.generate([request("1", " a", " b")])
+
+
+class SaysGreedy(WritesOnly):
+    """One that weighs, and whose words on greedy decoding follow from the prompt."""
+
+    SAID: ClassVar = {
+        "yes": ("a", True), "no": ("", False), "mute": ("a", None),
+        "odd": ("a", False), "other": ("b", True), "word": ("a", "yes"),
+    }  # fmt: skip
+
+    def generate(self, requests):
+        counts = {"finish_reason": "stop", "input_tokens": 1, "output_tokens": 0, "seconds": 0.0}
+        told = [(self.SAID[each.prompt], dict.fromkeys(each.continuations, -1.0)) for each in requests]
+        return [
+            Completion(text=text, is_greedy=said, choice_logprobs=known, **counts)
+            for (text, said), known in told
+        ]
+
+
+def test_an_engine_of_another_package_has_to_say_what_is_greedy():
+    entry = EntryPoint(name="says", group="winnow.engines", value=f"{__name__}:SaysGreedy")
+    engine = PluginEngine(entry, ModelRef(name="m", provider="says", model="m"), None)
+    answers = engine.generate([greedy("yes", "a"), greedy("no", "a")])
+    assert [(each.text, each.is_greedy) for each in answers] == [("a", True), ("", False)]
+    for prompt in ("mute", "odd", "other", "word"):
+        with pytest.raises(EngineLoadFailed, match="does not tell whether greedy decoding gives"):
+            engine.generate([greedy(prompt, "a")])

@@ -32,7 +32,7 @@ from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.litellm.apis import APIS, UNKNOWN
 from winnow.tasks.engines.litellm.engine import LitellmEngine
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.engines.openai.server_line import bytes_for
+from winnow.tasks.engines.openai.answer_sizes import bytes_for
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 

@@ -1,0 +1,395 @@
+"""vLLM itself, in the one file that imports it: a model that answers requests, and one that makes vectors."""
+
+import gc
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.checkpoints import adapter_args
+from winnow.tasks.engines.choices.trees import ChoiceEncoder
+from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.protocol import (
+    Answer,
+    Completion,
+    GenerationFailure,
+    ModelRef,
+    Request,
+    Structure,
+)
+from winnow.tasks.engines.vllm.running_batch import RunningBatch
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+    from vllm import LLM, RequestOutput
+    from vllm.sampling_params import StructuredOutputsParams
+
+    from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
+    from winnow.tasks.engines.choices.continuations import Continued
+    from winnow.tasks.engines.choices.likelihoods import Weighed
+
+
+LOADED_LATE = (
+    "torch._dynamo",
+    "vllm.exceptions",
+    "vllm.inputs",
+    "vllm.lora.request",
+    "vllm.model_executor.layers.quantization.compressed_tensors.compressed_tensors",
+    "vllm.model_executor.layers.quantization.online.base",
+    "vllm.model_executor.model_loader.default_loader",
+    "vllm.model_executor.models.llama",
+    "vllm.model_executor.models.transformers",
+    "vllm.plugins.lora_resolvers.filesystem_resolver",
+    "vllm.plugins.lora_resolvers.hf_hub_resolver",
+    "vllm.v1.core.sched.scheduler",
+    "vllm.v1.engine.core",
+    "vllm.v1.executor.uniproc_executor",
+)
+"""Modules that vLLM 0.32 imports only while it loads a model, seconds of them."""
+
+
+class VllmModel:
+    """A loaded `vllm.LLM`.
+
+    Args:
+        model: What to load.
+        adapters: Folders of the LoRA adapters that requests may name.
+        sleeps: Whether to be able to sleep, where the device can.
+        is_fresh: Whether to forget what was computed before whenever nothing is written.
+
+    Raises:
+        EngineLoadFailed: If a chat template is asked for and there is none.
+        Exception: Whatever vLLM raises while loading.
+    """
+
+    def __init__(
+        self, model: ModelRef, *, adapters: Sequence[str] = (), sleeps: bool = False, is_fresh: bool = False
+    ) -> None:
+        # Imported here, so that the parent is watched during the seconds that this takes.
+        import vllm
+        from vllm.lora.request import LoRARequest
+        from vllm.platforms import current_platform
+
+        from winnow.tasks.engines.choices.choice_scoring import Chooser
+        from winnow.tasks.engines.choices.continuations import ContinuationEncoder
+        from winnow.tasks.engines.choices.likelihoods import Likelihoods
+
+        self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
+        self._llm = _new_llm(
+            model=model.model,
+            revision=model.revision,
+            tokenizer_revision=model.revision,
+            **({"enable_sleep_mode": True} if self.can_sleep else {}),
+            **{**adapter_args(adapters), **model.model_args},
+        )
+        self._adapters: dict[str | None, LoRARequest | None] = {
+            folder: LoRARequest(folder, number, str(Path(folder).absolute()))
+            for number, folder in enumerate(adapters, start=1)
+        }
+        self._adapter: LoRARequest | None = None
+        self._is_fresh = is_fresh
+        self._written_by: str | None = None
+        self._adapters[None] = self._adapter
+
+        config = self._llm.model_config
+        self._max_model_len = int(config.max_model_len)
+        # vLLM's own type for it names less than every tokenizer has.
+        tokenizer = cast("PreTrainedTokenizerBase", self._llm.get_tokenizer())
+        vocabulary = config.get_vocab_size()
+        self._encode = PromptEncoder(
+            tokenizer, model, vocabulary=vocabulary, max_model_len=self._max_model_len
+        )
+        self._chooser = Chooser(
+            ChoiceEncoder(tokenizer, vocabulary=vocabulary),
+            max_model_len=self._max_model_len,
+            ask=self._next_logprobs,
+        )
+        self._likelihoods = Likelihoods(
+            ContinuationEncoder(tokenizer, self._encode, chat=model.chat),
+            ask_next=self._next_logprobs,
+            ask_all=self._continuation_logprobs,
+        )
+        self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=_answer)
+        device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
+        precision = str(config.dtype).removeprefix("torch.")
+        invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
+        self.identity = f"vllm {vllm.__version__} {device} {precision}{invariant}"
+
+    def may_join(self, requests: Sequence[Request]) -> bool:
+        """Whether requests may be written beside those that are: texts of the same adapter, or of none."""
+        adapters = {request.adapter for request in requests}
+        are_texts = not any(request.continuations or request.sampling.choices for request in requests)
+        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        return are_texts and len(adapters) == 1 and (not self.running or adapters == {self._written_by})
+
+    def join(self, number: int, requests: Sequence[Request]) -> None:
+        """Have requests join those that are being written."""
+        self._begin_call()
+        self._written_by = requests[0].adapter
+        self._adapter = self._adapters[self._written_by]
+        prompts = [self._encode(request.asked) for request in requests]
+        params = [
+            {} if isinstance(ids, GenerationFailure) else self._params(ids, request)
+            for ids, request in zip(prompts, requests, strict=True)
+        ]
+        self.running.add(number, prompts, params)
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request, while nothing is written; answer i belongs to request i."""
+        self._begin_call()
+        answers: dict[int, Answer] = {}
+        # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
+        for adapter in dict.fromkeys(request.adapter for request in requests):
+            own = [i for i, request in enumerate(requests) if request.adapter == adapter]
+            self._adapter = self._adapters[adapter]
+            answers.update(zip(own, self._generate([requests[i] for i in own]), strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def _begin_call(self) -> None:
+        """Have a call of an engine that is to be fresh be as the first one.
+
+        What is in the prefix cache is not computed again, but beside other texts than it would be now.
+        """
+        if self._is_fresh and not self.running and self._llm.reset_prefix_cache() is False:
+            raise RuntimeError("vLLM would not empty its prefix cache")
+
+    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests with one adapter, or without any."""
+        answers: dict[int, Answer] = {}
+        writing: dict[int, list[int]] = {}
+        choosing: dict[int, list[int]] = {}
+        weighing = [i for i, request in enumerate(requests) if request.continuations]
+        for i, request in enumerate(requests):
+            if request.continuations:
+                continue
+            ids = self._encode(request.asked)
+            if isinstance(ids, GenerationFailure):
+                answers[i] = ids
+            else:
+                (choosing if request.sampling.choices else writing)[i] = ids
+        completed = self._complete(list(writing.values()), [requests[i] for i in writing])
+        answers.update(zip(writing, completed, strict=True))
+        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
+        answers.update(zip(choosing, chosen, strict=True))
+        weighed = self._likelihoods.answer([requests[i] for i in weighing])
+        answers.update(zip(weighing, weighed, strict=True))
+        return [answers[i] for i in range(len(requests))]
+
+    def sleep(self) -> None:
+        """Move the weights to the machine's memory and forget what was computed with them."""
+        self._llm.sleep(level=1)
+
+    def wake(self) -> None:
+        """Move the weights back."""
+        self._llm.wake_up()
+
+    def close(self) -> None:
+        """Let vLLM end its own helper processes and give back shared memory."""
+        _shut_down(self._llm)
+
+    def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
+        started = time.perf_counter()
+        params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
+        outputs = self._outputs(prompts, params)
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [_answer(output, share) for output in outputs]
+
+    def _next_logprobs(self, questions: "Sequence[NextToken]") -> "list[TokenLogprobs]":
+        params = [
+            {
+                "temperature": 0.0,
+                "max_tokens": 1,
+                "logprob_token_ids": list(question.options),
+                # Older versions return nothing without it, newer ones want this very number.
+                "logprobs": len(question.options),
+            }
+            for question in questions
+        ]
+        outputs = self._outputs([question.ids for question in questions], params)
+        return [_token_logprobs(output) for output in outputs]
+
+    def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Weighed]":
+        # One new token is the least that vLLM generates; 1 asks for the prompt's own tokens, and for the most
+        # probable one in the place of each.
+        params = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 1}
+        outputs = self._outputs([each.ids for each in asked], [params] * len(asked))
+        return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
+
+    def _outputs(
+        self, prompts: list[list[int]], params: list[JsonObject]
+    ) -> "list[RequestOutput | GenerationFailure]":
+        """What vLLM makes of encoded prompts; one that it refuses fails alone."""
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
+        from vllm.inputs import TokensPrompt
+
+        if not prompts:
+            return []
+        try:
+            sampling = [SamplingParams(**each) for each in params]
+            inputs = [TokensPrompt(prompt_token_ids=ids) for ids in prompts]
+            return list(self._llm.generate(inputs, sampling, lora_request=self._adapter, use_tqdm=False))
+        except (VLLMClientError, ValueError) as error:
+            if len(prompts) == 1:
+                return [GenerationFailure(reason="refused", detail=one_sentence(error))]
+            # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
+            return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
+
+    def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
+        """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
+        from vllm.inputs import TokensPrompt
+        from vllm.sampling_params import RequestOutputKind
+
+        try:
+            sampling = SamplingParams(**params, output_kind=RequestOutputKind.FINAL_ONLY)
+            prompt = TokensPrompt(prompt_token_ids=ids)
+            self._llm.llm_engine.add_request(id_, prompt, sampling, lora_request=self._adapter)
+        except (VLLMClientError, ValueError) as error:
+            return GenerationFailure(reason="refused", detail=one_sentence(error))
+        return None
+
+    def _params(self, ids: list[int], request: Request) -> JsonObject:
+        sampling = request.sampling
+        return {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "max_tokens": min(sampling.max_tokens, self._max_model_len - len(ids)),
+            "stop": list(sampling.stop),
+            # A seed costs vLLM a generator and a sampling step of its own; greedy decoding needs neither.
+            "seed": request.seed if sampling.temperature > 0.0 else None,
+            "min_p": sampling.min_p,
+            "presence_penalty": sampling.presence_penalty,
+            "frequency_penalty": sampling.frequency_penalty,
+            "repetition_penalty": sampling.repetition_penalty,
+            "logit_bias": dict(sampling.logit_bias) or None,
+            "stop_token_ids": list(sampling.stop_token_ids),
+            "structured_outputs": _structured(sampling.structure),
+        }
+
+
+class VllmVectors:
+    """A `vllm.LLM` that pools the hidden states of a text into a vector.
+
+    Raises:
+        Exception: Whatever vLLM raises while loading.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._llm = _new_llm(model=folder, runner="pooling")
+        self._cut = {"truncation": True, "max_length": self._llm.model_config.max_model_len}
+        self.identity, self.can_sleep = "pooling", False
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text; a text that is too long is cut."""
+        outputs = self._llm.embed(texts, tokenization_kwargs=self._cut, use_tqdm=False)
+        return [output.outputs.embedding for output in outputs]
+
+    def close(self) -> None:
+        """See `VllmModel`."""
+        _shut_down(self._llm)
+
+
+def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
+    """A model with what suits the device where the arguments do not say it."""
+    import vllm
+    from vllm.platforms import current_platform
+
+    if current_platform.is_cpu():
+        args.setdefault("enforce_eager", True)  # compiling takes minutes, more than a CPU's batches gain
+        # vLLM 0.32 on a CPU crashes when a request with a seed of its own is prefilled in chunks.
+        args.setdefault("enable_chunked_prefill", False)
+        if args["enforce_eager"]:
+            # Parts of the sampler would be compiled all the same, which takes a C++ compiler and fails in a
+            # folder with a space in its path.
+            os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+            _obey_dynamo_switch()
+    return vllm.LLM(**args)
+
+
+def _obey_dynamo_switch() -> None:
+    """Have the variable count also where a fork server has imported what reads it."""
+    import torch._dynamo
+
+    torch._dynamo.config.disable = os.environ["TORCHDYNAMO_DISABLE"] == "1"
+
+
+def _collect_nothing(*_: object) -> int:
+    return 0
+
+
+def _shut_down(llm: "LLM") -> None:
+    # vLLM would search for garbage twice, half a second each, in a process that ends in a moment.
+    gc.collect = _collect_nothing  # type: ignore[assignment]
+    llm.llm_engine.engine_core.shutdown()
+
+
+def _structured(structure: Structure | None) -> "StructuredOutputsParams | None":
+    """A new one for each request: vLLM writes into it how it understood it."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    if structure is None:
+        return None
+    kind, value = structure
+    if kind == "choice":
+        return StructuredOutputsParams(choice=json.loads(value))
+    if kind == "json_schema":
+        return StructuredOutputsParams(json=value)
+    return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it takes any of the two
+
+
+def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
+    if isinstance(output, GenerationFailure):
+        return output
+    generated = output.outputs[0]
+    if generated.finish_reason not in ("stop", "length"):
+        return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
+    return Completion(
+        text=generated.text,
+        finish_reason=generated.finish_reason,
+        input_tokens=len(output.prompt_token_ids or []),
+        output_tokens=len(generated.token_ids),
+        seconds=seconds,
+    )
+
+
+def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
+    if isinstance(output, GenerationFailure):
+        return output
+    first = next(iter(output.outputs[0].logprobs or []), {})
+    return {token: entry.logprob for token, entry in first.items()}
+
+
+def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":
+    from winnow.tasks.engines.choices.likelihoods import Told
+
+    if isinstance(output, GenerationFailure):
+        return output
+    places = list(output.prompt_logprobs or [])[asked.start :]
+    following = asked.ids[asked.start :]
+    known = [place[token].logprob for token, place in zip(following, places, strict=False) if place]
+    if len(known) == len(following):
+        highest = [max(each.logprob for each in place.values()) for place in places if place]
+        is_greedy = all(own >= most for own, most in zip(known, highest, strict=False))
+        return Told(known, is_greedy)
+    return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
+
+
+def preload() -> None:
+    """Import what every load needs; no device is touched and no thread started. See `fork_server_side`."""
+    from vllm.platforms import current_platform
+
+    for module in ("vllm.entrypoints.llm", "winnow.tasks.engines.choices.choice_scoring"):
+        import_module(module)
+    device = "cpu" if current_platform.is_cpu() else "gpu"
+    for module in (*LOADED_LATE, f"vllm.v1.worker.{device}_worker"):
+        with suppress(ImportError):  # another version has it elsewhere, or not at all
+            import_module(module)
