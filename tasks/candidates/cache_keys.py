@@ -97,6 +97,7 @@ def request_content(
 
 
 RARE = ("choices", "continuations", "is_greedy")
+"""What is left out of the content of a request that does not ask for it."""
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:
