@@ -1,5 +1,7 @@
 """An OpenAI-compatible server in a thread of the test, which misbehaves as a script says.
 
+It has Anthropic's messages too.
+
     with faulty_server(script=in_order(SERVER_ERROR, GARBAGE)) as server:
         ...  # server.url is a base URL; the first two calls fail, all others are answered
 
@@ -113,7 +115,10 @@ class Call:
 
 def prompt_in(body: Mapping[str, Any]) -> str:
     """What a body asks: its prompt, or its last message."""
-    return body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
+    if "prompt" in body:
+        return body["prompt"]
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else content[0]["text"]  # Anthropic's are in parts
 
 
 CANARY = re.compile("|".join(re.sub(r"\\\{\d\\\}", ".*", re.escape(opening)) for opening in OPENINGS))
@@ -248,9 +253,11 @@ class FaultyServer:
             self._closing.wait(None if seconds == float("inf") else seconds)
 
     def answer(self, call: Call) -> bytes:
-        """The truth: a completion, or a chat completion."""
+        """The truth: a completion, or a chat completion, or a message of Anthropic's API."""
         reply = self.reply(call)
         text, reason = (reply, "stop") if isinstance(reply, str) else reply
+        if call.path.endswith("/messages"):
+            return json.dumps(self._message(call, text, reason)).encode()
         choice: dict[str, Any] = {"index": 0, "finish_reason": reason, "logprobs": self._logprobs(call)}
         chat = call.path.endswith("/chat/completions")
         choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
@@ -267,6 +274,19 @@ class FaultyServer:
                 "usage": usage,
             }
         ).encode()
+
+    def _message(self, call: Call, text: str, reason: str) -> dict[str, Any]:
+        thought = {"type": "thinking", "thinking": f"thinking of {call.prompt}", "signature": "s"}
+        return {
+            "id": "1",
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": [thought, {"type": "text", "text": text}],
+            "stop_reason": "end_turn" if reason == "stop" else reason,
+            "stop_sequence": None,
+            "usage": {"input_tokens": len(call.prompt), "output_tokens": len(text)},
+        }
 
     def _logprobs(self, call: Call) -> dict[str, Any] | None:
         if self.next_tokens is None or not call.body.get("logprobs"):

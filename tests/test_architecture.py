@@ -20,7 +20,7 @@ MAY_IMPORT = {
         "anyio", "httpx", "jinja2", "numpy", "opentelemetry", "orjson", "pandas", "psutil", "pyarrow",
         "pydantic", "pydantic_core", "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers",
         "vllm", "yaml", "datasets", "huggingface_hub", "inspect_ai", "jsonschema",
-        "jsonschema_specifications", "math_verify", "rouge_score", "sacrebleu",
+        "jsonschema_specifications", "litellm", "math_verify", "rouge_score", "sacrebleu",
     },
     "flows": {
         "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",
@@ -31,7 +31,11 @@ MAY_IMPORT = {
     "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
-ONE_FILE_ONLY = {"inspect_ai": "tasks/data/inspect/child.py", "vllm": "tasks/engines/vllm/model.py"}
+ONE_FILE_ONLY = {
+    "inspect_ai": "tasks/data/inspect/child.py",
+    "litellm": "tasks/engines/litellm/worker.py",
+    "vllm": "tasks/engines/vllm/model.py",
+}
 
 ONE_FOLDER_ONLY = {
     "datasets": "tasks/data",

@@ -7,7 +7,7 @@ resolve() {
     shift
     uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --no-header --no-annotate \
         --constraint infra/locks/constraints.txt --override infra/locks/overrides.txt \
-        --extra dev --extra hub --extra judges --extra local --extra embed --extra ray --extra report \
+        --extra dev --extra hub --extra judges --extra litellm --extra local --extra embed --extra ray --extra report \
         --extra view --extra mlflow --extra wandb --extra "$target" "$@" \
         --output-file "infra/locks/$target.txt"
     # What no supported machine installs.

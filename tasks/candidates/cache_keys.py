@@ -88,6 +88,7 @@ def request_content(
     sampling: Sampling,
     replicate: int,
     continuations: Sequence[str] = (),
+    is_greedy: bool = False,
 ) -> JsonObject:
     """All that determines a text, but for the seed: JSON values."""
     content: JsonObject = {
@@ -104,7 +105,12 @@ def request_content(
         content["reasoning"] = list(model.reasoning)
     # Absent where there are none, as they are in the keys of most texts.
     content["continuations"] = list(continuations)
-    return {key: value for key, value in content.items() if value or key not in ("choices", "continuations")}
+    content["is_greedy"] = is_greedy
+    return {key: value for key, value in content.items() if value or key not in RARE}
+
+
+RARE = ("choices", "continuations", "is_greedy")
+"""What is left out of the content of a request that does not ask for it."""
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:

@@ -19,7 +19,6 @@ from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
@@ -212,11 +211,13 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
 def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
     """OpenAI's own server is known to begin an answer anew; others are asked before they are judged."""
     for each in candidates:
-        is_openai = each.model.provider in REMOTE and is_openais_own(each.model.model_base_url)
-        if is_openai and each.template.is_continued:
+        is_litellm = each.model.provider == "litellm"
+        is_openai = each.model.provider == "openai" and is_openais_own(each.model.model_base_url)
+        if (is_openai or is_litellm) and each.template.is_continued:
+            whose = "not every API of litellm's goes" if is_litellm else "OpenAI's own server does not go"
             places = [at for at, prompt in enumerate(spec.prompts) if prompt.name == each.names.prompt]
             raise SpecError(
-                f"OpenAI's own server does not go on from what the assistant says, and model "
+                f"{whose} on from what the assistant says, and model "
                 f"'{each.model.name}' is asked there; end messages with the user, or exclude "
                 f"{{model: {each.model.name}, prompt: {each.names.prompt}}}",
                 path=f"prompts[{places[0]}].messages",

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from winnow.tasks.candidates.server_keys import is_openais_own, key_in, key_variable
+from winnow.tasks.candidates.server_keys import base_url_of, is_openais_own, key_in, key_variable
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.chat.template_files import own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.litellm.apis import api_of, why_unaskable
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
 from winnow.tasks.errors import SpecError
@@ -31,7 +32,10 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
     if model.provider not in provider_names():
         raise SpecError(unknown_name("provider", model.provider, provider_names()), path=f"{place}.provider")
     remote = model.provider in REMOTE
-    variable = key_variable(model.model_base_url, model.api_key) if remote else None
+    if model.provider == "litellm":
+        _check_litellm(model, place)
+    url = base_url_of(model.provider, model.model, model.model_base_url)
+    variable = key_variable(url, model.api_key) if remote else None
     if variable is not None:
         _refuse_missing_key(variable, place)
     if not remote:
@@ -48,7 +52,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         chat=model.chat,
         chat_template=template,
         chat_template_args=model.chat_template_args,
-        model_base_url=model.model_base_url,
+        model_base_url=url,
         api_key=variable,
         served_identity=model.served_identity,
         lora=model.lora,
@@ -56,6 +60,28 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         if model.reasoning is None
         else Reasoning(model.reasoning.parser, model.reasoning.strip, model.reasoning.begins_inside),
     )
+
+
+def _check_litellm(model: ModelSpec, place: str) -> None:
+    """Refuse what cannot be asked through litellm, and what would need more than what the spec names."""
+    if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
+        raise SpecError(why[1], path=f"{place}.{why[0]}")
+    api = api_of(model.model)
+    assert api is not None
+    if model.model_base_url is None and api.origin is None:
+        raise SpecError(
+            "this API has another address for each customer, and no key is sent to one that is not named; "
+            "give it",
+            path=f"{place}.model_base_url",
+        )
+    if model.model_base_url is None and model.api_key is None:
+        raise SpecError(
+            f"litellm gets no key but the one that is named here; give its variable, such as {api.variable}",
+            path=f"{place}.api_key",
+        )
+    for key in ("chat_template", "chat_template_args", "revision"):
+        if getattr(model, key):
+            raise SpecError("no API that litellm speaks takes one; leave it out", path=f"{place}.{key}")
 
 
 def _refuse_missing_key(variable: str, place: str) -> None:
@@ -104,6 +130,8 @@ def _template(path: str, place: str) -> str:
 
 def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
     """Refuse a model that is to chat and cannot, and one that can do nothing else and is not to."""
+    if model.provider == "litellm":
+        return
     if model.provider in REMOTE:
         completes = any(each in model.model for each in COMPLETING)
         if is_openais_own(model.model_base_url) and not (model.chat or completes):

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from winnow.tasks.candidates.server_keys import is_openais_own
+from winnow.tasks.engines.litellm.apis import UNKNOWN, api_of
 from winnow.tasks.engines.protocol import Sampling
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
@@ -60,6 +60,10 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
     refused: dict[str, str] = {}
     if _is_openais(model):
         refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; leave it out")
+    if model.provider == "litellm":
+        refused = dict.fromkeys(UNKNOWN, "litellm has no word for it; leave it out")
+        if (api := api_of(model.model)) and not api.top_k:
+            refused["top_k"] = "litellm passes it on to anthropic and gemini alone; leave it out"
     if model.provider == "vllm" and model.model_args.get("speculative_config") is not None:
         why = "vLLM has no such setting where speculative_config drafts the tokens; leave one of the two out"
         refused = dict.fromkeys(BESIDE_DRAFTS, why)
@@ -74,6 +78,8 @@ def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
         return "provider transformers holds no text to a structure; choose provider vllm, or leave it out"
     if model.reasoning is not None and model.reasoning.parser == "think-tags":
         return "the whole text is held to it, so that a model cannot think before; leave reasoning out"
+    if model.provider == "litellm" and given.structure.kind != "json_schema":
+        return "litellm holds texts to a json_schema alone; give that, or choose provider vllm"
     if not _is_openais(model):
         return None
     if given.structure.kind != "json_schema":
@@ -82,4 +88,4 @@ def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
 
 
 def _is_openais(model: ModelSpec) -> bool:
-    return model.provider in REMOTE and is_openais_own(model.model_base_url)
+    return model.provider == "openai" and is_openais_own(model.model_base_url)

@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
+from winnow.tasks.engines.litellm.apis import api_origin
 
 SECRET = "secret"
 """Type of the complaints that must not repeat what stands in the file."""
@@ -80,6 +81,19 @@ def server_url(base_url: str | None) -> str:
     if parts.port not in (None, DEFAULT_PORTS.get(parts.scheme)):
         host = f"{host}:{parts.port}"
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+
+
+def base_url_of(provider: object, model: object, base_url: str | None) -> str | None:
+    """The base URL that a model is asked at, as a spec has it; None is OpenAI's own.
+
+    Raises:
+        ValueError: If the API of the model has no address that is the same for everybody.
+    """
+    if provider != "litellm" or base_url is not None:
+        return base_url
+    if (origin := api_origin(str(model))) is None:
+        raise ValueError("name the server's URL")
+    return origin
 
 
 def is_openais_own(base_url: str | None) -> bool:

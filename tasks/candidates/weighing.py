@@ -1,6 +1,6 @@
 """What a model is asked about one example: to write after a prompt, or to weigh texts that may follow it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +23,8 @@ class Asked:
     """What it weighs after the prompt, one for each of `texts`; none where it is to write."""
     texts: tuple[str, ...] = ()
     """What judges know the continuations by."""
+    is_greedy: bool = False
+    """Whether it is asked as well if greedy decoding would give the one continuation."""
 
 
 class Weighing(Protocol):
@@ -51,6 +53,33 @@ class WholePrompt:
         if not prompt or "\0" in prompt:
             raise TemplateError(f"example {key!r}: a text that is empty or holds NUL cannot be weighed")
         return Asked(prompt="", continuations=(prompt,), texts=(prompt,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstTargets:
+    """The first target of an example is weighed, and compared with what greedy decoding gives."""
+
+    targets: Mapping[str, Sequence[str]]
+    """By the key of an example."""
+    delimiter: str | None
+    variables: frozenset[str] = frozenset()
+
+    def of(self, key: str) -> str:
+        """The target of one example; raises `TemplateError` where it has none that could be weighed."""
+        target = next(iter(self.targets.get(key, ())), "")
+        if not target or "\0" in target:
+            raise TemplateError(
+                f"example {key!r} has no target that could be weighed: it is missing, empty or holds NUL; "
+                "correct it, or leave such examples out by dataset.filter: target",
+                "dataset.fields.target",
+            )
+        return target
+
+    def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
+        """See `Weighing`."""
+        between = _space(model, prompt) if self.delimiter is None else self.delimiter
+        target = self.of(key)
+        return Asked(prompt=prompt, continuations=(f"{between}{target}",), texts=(target,), is_greedy=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +143,11 @@ def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str
 
 
 def weighing_of(
-    output_type: OutputType, choices: ChoicesSpec | None, delimiter: str | None, fields: Collection[str]
+    output_type: OutputType,
+    choices: ChoicesSpec | None,
+    delimiter: str | None,
+    fields: Collection[str],
+    targets: Mapping[str, Sequence[str]],
 ) -> Weighing | None:
     """How continuations are made, as the keys of a spec have it; None where models write.
 
@@ -123,12 +156,15 @@ def weighing_of(
         choices: For multiple-choice, which needs it.
         delimiter: What stands between prompt and choice; None leaves it to each model.
         fields: What every example has.
+        targets: Of each example, by its key.
 
     Raises:
         TemplateError: If a template is refused, or there is no such field.
     """
     if output_type == "perplexity":
         return WholePrompt()
+    if output_type == "loglikelihood":
+        return FirstTargets(targets=targets, delimiter=delimiter)
     return None if choices is None else compile_choices(choices, delimiter, fields)
 
 

@@ -8,8 +8,12 @@ from winnow.tasks.engines.protocol import Answer, Completion, Engine, Generation
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
 NO_LIKELIHOODS = (
-    "tells no log-likelihoods of continuations, which output_type: multiple-choice needs; choose another "
-    "provider"
+    "tells no log-likelihoods of continuations, which this output_type needs; choose another provider"
+)
+
+NOT_GREEDY = (
+    "does not tell whether greedy decoding gives a continuation (is_greedy, with the continuation or nothing "
+    "as the text), which output_type: loglikelihood needs; choose another provider"
 )
 
 
@@ -61,6 +65,8 @@ class PluginEngine:
                     )
                 if isinstance(each, Completion) and not _weighs(each, request.continuations):
                     raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NO_LIKELIHOODS}")
+                if isinstance(each, Completion) and request.is_greedy and not _says_greedy(each, request):
+                    raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NOT_GREEDY}")
             return answers
 
     def close(self) -> None:
@@ -71,3 +77,8 @@ class PluginEngine:
 
 def _weighs(answer: Completion, continuations: Sequence[str]) -> bool:
     return not continuations or set(continuations) == (answer.choice_logprobs or {}).keys()
+
+
+def _says_greedy(answer: Completion, request: Request) -> bool:
+    wanted = {True: request.continuations[0], False: ""}
+    return isinstance(answer.is_greedy, bool) and answer.text == wanted[answer.is_greedy]

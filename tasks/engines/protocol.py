@@ -184,6 +184,8 @@ class Request:
     continuations: tuple[str, ...] = ()
     """Texts whose log-likelihoods after the prompt are asked for, in the place of a text: nothing is drawn,
     so that `sampling` and `seed` do not matter. Empty asks for a text."""
+    is_greedy: bool = False
+    """Whether greedy decoding would give the continuation is asked as well; of those there is one then."""
     messages: tuple[Message, ...] = ()
     """What is sent in the place of `prompt`; empty where that is the whole prompt."""
 
@@ -200,6 +202,8 @@ class Request:
             raise ValueError(f"continuations must be a tuple of different strings, none empty, got {texts!r}")
         if texts and self.sampling.choices:
             raise ValueError("a request has continuations or choices, not both")
+        if self.is_greedy and len(texts) != 1:
+            raise ValueError(f"greedy decoding is asked about one continuation, got {len(texts)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +212,8 @@ class Completion:
 
     text: str
     """Without the prompt, without special tokens, cut before a stop string. Untrusted. Where continuations
-    were given, the most probable of them, the first of several."""
+    were given, the most probable of them, the first of several; where it was asked about greedy decoding, the
+    continuation if that gives it, else nothing."""
     finish_reason: str
     """"stop" (end of text or a stop string) or "length" (max_tokens or the context window)."""
     input_tokens: int
@@ -223,6 +228,8 @@ class Completion:
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
     reasoning: str | None = None
     """What the model thought, where a server tells it beside the text. Untrusted."""
+    is_greedy: bool | None = None
+    """Where it was asked: whether at each token of the continuation no other was more probable."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

@@ -41,6 +41,7 @@ class EngineSettings:
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 PROVIDERS: dict[str, str] = {
+    "litellm": "winnow.tasks.engines.litellm.engine:start",
     "openai": "winnow.tasks.engines.openai.engine:start",
     "transformers": "winnow.tasks.engines.transformers.engine:start",
     "vllm": "winnow.tasks.engines.vllm.engine:start",
@@ -50,10 +51,10 @@ PROVIDERS: dict[str, str] = {
 GROUP = "winnow.engines"
 """Entry points by which packages add providers, each an `EngineFactory`; none replaces one of ours."""
 
-EXTRAS: dict[str, Extra] = {"transformers": "local", "vllm": "vllm"}
+EXTRAS: dict[str, Extra] = {"litellm": "litellm", "transformers": "local", "vllm": "vllm"}
 """Provider -> the extra whose packages it runs on."""
 
-REMOTE: frozenset[str] = frozenset({"openai"})
+REMOTE: frozenset[str] = frozenset({"litellm", "openai"})
 """Providers whose models run elsewhere: they take no memory here, and are asked beside all others."""
 
 ADAPTING = frozenset({"vllm"})

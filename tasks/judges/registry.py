@@ -40,6 +40,7 @@ BUILT_IN = {
     "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
     "exact_match": "winnow.tasks.judges.rules.exact_match:ExactMatchJudge",
     "f1": "winnow.tasks.judges.rules.squad:F1Judge",
+    "greedy": "winnow.tasks.judges.rules.likelihoods:GreedyJudge",
     "inspect": "winnow.tasks.judges.rules.inspect.judge:InspectJudge",
     "inspect-graded": "winnow.tasks.judges.pointwise.inspect_graded:inspect_graded_judge",
     "human": "winnow.tasks.judges.pointwise.human:HumanJudge",

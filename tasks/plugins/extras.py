@@ -5,7 +5,9 @@ from typing import Literal
 
 from winnow.tasks.errors import SpecError
 
-Extra = Literal["local", "embed", "judges", "hub", "vllm", "ray", "report", "view", "mlflow", "wandb"]
+Extra = Literal[
+    "local", "embed", "judges", "hub", "litellm", "vllm", "ray", "report", "view", "mlflow", "wandb"
+]
 
 PACKAGES: dict[Extra, dict[str, str]] = {
     "local": {"torch": "PyTorch", "transformers": "Transformers"},
@@ -21,6 +23,7 @@ PACKAGES: dict[Extra, dict[str, str]] = {
         "sacrebleu": "sacrebleu",
     },
     "hub": {"datasets": "datasets"},
+    "litellm": {"litellm": "LiteLLM"},
     "vllm": {"vllm": "vLLM"},
     "ray": {"ray": "Ray"},
     "report": {"plotly": "Plotly", "kaleido": "Kaleido", "matplotlib": "Matplotlib"},

@@ -158,7 +158,11 @@ class _Auditor:
         spec = self._campaign.spec
         choices = None if spec.get("choices") is None else ChoicesSpec(**spec["choices"])
         return weighing_of(
-            spec.get("output_type", "generate"), choices, spec.get("target_delimiter"), example.fields
+            spec.get("output_type", "generate"),
+            choices,
+            spec.get("target_delimiter"),
+            example.fields,
+            {example.key: example.targets},
         )
 
     def _candidate(self, arm: int, example: RecordedExample) -> StoredCandidate:

@@ -263,7 +263,9 @@ def plan_text(
     if keys is not None and not weighed:
         drawn, key = keys.of(asked.prompt, replicate, seed)
     else:
-        content = request_content(model, fingerprint, asked.prompt, sampling, replicate, weighed)
+        content = request_content(
+            model, fingerprint, asked.prompt, sampling, replicate, weighed, asked.is_greedy
+        )
         drawn = 0 if greedy else request_seed(seed, content)
         key = generation_key(content, drawn)
     return PlannedGeneration(
@@ -276,6 +278,7 @@ def plan_text(
             seed=drawn,
             messages=() if isinstance(asked.prompt, str) else asked.prompt,
             continuations=weighed,
+            is_greedy=asked.is_greedy,
         ),
         replicate=replicate,
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from winnow.tasks.candidates.weighing import Choices, Weighing, weighing_of
+from winnow.tasks.candidates.weighing import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.isolated.json_schema import check_schema
@@ -20,6 +20,7 @@ NEEDED: dict[str, OutputType] = {
     "acc_norm": "multiple-choice",
     "bits_per_byte": "perplexity",
     "byte_perplexity": "perplexity",
+    "greedy": "loglikelihood",
     "word_perplexity": "perplexity",
 }
 """Judges that read log-likelihoods and no text, and what they are told them for."""
@@ -40,13 +41,25 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
     if spec.output_type == "generate":
         return None
     _refuse_sampling(spec)
+    if spec.output_type == "loglikelihood" and spec.objective == "certify":
+        raise SpecError(
+            "output_type: loglikelihood writes no text that people could label, which certify is about; ask "
+            "best-mean",
+            path="output_type",
+        )
     if spec.output_type == "perplexity":
         _refuse_other_texts(spec)
     for index, model in enumerate(spec.models):
         _refuse_unable(spec.output_type, model, f"models[{index}]")
-    found = weighing_of(spec.output_type, spec.choices, spec.target_delimiter, checked.dataset.field_names)
+    examples = checked.dataset.examples
+    targets = {each.key: each.targets for each in examples} if spec.output_type == "loglikelihood" else {}
+    fields = checked.dataset.field_names
+    found = weighing_of(spec.output_type, spec.choices, spec.target_delimiter, fields, targets)
     if isinstance(found, Choices):
         _try_choices(checked, found)
+    if isinstance(found, FirstTargets):
+        for example in examples:
+            found.of(example.key)
     return found
 
 
@@ -79,9 +92,15 @@ def _check_choices(spec: CampaignSpec) -> None:
                 path="choices",
             )
         return
-    for key in ("choices", "target_delimiter"):
-        if getattr(spec, key) is not None:
-            raise SpecError(f"{key} is for output_type: multiple-choice; add that, or leave it out", path=key)
+    if spec.choices is not None:
+        raise SpecError(
+            "choices is for output_type: multiple-choice; add that, or leave it out", path="choices"
+        )
+    if spec.target_delimiter is not None and spec.output_type != "loglikelihood":
+        raise SpecError(
+            "target_delimiter is for output_type: multiple-choice or loglikelihood; add one, or leave it out",
+            path="target_delimiter",
+        )
 
 
 def _refuse_sampling(spec: CampaignSpec) -> None:
@@ -117,6 +136,11 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
     if model.reasoning is not None:
         raise SpecError(
             f"nothing is thought with output_type: {output_type}; leave it out", path=f"{place}.reasoning"
+        )
+    if model.provider == "litellm":
+        raise SpecError(
+            "litellm tells no log-likelihoods; choose provider vllm or transformers, or a server of vLLM's",
+            path=f"{place}.provider",
         )
     remote = model.provider in REMOTE
     if remote and output_type == "perplexity":

@@ -14,7 +14,13 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from winnow.storage.engine.urls import without_password
-from winnow.tasks.candidates.server_keys import DEFAULT_VARIABLE, OPENAI_URL, key_variable, server_url
+from winnow.tasks.candidates.server_keys import (
+    DEFAULT_VARIABLE,
+    OPENAI_URL,
+    base_url_of,
+    key_variable,
+    server_url,
+)
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import InspectSpec
@@ -116,12 +122,15 @@ def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
     url, key = model.get("model_base_url"), model.get("api_key")
     if model.get("provider") not in REMOTE or not isinstance(key, str | None):
         return
-    if not isinstance(url, str | None) or (variable := key_variable(url, key)) is None:
+    if not isinstance(url, str | None):
         return
     try:
+        url = base_url_of(model.get("provider"), model.get("model"), url)
+        if (variable := key_variable(url, key)) is None:
+            return
         origin = origin_of(url)
         host = urlsplit(origin).hostname
-    except ValueError:  # no URL: the check of the models says so
+    except ValueError:  # no URL, or none that is known: the check of the models says so
         return
     if is_loopback(host) or (f"${variable}" == DEFAULT_VARIABLE and origin == origin_of(OPENAI_URL)):
         return

@@ -34,7 +34,7 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
 
-OutputType = Literal["generate", "multiple-choice", "perplexity"]
+OutputType = Literal["generate", "multiple-choice", "loglikelihood", "perplexity"]
 
 MOST_AHEAD = 1000
 """Rounds in flight behind the first, at the most."""
@@ -184,12 +184,13 @@ class CampaignSpec(SpecModel):
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
     output_type: OutputType = "generate"
-    """What models are asked for: a text, how probable each choice is, or how probable the prompt is."""
+    """What models are asked for: a text, how probable each choice is, how probable the target is, or how
+    probable the prompt is."""
     choices: ChoicesSpec | None = None
     """For multiple-choice."""
     target_delimiter: str | None = None
-    """For multiple-choice: what stands between prompt and choice; None is a space, and nothing where a chat
-    template ends the prompt."""
+    """For multiple-choice and loglikelihood: what stands between prompt and choice or target; None is a
+    space, and nothing where a chat template ends the prompt."""
     samples: Samples = None
     """For best-mean: texts that a candidate writes for each example, and what their scores come to; a number
     alone is that many, and the mean."""

@@ -278,3 +278,76 @@ def test_a_package_adds_a_provider_by_an_entry_point(tmp_path, monkeypatch):
     assert (engine.identity, answer.text) == ("scripted 1", "n")
     with pytest.raises(PluginFailed, match="the engine 'acme'"):
         engine.generate([None])
+
+
+class Letters:
+    """How often two letters stand in a text; a text without them has no direction."""
+
+    def __init__(self, *, first="a"):
+        self._letters = (first, "b")
+        self.dim = 2
+
+    def embed(self, texts):
+        return [[float(text.count(each)) for each in self._letters] for text in texts]
+
+
+@pytest.fixture
+def letters():
+    winnow.embedder("letters")(Letters)
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_judge_measures_closeness_by_an_embedder_of_the_program():
+    judge = create_judge("similarity", embedder="letters", no_answer="unscored")
+    scored = {
+        text: judge.judge(Sample(output=text, targets=["ab", "b", " "])).score
+        for text in ("bab", "aab", "bbb", "aaa")
+    }
+    root = 0.5**0.5
+    assert scored == {
+        "bab": pytest.approx(3 * root / 5**0.5, abs=1e-4),
+        "aab": pytest.approx(3 * root / 5**0.5, abs=1e-4),
+        "bbb": 1.0,
+        "aaa": pytest.approx(root, abs=1e-4),
+    }
+    assert judge.judge(Sample(output="xyz", targets=["a"])).reason == "no_answer"
+    assert judge.judge(Sample(output="a", targets=[" "])).reason == "no_target"
+    other = create_judge("similarity", embedder="letters", embedder_params={"first": "x"})
+    assert other.judge(Sample(output="xa", targets=["x"])).score == 1.0
+
+
+@pytest.mark.usefixtures("letters", "half_hearted")
+def test_what_an_embedder_does_wrong_to_a_judge_is_a_reason_and_no_score():
+    judge = create_judge("similarity", embedder="letters")
+    found = judge.judge(Sample(output="a", targets=["xyz"]))
+    assert (found.score, found.reason) == (None, "judge_failed")
+    assert "the vector of 'xyz' is zero" in found.detail
+    failing = create_judge("similarity", embedder="half-hearted", embedder_params={"fails": True})
+    found = failing.judge(Sample(output="a", targets=["a"]))
+    assert (found.score, found.reason) == (None, "judge_failed")
+    assert "the embedder 'half-hearted'" in found.detail
+
+
+@pytest.mark.usefixtures("letters")
+def test_an_embedders_code_and_parameters_are_part_of_what_the_judge_is():
+    params = [{}, {"embedder_params": {"first": "x"}}]
+    known = [judge_code("similarity", embedder="letters", **each)["embedder"] for each in params]
+    assert known[0]["type"] == "letters"
+    assert known[0] != known[1]
+    assert known[0]["code"] == code_digests(plugins("winnow.embedders")["letters"])
+
+
+@pytest.mark.usefixtures("letters")
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"embedder": "lettres"}, "judge.embedder: .*did you mean 'letters'"),
+        ({"embedder": "vllm"}, "judge.embedder: names an embedder of a package or a program"),
+        ({"embedder": "letters", "model": "x"}, "judge.embedder: makes vectors in the place of a checkpoint"),
+        ({"embedder": "letters", "pooling": "cls"}, "judge.embedder: makes vectors in the place of"),
+        ({"embedder_params": {"first": "x"}}, "judge.embedder_params: is for an embedder"),
+    ],
+)
+def test_an_embedder_that_a_judge_cannot_have_is_refused(params, said):
+    with pytest.raises(JudgeError, match=said):
+        create_judge("similarity", **params)

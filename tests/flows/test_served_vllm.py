@@ -133,6 +133,31 @@ def test_continuations_weigh_the_same_on_all_three_engines(server, engines, weig
             assert known == pytest.approx(expected, abs=1e-4)
 
 
+def test_all_three_engines_say_the_same_of_what_is_greedy(server, engines, weights):
+    plain = TransformersEngine(replace(own(weights), provider="transformers"))
+    prompts = ("1+1=", "a\n\nb", "7" * 20, "The sky is")
+    written = plain.generate(
+        [Request(prompt=each, sampling=Sampling(max_tokens=4), seed=0) for each in prompts]
+    )
+    asked = [
+        Request(prompt=prompt, continuations=(text,), sampling=Sampling(), seed=0, is_greedy=True)
+        for prompt, answer in zip(prompts, written, strict=True)
+        for text in (answer.text, answer.text[:1], f"{answer.text}#", "A", " blue and green")
+        if text.strip()
+    ]
+    reference, *others = (
+        plain.generate(asked),
+        *(engines.generate(model, asked) for model in (own(weights), served(server))),
+    )
+    assert {each.is_greedy for each in reference} == {True, False}
+    for answers in others:
+        assert [(each.is_greedy, each.text) for each in answers] == [
+            (each.is_greedy, each.text) for each in reference
+        ]
+        for known, expected in zip(logprobs(answers), logprobs(reference), strict=True):
+            assert known == pytest.approx(expected, abs=1e-4)
+
+
 def test_a_chat_is_put_into_the_template_that_the_server_has(server, engines):
     def text(prompt, *, chat):
         requests = [Request(prompt=prompt, sampling=Sampling(max_tokens=8), seed=0)]

@@ -252,7 +252,7 @@ def test_a_file_takes_the_place_of_the_checkpoints_chat_template(check_small, fo
         ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is for models that chat"),
         (
             {"chat": True, "reasoning": {"parser": "server"}},
-            "parser: server is for provider: openai with chat",
+            "parser: server is for provider: openai or litellm with chat",
         ),
         (
             {"reasoning": {"parser": "server", "strip": False}},
@@ -287,19 +287,29 @@ def test_what_only_chats_at_openai_is_not_asked_for_completions(campaign_file, m
     assert check("gpt-x, chat: true").models[2].chat
 
 
-def test_openais_own_server_is_not_asked_to_go_on_from_what_the_assistant_says(campaign_file, monkeypatch):
+@pytest.mark.parametrize(
+    ("far", "whose"),
+    [
+        ("provider: openai, model: gpt-x", "OpenAI's own server does not go"),
+        (
+            "provider: litellm, model: groq/x, api_key: $OPENAI_API_KEY",
+            "not every API of litellm's goes",
+        ),
+    ],
+)
+def test_what_begins_an_answer_anew_is_not_asked_to_go_on_from_what_the_assistant_says(
+    campaign_file, monkeypatch, far, whose
+):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    far = "".join(f"  - {{name: {name}, provider: openai, model: gpt-x, chat: true}}\n" for name in "ab")
+    models = "".join(f"  - {{name: {name}, {far}, chat: true}}\n" for name in "ab")
     written = "{name: p, messages: [{role: user, content: x}, {role: assistant, content: y}]}"
     path = Path(campaign_file(*in_place_of_plain(written)))
     before, _, rest = path.read_text().partition("models:\n")
     _, _, after = rest.partition("prompts:\n")
-    path.write_text(f"{before}models:\n{far}prompts:\n{after}")
+    path.write_text(f"{before}models:\n{models}prompts:\n{after}")
     with pytest.raises(SpecError) as caught:
         check_campaign(load_spec(path))
-    said = (
-        "prompts[0].messages: OpenAI's own server does not go on from what the assistant says, and model 'a'"
-    )
+    said = f"prompts[0].messages: {whose} on from what the assistant says, and model 'a'"
     assert str(caught.value).startswith(said)
 
 

@@ -70,6 +70,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(without):
 @pytest.mark.parametrize(
     ("provider", "module", "named"),
     [
+        ("litellm", "litellm", "'winnow-llm[litellm]'"),
         ("transformers", "torch", "'winnow-llm[local]'"),
         ("vllm", "vllm", "'winnow-llm[gpu]' (on a machine without CUDA: 'winnow-llm[cpu]')"),
     ],

@@ -7,6 +7,7 @@ an interpreter that has no Inspect stands in for one that has, and tells what wa
 import itertools
 import json
 import shutil
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -256,6 +257,43 @@ def test_a_task_is_not_run_before_somebody_allows_it(tasks):
     assert asked[0].keys == ("task.inspect", "task.args", "task.python")
     check_campaign_file(path, approve=allowed)
     assert (tasks / "ran").exists()
+
+
+def test_a_task_of_an_installed_package_is_known_by_its_registry_name(tasks):
+    path = written(tasks, "plain", task={"inspect": "geo/capitals", "args": {"n": 3}})
+    interpreter(tasks, "cp $2 request.json; cp told.json $3")
+    (tasks / "tasks.py").unlink()
+    asked = []
+    checked = check_campaign_file(
+        path, approve=lambda file, spec: asked.extend(permissions(spec, Path.cwd()))
+    )
+    assert asked[0].text == (
+        "run the task 'geo/capitals' of an installed package with {'n': 3} "
+        f"by the interpreter '{tasks}/python'"
+    )
+    assert json.loads((tasks / "request.json").read_text()) == {"task": "geo/capitals", "args": {"n": 3}}
+    assert checked.dataset.path == "task geo/capitals"
+    assert len(checked.dataset.examples) == len(EXPECTED["told"]["plain"]["rows"])
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK"),
+        (("a", "b"), "there are 2 tasks: a, b"),
+    ],
+)
+def test_a_name_that_is_not_that_of_one_task_is_said(tasks, names, said):
+    path = written(tasks, "plain", task={"inspect": "geo/capitals"})
+    loader = tasks / "fake" / "inspect_ai" / "_eval" / "loader.py"
+    loader.parent.mkdir(parents=True)
+    found = f"[SimpleNamespace(name=name) for name in {names!r}]"
+    loader.write_text(
+        f"from types import SimpleNamespace\ndef load_task_spec(spec, args):\n    return {found}\n"
+    )
+    interpreter(tasks, f'PYTHONPATH=fake exec {sys.executable} "$@"')
+    with pytest.raises(SpecError, match=f"the task geo/capitals cannot be read: {said}"):
+        check_campaign_file(path, approve=allowed)
 
 
 def test_the_key_of_a_grader_is_asked_about_before_the_task_is_run(tasks, monkeypatch):

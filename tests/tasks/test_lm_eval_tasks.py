@@ -63,7 +63,7 @@ def shown(spec):
     template = PromptTemplate.compile(spec.prompts[0], dataset.field_names)
     weighing = None
     if spec.output_type == "multiple-choice":
-        weighing = weighing_of(spec.output_type, spec.choices, spec.target_delimiter, dataset.field_names)
+        weighing = weighing_of(spec.output_type, spec.choices, spec.target_delimiter, dataset.field_names, {})
     for each in dataset.examples:
         prompt = template.render(each.fields, each.key)
         if spec.models[0].chat and spec.output_type != "perplexity":
@@ -190,6 +190,17 @@ def test_a_metric_is_the_judge_that_gives_its_number(tasks, keys, metric, judge)
     assert parsed("whole").judge.type == "word_perplexity"
 
 
+def test_whether_a_text_is_greedy_is_asked_without_a_delimiter_as_lm_eval_does(tasks):
+    metrics = [{"metric": "perplexity", "aggregation": "perplexity"}, {"metric": "acc"}]
+    changed(tasks, "plain", output_type="loglikelihood", metric_list=metrics)
+    spec = parsed("plain")
+    assert (spec.output_type, spec.target_delimiter, spec.judge.type) == ("loglikelihood", "", "greedy")
+    assert spec.models[0].generate_config.stop_seqs == []
+    changed(tasks, "plain", output_type="loglikelihood", metric_list=metrics[:1])
+    with pytest.raises(SpecError, match=r"is scored by perplexity .* which gives no score of each example"):
+        parsed("plain")
+
+
 def changed(folder, name, **keys):
     """Write other keys into a task's file; a text that begins with !function is one."""
     path = folder / "tasks" / f"{name}.yaml"
@@ -200,7 +211,7 @@ def changed(folder, name, **keys):
 
 FEATURES = [
     ({"repeats": 3}, "asks 3 times (repeats)"),
-    ({"output_type": "loglikelihood"}, "is the most probable one (output_type: loglikelihood)"),
+    ({"output_type": "loglikelihood_of_all"}, "has the output_type 'loglikelihood_of_all'"),
     ({"unsafe_code": True}, "runs what models write (unsafe_code)"),
     ({"custom_dataset": "!function utils.score"}, "makes its dataset by a function (custom_dataset)"),
     ({"doc_to_image": "picture"}, "shows models pictures (doc_to_image)"),

@@ -54,10 +54,11 @@ def spec(tmp_path, monkeypatch):
 
 
 def model(name, **fields):
-    return {"name": name, "provider": "transformers", "model": name, **fields}
+    return {"name": name, "provider": "transformers", "model": name} | fields
 
 
 SERVED = {"provider": "openai", "model_base_url": "http://127.0.0.1:9/v1"}
+CLAUDE = {"provider": "litellm", "model": "anthropic/claude-x", "model_base_url": "http://127.0.0.1:9"}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"output_type": None, "choices": None, "target_delimiter": "", "judge": {"type": "exact"}},
-            "target_delimiter: target_delimiter is for output_type: multiple-choice",
+            "target_delimiter: target_delimiter is for output_type: multiple-choice or loglikelihood",
         ),
         (
             {"output_type": None, "choices": None},
@@ -116,6 +117,10 @@ def test_what_fits_together_is_sound(spec, changes):
         (
             {"models": [model("small"), model("served", chat=True, **SERVED)]},
             "models[1].chat: a server tells no log-likelihoods of a chat; leave chat out, or choose provider",
+        ),
+        (
+            {"models": [model("small"), model("far", chat=True, **CLAUDE)]},
+            "models[1].provider: litellm tells no log-likelihoods; choose provider vllm or transformers",
         ),
         (
             {"models": [model("small"), model("smaller", chat=True, reasoning={"parser": "think-tags"})]},
@@ -248,3 +253,34 @@ def test_a_space_stands_before_a_choice_where_the_assistant_has_begun_to_speak(s
     ref = ModelRef(name="m", provider="vllm", model="m", chat=True)
     prompt = (Message("user", "Q"), Message("assistant", said))
     assert choices.asked(ref, prompt, ROWS[0], "e0").continuations[0] == expected
+
+
+GREEDY = {"output_type": "loglikelihood", "choices": None, "judge": {"type": "greedy"}}
+
+
+def test_the_first_target_is_weighed_after_the_delimiter(spec):
+    rows = [ROWS[0] | {"target": ["a", "b"]}, ROWS[1]]
+    weighing = check_campaign(spec(rows=rows, **GREEDY)).weighing
+    plain, chat = (ModelRef(name="m", provider="vllm", model="m", chat=chat) for chat in (False, True))
+    asked = weighing.asked(plain, "x=", {}, "e0")
+    assert asked == Asked(prompt="x=", continuations=(" a",), texts=("a",), is_greedy=True)
+    assert weighing.asked(chat, "x=", {}, "e1").continuations == ("4",)
+    weighing = check_campaign(spec(rows=rows, **GREEDY, target_delimiter=": ")).weighing
+    assert weighing.asked(plain, "x=", {}, "e1").continuations == (": 4",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"judge": {"type": "acc"}}, "judge.type: judge acc reads log-likelihoods of output_type: multi"),
+        ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
+        ({"generate_configs": [{"name": "w", "temperature": 1.0}]}, "generate_configs: nothing is sampled"),
+        ({"output_type": None}, "judge.type: judge greedy reads log-likelihoods of output_type: log"),
+        ({"rows": [ROWS[0], ROWS[1] | {"target": None}]}, "example 'e1' has no target that could be weighed"),
+        ({"rows": [ROWS[0], ROWS[1] | {"target": ""}]}, "example 'e1' has no target that could be weighed"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_weighing_of_targets_is_named(spec, changes, said):
+    with pytest.raises(SpecError) as refusal:
+        check_campaign(spec(**GREEDY | changes))
+    assert said in str(refusal.value)

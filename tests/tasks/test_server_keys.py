@@ -93,7 +93,7 @@ def test_a_key_that_is_a_number_is_not_repeated_either(campaign_file):
 
 @pytest.mark.parametrize("key", [f"model_base_url: '{URL}'", "api_key: $MY_KEY"])
 def test_both_keys_are_for_served_models_only(campaign_file, key):
-    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai; leave it out"):
+    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai or litellm; leave"):
         check_campaign_file(campaign_file(LOCAL, f"{LOCAL}, {key}"))
 
 

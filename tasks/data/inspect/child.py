@@ -67,6 +67,8 @@ def _told(spec: str, args: Json) -> Json:
     from inspect_ai._eval.loader import load_task_spec
 
     tasks = load_task_spec(spec, args)
+    if not tasks:
+        return {"failed": "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK of a package"}
     if len(tasks) != 1:
         names = ", ".join(str(each.name) for each in tasks[:10])
         return {"failed": f"there are {len(tasks)} tasks: {names}; name one, as FILE.py@TASK"}

@@ -13,6 +13,7 @@ from winnow.tasks.spec.sections.dataset import TaskSpec
 
 OUTPUT_TYPES = {
     "multiple_choice": "multiple-choice",
+    "loglikelihood": "loglikelihood",
     "loglikelihood_rolling": "perplexity",
 }
 
@@ -107,6 +108,8 @@ class _Shown:
     def choices(self) -> JsonObject:
         """The campaign's keys `choices` and `target_delimiter`."""
         definition = self._definition
+        if definition.output_type == "loglikelihood":
+            return {"target_delimiter": ""}  # lm-eval puts none before what it weighs alone
         if definition.output_type != "multiple_choice":
             return {}
         if self._is_chat and definition.config.get("gen_prefix"):

@@ -10,7 +10,7 @@ from winnow.tasks.data.hub import FORMATS, HubSource
 from winnow.tasks.data.lm_eval.files import KEY, Function, TaskFile, read_task
 from winnow.tasks.errors import SpecError
 
-OUTPUT_TYPES = ("generate_until", "multiple_choice", "loglikelihood_rolling")
+OUTPUT_TYPES = ("generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling")
 
 _READ = """
     task dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split
@@ -123,9 +123,7 @@ def _refusals(file: TaskFile) -> Iterator[str]:
         elif key not in READ | WITHOUT_EFFECT | set(_REFUSED):
             yield f"has the key {key!r}, which lm-eval 0.4.13 does not know"
     output_type = config.get("output_type", "generate_until")
-    if output_type == "loglikelihood":
-        yield "asks whether one text is the most probable one (output_type: loglikelihood)"
-    elif output_type not in OUTPUT_TYPES:
+    if output_type not in OUTPUT_TYPES:
         yield f"has the output_type {output_type!r}"
     if config.get("repeats", 1) != 1:
         yield f"asks {config['repeats']} times (repeats)"

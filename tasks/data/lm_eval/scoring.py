@@ -14,6 +14,7 @@ METRICS: Mapping[str, Mapping[str, JsonView]] = {
         "acc_norm": {"type": "acc_norm", "target": "index"},
         "acc_bytes": {"type": "acc_norm", "target": "index", "per": "byte"},
     },
+    "loglikelihood": {"acc": {"type": "greedy"}},
     "loglikelihood_rolling": {
         name: {"type": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")
     },

@@ -7,11 +7,16 @@ The log-likelihood of a continuation with the tokens t_1 ... t_n after a prompt 
 natural logarithms of the model's own probabilities, before temperature, top-k and top-p. Other than the
 choices of a judge (`tasks.engines.choices.trees`), continuations are weighed to their last token, as lm-eval
 weighs those of its multiple_choice and loglikelihood tasks, so that one of them may begin another.
+
+Greedy decoding would give a continuation if each of its tokens is at least as probable as any other in its
+place. That is lm-eval's `is_greedy`, but where two tokens are equally probable to the last digit: there
+lm-eval takes the one with the lower number alone.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +25,18 @@ from winnow.tasks.engines.choices.continuations import ContinuationEncoder, Cont
 from winnow.tasks.engines.choices.probabilities import PLACEHOLDER, why_unusable
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, Request
 
-Logprobs = Sequence[float] | GenerationFailure
-"""Natural log-probability of each token of a continuation; or why there is none."""
+
+class Told(NamedTuple):
+    """What an engine tells of the tokens of a continuation."""
+
+    logprobs: Sequence[float]
+    """Natural log-probability of each."""
+    is_greedy: bool
+    """Whether none of them has a token in its place that is more probable."""
+
+
+Weighed = Told | GenerationFailure
+"""The same of whole continuations: a log-likelihood for each, and whether all are greedy; or why not."""
 
 ROUNDING = 0.01
 """A log-probability may be this much above 0: some servers round to two digits."""
@@ -42,7 +57,7 @@ class Likelihoods:
         encode: ContinuationEncoder,
         *,
         ask_next: Callable[[Sequence[NextToken]], Sequence[TokenLogprobs]],
-        ask_all: Callable[[Sequence[Continued]], Sequence[Logprobs]],
+        ask_all: Callable[[Sequence[Continued]], Sequence[Weighed]],
     ) -> None:
         self._encode = encode
         self._ask_next = ask_next
@@ -55,7 +70,8 @@ class Likelihoods:
         started = time.perf_counter()
         encoded = [self._encoded(request) for request in requests]
         known = {i: each for i, each in enumerate(encoded) if isinstance(each, list)}
-        short = {i: each for i, each in known.items() if _are_next_tokens(each)}
+        # What is asked of the next token alone does not say which token is the most probable one.
+        short = {i: each for i, each in known.items() if _are_next_tokens(each) and not requests[i].is_greedy}
         long = {i: each for i, each in known.items() if i not in short}
         told = dict(zip(short, self._of_next_tokens(list(short.values())), strict=True))
         told |= dict(zip(long, self._of_all_tokens(list(long.values())), strict=True))
@@ -76,7 +92,7 @@ class Likelihoods:
             found.append(each)
         return found
 
-    def _of_next_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Logprobs]:
+    def _of_next_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Weighed]:
         questions = [
             NextToken(
                 ids=group[0][0].ids[:-1], options=tuple(dict.fromkeys(each.ids[-1] for [each] in group))
@@ -89,25 +105,27 @@ class Likelihoods:
             elif why := why_unusable(told, question.options):
                 yield no_logprobs(f"of the next token the engine gave {why}")
             else:
-                yield [told[each.ids[-1]] for [each] in group]
+                yield Told([told[each.ids[-1]] for [each] in group], is_greedy=False)
 
-    def _of_all_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Logprobs]:
+    def _of_all_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Weighed]:
         told = iter(self._ask_all([each for group in groups for pieces in group for each in pieces]))
         for group in groups:
             yield _sums([[next(told) for _ in pieces] for pieces in group])
 
 
-def weighed(request: Request, likelihoods: Logprobs, input_tokens: int, seconds: float) -> Answer:
+def weighed(request: Request, told: Weighed, input_tokens: int, seconds: float) -> Answer:
     """The answer to a request whose continuations have these log-likelihoods."""
-    if isinstance(likelihoods, GenerationFailure):
-        return likelihoods
+    if isinstance(told, GenerationFailure):
+        return told
+    text = request.continuations[int(np.argmax(told.logprobs))]
     return Completion(
-        text=request.continuations[int(np.argmax(likelihoods))],
+        text=text if told.is_greedy or not request.is_greedy else "",
         finish_reason="stop",
         input_tokens=input_tokens,
         output_tokens=0,
         seconds=seconds,
-        choice_logprobs=dict(zip(request.continuations, likelihoods, strict=True)),
+        choice_logprobs=dict(zip(request.continuations, told.logprobs, strict=True)),
+        is_greedy=told.is_greedy if request.is_greedy else None,
     )
 
 
@@ -123,19 +141,21 @@ def likelihood(logprobs: Sequence[float]) -> float | None:
     return None
 
 
-def _sums(told: Sequence[Sequence[Logprobs]]) -> Logprobs:
+def _sums(told: Sequence[Sequence[Weighed]]) -> Weighed:
     """The log-likelihood of each continuation, from what was told of its pieces."""
     sums: list[float] = []
+    is_greedy = True
     for pieces in told:
         logprobs: list[float] = []
         for each in pieces:
             if isinstance(each, GenerationFailure):
                 return each
-            logprobs += each
+            logprobs += each.logprobs
+            is_greedy = is_greedy and each.is_greedy
         if (found := likelihood(logprobs)) is None:
             return no_logprobs(f"of a continuation the engine gave the log-probabilities {logprobs[:8]}")
         sums.append(found)
-    return sums
+    return Told(sums, is_greedy)
 
 
 def _are_next_tokens(group: Sequence[Sequence[Continued]]) -> bool:

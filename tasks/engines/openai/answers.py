@@ -1,7 +1,9 @@
 """What an OpenAI-compatible server answers, read with care: all of it comes from elsewhere."""
 
 import json
+from collections.abc import Collection
 from contextlib import suppress
+from math import isnan
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -98,10 +100,21 @@ class Generated(_Part):
         return logprobs.first() if logprobs else {}
 
     @property
+    def prompt_highest(self) -> list[float | None]:
+        """The highest log-probability that is told in the place of each of `prompt_logprobs`."""
+        logprobs = self.choices[0].logprobs
+        places = (logprobs.top_logprobs if logprobs else None) or []
+        return [_highest(place.values()) if place else None for place in places]
+
+    @property
     def prompt_logprobs(self) -> list[float | None]:
         """Log-probability of each token of an echoed prompt and of what was written after it."""
         logprobs = self.choices[0].logprobs
         return (logprobs.token_logprobs if logprobs else None) or []
+
+
+def _highest(logprobs: Collection[float]) -> float | None:
+    return None if any(map(isnan, logprobs)) else max(logprobs)
 
 
 class ServedModel(_Part):

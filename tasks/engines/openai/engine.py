@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 from anyio.from_thread import start_blocking_portal
 
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
 from winnow.tasks.engines.errors import EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
@@ -21,7 +22,8 @@ from winnow.tasks.engines.openai.requests import (
     generation_path,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import ServerCalls, ServerInfo, answers_of, greet
+from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, answers_of, greet
+from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings
@@ -50,8 +52,7 @@ class OpenaiEngine:
     """
 
     def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
-        if taken := sorted(RESERVED & model.model_args.keys()):
-            raise EngineLoadFailed(model.name, f"model_args may not set {taken[0]}: Winnow does")
+        self._check_args(model)
         self._model = model
         self._settings = settings
         self._server = Server(
@@ -95,7 +96,7 @@ class OpenaiEngine:
         choosing: dict[int, Request] = {}
         weighing: dict[int, Request] = {}
         for i, request in enumerate(requests):
-            if failure := why_unsendable(self._model, request, is_vllm=greeting.vllm is not None):
+            if failure := self._why_unsendable(request, greeting):
                 answers[i] = failure
             elif request.continuations:
                 weighing[i] = request
@@ -124,9 +125,17 @@ class OpenaiEngine:
             self._loop.call(self._loop.stop, True)
         self._thread.close()
 
+    def _check_args(self, model: ModelRef) -> None:
+        if taken := sorted(RESERVED & model.model_args.keys()):
+            raise EngineLoadFailed(model.name, f"model_args may not set {taken[0]}: Winnow does")
+
+    def _open_line(self) -> Line:
+        return ServerLine(self._server, max_connections=self._settings.max_connections)
+
     def _open_calls(self) -> ServerCalls:
         return ServerCalls(
             self._server,
+            self._open_line(),
             max_connections=self._settings.max_connections,
             request_timeout=self._settings.request_timeout,
             max_retries=self._settings.max_retries,
@@ -135,9 +144,19 @@ class OpenaiEngine:
     def _greeted(self) -> ServerInfo:
         with self._alone:
             if self._greeting is None:
-                self._deadline = _from_now(self._settings.load_timeout)
-                [self._greeting] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
+                self._greeting = self._meet()
             return self._greeting
+
+    def _meet(self) -> ServerInfo:
+        self._deadline = _from_now(self._settings.load_timeout)
+        [found] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
+        return found
+
+    def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:
+        return why_unsendable(self._model, request, is_vllm=greeting.vllm is not None)
+
+    def _body(self, request: Request, greeting: ServerInfo) -> JsonObject:
+        return generation_body(self._model, request, vllm=greeting.vllm, max_model_len=greeting.max_model_len)
 
     def _write(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
         deadline = _from_now(self._settings.batch_timeout)
@@ -152,12 +171,7 @@ class OpenaiEngine:
         ]
 
     async def _generated(self, greeting: ServerInfo, request: Request) -> Generated | GenerationFailure:
-        body = generation_body(
-            self._model,
-            request,
-            vllm=greeting.vllm,
-            max_model_len=greeting.max_model_len,
-        )
+        body = self._body(request, greeting)
         answer: Generated | GenerationFailure
         try:
             answer = await self._calls.post(

@@ -71,6 +71,10 @@ class Unreadable(Exception):
     """The server answered, but not as the API says; the message is what it sent in the place of an answer."""
 
 
+class NoAnswer(Exception):
+    """The server did not answer; the message says what is known of it."""
+
+
 class StatusError(Exception):
     """The server answered with a status that says that this is no answer."""
 
@@ -106,6 +110,8 @@ def setback(error: Exception, server: Server) -> RetryableError:
         return RetryableError(why="did not answer in time", too_much=True)
     if isinstance(error, httpx.RequestError):
         return RetryableError(why=f"gave no answer: {server.shown(f'{type(error).__name__}: {error}')}")
+    if isinstance(error, NoAnswer):
+        return RetryableError(why=f"gave no answer: {server.shown(str(error))}")
     if isinstance(error, Unreadable):
         return RetryableError(why=f"sent what is no answer: {server.shown(str(error))}")
     if isinstance(error, StatusError):

@@ -14,7 +14,7 @@ from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
 from winnow.tasks.engines.openai.answers import ServedModel, Version, json_value, read, read_listing
 from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, RetryableError, Server, setback
-from winnow.tasks.engines.openai.server_line import LISTING_BYTES, ServerLine
+from winnow.tasks.engines.openai.server_line import LISTING_BYTES
 from winnow.tasks.engines.protocol import ModelRef
 
 Answer = TypeVar("Answer")
@@ -31,25 +31,36 @@ class AskAll(Protocol):
         """Raises `EngineError`."""
 
 
+class Line(Protocol):
+    """What a request is sent by, once."""
+
+    async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
+        """The body of the answer; see `ServerLine.send`."""
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+
+
 class ServerCalls:
     """Sends requests to a server until they are answered. For one event loop, in which it must be made.
 
     Args:
         server: What is asked.
+        line: What it is asked by.
         max_connections: Requests at once, at the most.
         request_timeout: Seconds an answer may take.
         max_retries: How often one request is sent again.
     """
 
     def __init__(
-        self, server: Server, *, max_connections: int, request_timeout: float, max_retries: int
+        self, server: Server, line: Line, *, max_connections: int, request_timeout: float, max_retries: int
     ) -> None:
         self._server = server
         self._timeout = request_timeout
         self._max_retries = max_retries
         self._places = AdaptiveConcurrency(max_connections)
         self._jitter = Random(0)  # moves moments, and nothing that is stored
-        self._line = ServerLine(server, max_connections=max_connections)
+        self._line = line
 
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
         """Like `post`, without a body, for what has the length of a list of models at the most."""

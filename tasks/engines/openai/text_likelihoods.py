@@ -5,13 +5,15 @@ ours splits them (`tasks.engines.choices.continuations`), but for prompts withou
 cannot be sent: what begins a text is its tokenizer's secret.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.choices.continuations import without_end_spaces
-from winnow.tasks.engines.choices.likelihoods import Logprobs, likelihood, no_logprobs, weighed
+from winnow.tasks.engines.choices.likelihoods import Told, likelihood, no_logprobs, weighed
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.openai.answer_sizes import bytes_for
 from winnow.tasks.engines.openai.answers import Generated, read_generated
@@ -25,8 +27,19 @@ PROBE = ("The sky is", " blue.")
 
 NEEDED = (
     "does not tell the log-probabilities of a prompt's tokens (completions with echo and logprobs), which "
-    "output_type: multiple-choice needs; serve the model with vLLM, or choose provider vllm or transformers"
+    "this output_type needs; serve the model with vLLM, or choose provider vllm or transformers"
 )
+
+
+class _Text(NamedTuple):
+    """What a server told of a prompt and a continuation."""
+
+    likelihood: float
+    """Of the continuation; a natural logarithm."""
+    length: int
+    """Tokens that were read."""
+    is_greedy: bool | None
+    """None where the server does not say which tokens are the most probable ones."""
 
 
 class TextLikelihoods:
@@ -70,8 +83,7 @@ class TextLikelihoods:
         found = await self._asked(prompt, {})
         return found if isinstance(found, GenerationFailure) else found.usage.prompt_tokens
 
-    async def _weigh(self, pair: tuple[str, str]) -> "tuple[float, int] | GenerationFailure":
-        """The log-likelihood of a continuation, and how many tokens were read."""
+    async def _weigh(self, pair: tuple[str, str]) -> _Text | GenerationFailure:
         start = self._lengths[pair[0]]
         if isinstance(start, GenerationFailure):
             return start
@@ -95,7 +107,7 @@ class TextLikelihoods:
             return no_logprobs(
                 f"of a continuation the server told the log-probabilities {told[start:length][:8]}"
             )
-        return total, length
+        return _Text(total, length, _is_greedy(known, found.prompt_highest[start:length]))
 
     async def _asked(self, text: str, wanted: JsonObject) -> Generated | GenerationFailure:
         request = Request(prompt=text, sampling=Sampling(max_tokens=1), seed=0)
@@ -109,13 +121,21 @@ class TextLikelihoods:
             return error.failure
 
 
-def _answer(
-    request: Request, told: "Sequence[tuple[float, int] | GenerationFailure]", seconds: float
-) -> Answer:
-    known: list[tuple[float, int]] = []
+def _is_greedy(logprobs: Sequence[float], highest: Sequence[float | None]) -> bool | None:
+    """Whether each token has the highest log-probability in its place; None where those are not told."""
+    most = [each for each in highest if each is not None and math.isfinite(each)]
+    if len(most) != len(logprobs):
+        return None
+    return all(own >= other for own, other in zip(logprobs, most, strict=True))
+
+
+def _answer(request: Request, told: Sequence[_Text | GenerationFailure], seconds: float) -> Answer:
+    known: list[_Text] = []
     for each in told:
         if isinstance(each, GenerationFailure):
             return each
+        if request.is_greedy and each.is_greedy is None:
+            return no_logprobs("the server does not tell which token is the most probable in each place")
         known.append(each)
-    likelihoods: Logprobs = [total for total, _ in known]
-    return weighed(request, likelihoods, sum(length for _, length in known), seconds)
+    likelihoods = Told([each.likelihood for each in known], all(each.is_greedy for each in known))
+    return weighed(request, likelihoods, sum(each.length for each in known), seconds)

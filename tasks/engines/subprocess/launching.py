@@ -4,7 +4,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,15 +20,19 @@ def module_command(module: str, *arguments: object) -> list[str]:
     return [sys.executable, "-P", "-m", module, *map(str, arguments)]
 
 
-def worker_environment(environment: Mapping[str, str], forced: Mapping[str, str]) -> dict[str, str]:
+def worker_environment(
+    environment: Mapping[str, str], forced: Mapping[str, str], inherited: Collection[str] | None = None
+) -> dict[str, str]:
     """All variables of a worker.
 
     Args:
         environment: Variables on top of ours; what the user has set already wins.
         forced: Variables that win over the user's.
+        inherited: Those of the user's that it may see at all; None means every one.
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**environment, **os.environ, **forced, "PYTHONPATH": path}
+    users = {name: value for name, value in os.environ.items() if inherited is None or name in inherited}
+    return {**environment, **users, **forced, "PYTHONPATH": path}
 
 
 def log_file(folder: Path, model: str) -> Path:

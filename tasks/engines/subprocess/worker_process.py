@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -42,6 +42,7 @@ class WorkerProcess:
         log: File its output is appended to; folders are made.
         environment: Variables on top of ours; what the user has set already wins.
         forced: Variables that win over the user's. What the module imports does not read them.
+        inherited: The user's variables that it may see, of a module that is not forked; None means all.
 
     Raises:
         WinnowError: If the log cannot be written.
@@ -54,12 +55,14 @@ class WorkerProcess:
         log: Path,
         environment: Mapping[str, str],
         forced: Mapping[str, str] = MappingProxyType({}),
+        inherited: Collection[str] | None = None,
     ) -> None:
         self._log = log
         with open_log(log) as output:
             self._log_start = output.tell()
-            started = _forked(module, output, environment, forced)
-            self._process, ours = started or _spawned(module, output, environment, forced)
+            started = _forked(module, output, environment, forced) if inherited is None else None
+            variables = worker_environment(environment, forced, inherited)
+            self._process, ours = started or _spawned(module, output, variables)
         ours.settimeout(SEND_TIMEOUT)
         self._channel = Channel(ours)
 
@@ -153,9 +156,7 @@ def _forked(
     return process, ours
 
 
-def _spawned(
-    module: str, log: BinaryIO, environment: Mapping[str, str], forced: Mapping[str, str]
-) -> _Started:
+def _spawned(module: str, log: BinaryIO, variables: Mapping[str, str]) -> _Started:
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
@@ -165,7 +166,7 @@ def _spawned(
             stderr=subprocess.STDOUT,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
-            env=worker_environment(environment, forced),
+            env=variables,
         )
     return process, ours
 

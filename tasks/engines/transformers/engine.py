@@ -26,7 +26,7 @@ from transformers import (
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, Continued
-from winnow.tasks.engines.choices.likelihoods import Likelihoods
+from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
@@ -196,15 +196,16 @@ class TransformersEngine:
                 told[i] = {token: float(row[token]) for token in questions[i].options}
         return [told[i] for i in range(len(questions))]
 
-    def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[list[float]]:
-        told: dict[int, list[float]] = {}
+    def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[Told]:
+        told: dict[int, Told] = {}
         for batch in self._batches([(i, each.ids[:-1]) for i, each in enumerate(asked)]):
             logits = self._logits([ids for _, ids in batch])
             for (i, _), row in zip(batch, logits, strict=True):
                 ids, start = asked[i].ids, asked[i].start
                 logprobs = row[start - 1 : len(ids) - 1].float().log_softmax(dim=-1)  # (n, V)
                 following = torch.tensor(ids[start:], device=row.device)
-                told[i] = logprobs.gather(1, following[:, None])[:, 0].tolist()
+                own = logprobs.gather(1, following[:, None])[:, 0]  # (n,)
+                told[i] = Told(own.tolist(), is_greedy=bool((own >= logprobs.amax(dim=-1)).all()))
         return [told[i] for i in range(len(asked))]
 
     def _logits(self, sequences: Sequence[list[int]]) -> torch.Tensor:

@@ -217,6 +217,7 @@ def _request_fields(request: Request) -> JsonObject:
         "sampling": request.sampling.as_json(),
         "adapter": request.adapter,
         "continuations": list(request.continuations),
+        "is_greedy": request.is_greedy,
         "messages": request.messages,
     }
 

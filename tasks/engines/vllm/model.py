@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
     from winnow.tasks.engines.choices.continuations import Continued
-    from winnow.tasks.engines.choices.likelihoods import Logprobs
+    from winnow.tasks.engines.choices.likelihoods import Weighed
 
 
 LOADED_LATE = (
@@ -214,9 +214,10 @@ class VllmModel:
         outputs = self._outputs([question.ids for question in questions], params)
         return [_token_logprobs(output) for output in outputs]
 
-    def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Logprobs]":
-        # One new token is the least that vLLM generates; 0 asks for the prompt's own tokens and no others.
-        params = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0}
+    def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Weighed]":
+        # One new token is the least that vLLM generates; 1 asks for the prompt's own tokens, and for the most
+        # probable one in the place of each.
+        params = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 1}
         outputs = self._outputs([each.ids for each in asked], [params] * len(asked))
         return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
 
@@ -367,14 +368,18 @@ def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogpro
     return {token: entry.logprob for token, entry in first.items()}
 
 
-def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Logprobs":
+def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":
+    from winnow.tasks.engines.choices.likelihoods import Told
+
     if isinstance(output, GenerationFailure):
         return output
     places = list(output.prompt_logprobs or [])[asked.start :]
     following = asked.ids[asked.start :]
     known = [place[token].logprob for token, place in zip(following, places, strict=False) if place]
     if len(known) == len(following):
-        return known
+        highest = [max(each.logprob for each in place.values()) for place in places if place]
+        is_greedy = all(own >= most for own, most in zip(known, highest, strict=False))
+        return Told(known, is_greedy)
     return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
 
 

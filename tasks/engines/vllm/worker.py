@@ -107,6 +107,7 @@ def _request(fields: JsonObject) -> Request:
         seed=fields["seed"],
         adapter=fields["adapter"],
         continuations=tuple(fields["continuations"]),
+        is_greedy=fields["is_greedy"],
         messages=tuple(Message(*each) for each in fields["messages"]),
     )
 

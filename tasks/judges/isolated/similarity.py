@@ -1,6 +1,7 @@
 """How close a text is to the targets in meaning: the cosine between vectors of a sentence-embedding model."""
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
@@ -8,15 +9,20 @@ from typing import ClassVar
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.plugin_registry import plugins
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.embedding.protocol import EmbeddingFailed, of_unit_length
+from winnow.tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
+from winnow.tasks.embedding.registry import GROUP, create_embedder
 from winnow.tasks.embedding.sentence_model import Pooling, SentenceModel
 from winnow.tasks.errors import JudgeError, WinnowError
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import Scale
-from winnow.tasks.plugins.entry_points import Plugin
+from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
+from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
+from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
+from winnow.tasks.spec.spec_model import JsonScalar
+from winnow.tasks.spec.suggestions import unknown_name
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -24,13 +30,15 @@ VERSION = 1
 DIGITS = 4
 """Of a cosine: the last ones of a vector depend on the processor."""
 
+PLACE = "judge.embedder"
+
 MOST_TARGETS_KEPT = 10_000
 """Vectors of targets that are not made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityJudge:
-    """The cosine between the output and the closest target, by a sentence-embedding model."""
+    """The cosine between the output and the closest target, by a sentence-embedding model or an embedder."""
 
     scale: ClassVar = Scale(
         unit="cosine, -1 to 1", formula="max(0, cosine)", convert=lambda cosine: max(0.0, cosine)
@@ -40,11 +48,24 @@ class SimilarityJudge:
     """The folder of a checkpoint that Transformers loads; None for all-MiniLM-L6-v2, which is a package."""
     pooling: Pooling = "mean"
     """What the vector is of the last hidden states: their mean, or the first ("cls") or last of them."""
-    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+    embedder: str | None = None
+    """An embedder of a package or of a program, which makes the vectors in the place of a checkpoint."""
+    embedder_params: Mapping[str, JsonScalar] | None = None
+    """What that embedder is made with."""
+    _isolated: IsolatedJudge | None = field(init=False, repr=False, compare=False)
+    _measure: Callable[[Sample], Verdict] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _model(self.model, self.pooling)
-        isolated = IsolatedJudge(
+        made = _embedder(self.model, self.pooling, self.embedder, self.embedder_params)
+        isolated = self._in_a_process() if self.embedder is None else None
+        # What a program registers is in no other process than its own.
+        object.__setattr__(self, "_measure", _measuring(made) if isolated is None else isolated.judge)
+        object.__setattr__(self, "_isolated", isolated)
+        if isolated is None:
+            weakref.finalize(self, made.close)
+
+    def _in_a_process(self) -> IsolatedJudge:
+        return IsolatedJudge(
             "winnow.tasks.judges.isolated.similarity:measured",
             {"model": self.model, "pooling": self.pooling},
             plugin=Plugin(kind="judge", name="similarity", location=self.model or "all-MiniLM-L6-v2"),
@@ -52,55 +73,85 @@ class SimilarityJudge:
             exhausted=JUDGE_LIMIT,
             memory=MEMORY,
         )
-        object.__setattr__(self, "_isolated", isolated)
 
     def try_out(self) -> None:
         """Load the model in the judge's process; see `tasks.judges.protocol.try_out`."""
         try:
-            self._isolated.start()
+            if self._isolated is not None:
+                self._isolated.start()
         except IsolationFailed as error:
             raise JudgeError(
                 f"{error}; give the folder of a sentence-embedding model", "judge.model"
             ) from None
 
     @staticmethod
-    def code(model: str | None = None, pooling: Pooling = "mean", **others: object) -> JsonObject:
-        """What the weights of the model are."""
-        return {"embedder": _model(model, pooling).identity}
+    def code(
+        model: str | None = None,
+        pooling: Pooling = "mean",
+        embedder: str | None = None,
+        embedder_params: Mapping[str, JsonScalar] | None = None,
+        **others: object,
+    ) -> JsonObject:
+        """What the weights of the model are, or the code of the embedder."""
+        return {"embedder": _embedder(model, pooling, embedder, embedder_params).identity}
 
     def judge(self, sample: Sample) -> Verdict:
         """The cosine of the output; none where it or all targets are blank."""
         if not any(target.strip() for target in sample.targets):
             return Verdict.unscored("no_target")
-        return self._isolated.judge(sample) if sample.output.strip() else Verdict.unscored("no_answer")
+        return self._measure(sample) if sample.output.strip() else Verdict.unscored("no_answer")
 
 
-def _model(model: str | None, pooling: Pooling) -> SentenceModel:
-    """The model, not loaded; raises `JudgeError` where there is none."""
+def _embedder(
+    model: str | None, pooling: Pooling, name: str | None, params: Mapping[str, JsonScalar] | None
+) -> Embedder:
+    """What makes the vectors, nothing of it loaded; raises `JudgeError` where there is none."""
+    if name is None and params:
+        raise JudgeError(
+            "is for an embedder of a package or a program; leave it out", "judge.embedder_params"
+        )
+    if name is not None and (model is not None or pooling != "mean"):
+        raise JudgeError("makes vectors in the place of a checkpoint; leave model and pooling out", PLACE)
+    if name in BUILT_IN_EMBEDDERS:
+        raise JudgeError("names an embedder of a package or a program; for a checkpoint give model", PLACE)
+    if name is not None and name not in (known := plugins(GROUP)):
+        raise JudgeError(unknown_name("embedder", name, sorted(known)), PLACE)
     try:
-        return SentenceModel(model, pooling)
+        if name is None:
+            return SentenceModel(model, pooling)
+        return create_embedder(EmbedderSpec(type=name, params=dict(params or {})))
+    except PluginFailed:
+        raise
     except WinnowError as error:
-        raise JudgeError(getattr(error, "message", str(error)), "judge.model") from error
+        raise JudgeError(
+            getattr(error, "message", str(error)), "judge.model" if name is None else PLACE
+        ) from error
 
 
 def measured(model: str | None, pooling: Pooling) -> Callable[[Sample], Verdict]:
-    """What judges, in the process in which it may take its time."""
+    """What judges by a checkpoint, in the process in which it may take its time; it is loaded now."""
     embedder = SentenceModel(model, pooling)
+    embedder.embed(["loads the model"])
+    return _measuring(embedder)
 
+
+def _measuring(embedder: Embedder) -> Callable[[Sample], Verdict]:
     def vector(text: str) -> FloatArray:
         text = text.encode("utf-8", "replace").decode()  # no tokenizer takes half a character
         row: FloatArray = of_unit_length(embedder.embed([text]), [text])[0].astype(np.float64)
         return row
 
     kept = lru_cache(MOST_TARGETS_KEPT)(vector)
-    kept("loads the model")
 
     def judge(sample: Sample) -> Verdict:
         try:
             output = vector(sample.output)
         except EmbeddingFailed:
             return Verdict.unscored("no_answer")
-        targets = [kept(target) for target in sample.targets if target.strip()]
+        try:
+            targets = [kept(target) for target in sample.targets if target.strip()]
+        except EmbeddingFailed as error:
+            return Verdict.unscored(JUDGE_FAILED, detail=str(error))
         cosine = round(max(float(output @ target) for target in targets), DIGITS)
         return Verdict(score=SimilarityJudge.scale.score(cosine), answer=f"cosine {cosine:.{DIGITS}f}")
 

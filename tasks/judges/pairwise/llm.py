@@ -106,6 +106,11 @@ def _verdicts(
 
 
 def _choosing(judges: Sequence[JudgeModel], verdicts: VerdictFormat) -> tuple[JudgeModel, ...]:
+    if silent := [judge.ref.name for judge in judges if judge.ref.provider == "litellm"]:
+        raise JudgeError(
+            f"litellm tells no probabilities, and {silent[0]!r} is asked through it; set read: text",
+            "judge.read",
+        )
     try:
         return tuple(
             replace(judge, sampling=replace(judge.sampling, choices=verdicts.choices)) for judge in judges

@@ -1,8 +1,9 @@
-"""Multiple choice by log-likelihood: which of an example's choices does the model find most probable?
+"""What log-likelihoods say: which choice does the model find most probable, would it write the target?
 
-The numbers are those of lm-eval's multiple_choice tasks: `acc` compares the choices' log-likelihoods as they
-are, `acc_norm` those divided by the choices' lengths, without the text that stands between prompt and choice.
-Of equal ones the first counts, as `numpy.argmax` has it.
+The numbers of choices are those of lm-eval's multiple_choice tasks: `acc` compares the choices'
+log-likelihoods as they are, `acc_norm` those divided by the choices' lengths, without the text that stands
+between prompt and choice. Of equal ones the first counts, as `numpy.argmax` has it. `greedy` is what lm-eval
+calls the `acc` of its loglikelihood tasks.
 """
 
 from collections.abc import Sequence
@@ -50,6 +51,21 @@ class AccNormJudge:
         as_bytes = self.per == "byte"
         lengths = [len(each.encode() if as_bytes else each) for each in sample.choices]
         return _verdict(sample, self.target, lengths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreedyJudge:
+    """Greedy decoding gives the first target, whole."""
+
+    scale: ClassVar = RIGHT_OR_WRONG
+
+    def judge(self, sample: Sample) -> Verdict:
+        """One if the model would write the target, which is its output then; else the output is empty."""
+        if not sample.targets:
+            return Verdict.unscored("no_target")
+        if len(sample.choices) != 1:
+            return Verdict.unscored("no_likelihoods")
+        return Verdict.scored(bool(sample.output), sample.choices[0] if sample.output else "")
 
 
 def _verdict(sample: Sample, kind: TargetKind, lengths: Sequence[int]) -> Verdict:

@@ -15,7 +15,8 @@ class ReasoningSpec(SpecModel):
     """How what a model thinks is told apart from its answers, and kept beside them."""
 
     parser: Literal["think-tags", "server"]
-    """think-tags: it stands between <think> and </think>; server: the server of provider openai tells it."""
+    """think-tags: it stands between <think> and </think>; server: the server of provider openai or litellm
+    tells it."""
     strip: bool = True
     """Take it out of the text that judges are given."""
     begins_inside: bool = False
@@ -34,20 +35,21 @@ class ModelSpec(SpecModel):
     name: Name
     provider: str = "vllm"
     model: str = Field(min_length=1)
-    """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it."""
+    """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it; for
+    litellm, API/MODEL, such as anthropic/claude-x."""
     model_base_url: BaseUrl = None
-    """For provider openai: the server. None is OpenAI's own."""
+    """For provider openai or litellm: the server. None is OpenAI's own, or that of the API."""
     api_key: KeyVariable = None
-    """For provider openai: `$NAME` of the environment variable that holds the key. None is $OPENAI_API_KEY
-    for OpenAI's own server, and no key for any other."""
+    """For provider openai or litellm: `$NAME` of the environment variable that holds the key. None is
+    $OPENAI_API_KEY for OpenAI's own server under provider openai, and no key for any other."""
     served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """For provider openai: what is served, such as "llama-3-8b fp16". Models of one id at different servers
-    are then the same model if it is the same, and different ones if it is not; without it, each server's is
-    a model of its own."""
+    """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models of one id at other
+    servers are then the same model if it is the same, and different ones if it is not; without it, each
+    server's is a model of its own."""
     revision: str | None = None
     model_args: dict[str, JsonTree] = {}
     """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
-    a key out of it."""
+    a key out of it; for litellm, a few arguments of its calls, see the documentation."""
     chat: bool = False
     """Send each prompt as the messages of a chat, through the checkpoint's chat template; a prompt that is a
     text is the one message of a user."""
@@ -65,7 +67,7 @@ class ModelSpec(SpecModel):
     @classmethod
     def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("provider") not in REMOTE:
-            raise ValueError("is for provider: openai; leave it out, or choose that provider")
+            raise ValueError("is for provider: openai or litellm; leave it out, or choose one of them")
         return value
 
     @field_validator("chat_template", "chat_template_args")
@@ -82,6 +84,7 @@ class ModelSpec(SpecModel):
             return value
         if info.data.get("provider") not in REMOTE or not info.data.get("chat"):
             raise ValueError(
-                "parser: server is for provider: openai with chat: true; use parser: think-tags elsewhere"
+                "parser: server is for provider: openai or litellm with chat: true; use parser: think-tags "
+                "elsewhere"
             )
         return value

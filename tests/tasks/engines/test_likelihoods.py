@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from importlib.metadata import EntryPoint
+from typing import ClassVar
 
 import pytest
 import regex
@@ -16,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from winnow.tasks.engines.chat.messages import Message, as_stored
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
-from winnow.tasks.engines.choices.likelihoods import Likelihoods
+from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.plugin import PluginEngine
 from winnow.tasks.engines.prompts import PromptEncoder
@@ -126,6 +127,10 @@ def test_a_long_text_after_nothing_is_weighed_in_pieces_and_after_a_prompt_is_to
     assert answer.input_tokens == 40
 
 
+def greedy(prompt, continuation):
+    return replace(request(prompt, continuation), is_greedy=True)
+
+
 def weigher(at_next=None, at_all=None, log=None, max_model_len=20):
     def ask_next(questions):
         log.extend(("next", len(each.options)) for each in questions) if log is not None else None
@@ -133,7 +138,8 @@ def weigher(at_next=None, at_all=None, log=None, max_model_len=20):
 
     def ask_all(asked):
         log.extend(("all", len(each.ids) - each.start) for each in asked) if log is not None else None
-        return [at_all(each) for each in asked]
+        found = [at_all(each) for each in asked]
+        return [each if isinstance(each, GenerationFailure | Told) else Told(each, True) for each in found]
 
     return Likelihoods(encoder(Words(), max_model_len), ask_next=ask_next, ask_all=ask_all)
 
@@ -229,6 +235,63 @@ def test_what_a_continuation_weighs_depends_on_nothing_else_in_the_batch(engine)
             assert answer.choice_logprobs == pytest.approx(alone.choice_logprobs, abs=1e-4)
 
 
+def literal_greedy(folder, prompt, n_tokens):
+    """What greedy decoding gives, one forward pass for each token; and the most probable other last token."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    start = ids = tokenizer(prompt)["input_ids"]
+    for _ in range(n_tokens):
+        with torch.no_grad():
+            best, second = model(torch.tensor([ids])).logits[0, -1].topk(2).indices.tolist()
+        ids, other = [*ids, best], [*ids, second]
+    return tokenizer.decode(ids[len(start) :]), tokenizer.decode(other[len(start) :])
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2, 4])
+def test_a_continuation_is_greedy_if_decoding_gives_it_and_not_if_its_last_token_is_another(
+    engine, folder, n_tokens
+):
+    found = {}
+    for prompt in ("1+1=", "Q: a\n?", "xyz"):
+        best, other = literal_greedy(folder, prompt, n_tokens)
+        for text, expected in ((best, True), (other, False)):
+            if AutoTokenizer.from_pretrained(folder)(prompt + text)["input_ids"][-n_tokens:] and text.strip():
+                (answer,) = engine.generate([greedy(prompt, text)])
+                (plain,) = engine.generate([request(prompt, text)])
+                found[prompt, expected] = answer.is_greedy
+                assert (answer.text == text) is answer.is_greedy
+                assert answer.text in (text, "")
+                assert answer.choice_logprobs == pytest.approx(plain.choice_logprobs, abs=1e-6)
+                assert (plain.text, plain.is_greedy) == (text, None)
+    assert found == {key: key[1] for key in found}
+    assert {expected for _, expected in found} == {True, False}
+
+
+@pytest.mark.parametrize("worse", [None, 0, 1, 3])
+def test_a_text_is_greedy_only_if_all_of_its_pieces_are(worse):
+    text, pieces = " ".join("abcdefgh" * 4), []
+
+    def told(each):
+        pieces.append(each)
+        return Told([-0.5] * (len(each.ids) - each.start), is_greedy=len(pieces) - 1 != worse)
+
+    (answer,) = weigher(at_all=told, max_model_len=11).answer([greedy("", text)])
+    assert len(pieces) == 4
+    assert (answer.is_greedy, answer.text) == ((True, text) if worse is None else (False, ""))
+    assert answer.choice_logprobs == {text: -16.0}
+
+
+def test_the_next_token_alone_does_not_say_what_is_greedy():
+    log = []
+    weigher(at_all=lambda each: [-1.0] * (len(each.ids) - each.start), log=log).answer([greedy("Q:", " a")])
+    assert log == [("all", 1)]
+
+
+def test_greedy_decoding_is_asked_about_one_continuation():
+    with pytest.raises(ValueError, match="greedy decoding is asked about one continuation, got 2"):
+        replace(request("1", "a", "b"), is_greedy=True)
+
+
 def test_a_chat_is_weighed_after_its_template(folder, engine, tmp_path):
     template = "{% for m in messages %}<{{ m.content }}>{% endfor %}!"
     chat = load(save_tiny_llama(tmp_path, seed=0, chat_template=template), chat=True)
@@ -294,6 +357,42 @@ def test_a_server_weighs_the_tokens_that_follow_the_prompts_own(tmp_path):
     assert [body["prompt"] for body in bodies].count("Q:") == 1
 
 
+def highest(*tops):
+    """A server that tells these as the most probable tokens in the places of an echo, whatever was asked."""
+
+    def change(body):
+        logprobs = body["choices"][0]["logprobs"]
+        own = logprobs["token_logprobs"]
+        logprobs["top_logprobs"] = [*([None] * (len(own) - len(tops))), *tops]
+        return body
+
+    return echoing(change=change)
+
+
+@pytest.mark.parametrize(
+    ("tops", "found"),
+    [
+        ([{"a": -0.125}, {"b": -0.25}, {"x": -1.0}], True),
+        ([{"a": -0.125}, {"b": -0.25, "z": -0.3}, {"x": -1.0}], True),
+        ([{"a": -0.125}, {"b": -0.25, "z": -0.2}, {"x": -1.0}], False),
+        ([{"a": -0.125, "z": -0.1}, {"b": -0.25}, {"x": -1.0}], False),
+        ([{"z": -0.125}, {"b": -0.25}, {"x": -1.0}], True),  # a tie
+        ([{"b": -0.25}, {"x": -1.0}], None),
+        ([{}, {"b": -0.25}, {"x": -1.0}], None),
+        ([{"a": math.nan}, {"b": -0.25}, {"x": -1.0}], None),
+        ([{"a": -0.125, "z": math.nan}, {"b": -0.25}, {"x": -1.0}], None),
+    ],
+)
+def test_a_server_tells_whether_a_text_is_greedy_by_its_most_probable_tokens(tmp_path, tops, found):
+    (answer, plain), _ = served(tmp_path, highest(*tops), [greedy("Q", "ab"), request("Q", "ab")])
+    assert plain.choice_logprobs == {"ab": -3 / 8}
+    if found is None:
+        assert (answer.reason, "which token is the most probable" in answer.detail) == ("no_logprobs", True)
+    else:
+        assert (answer.is_greedy, answer.text) == (found, "ab" if found else "")
+        assert answer.choice_logprobs == plain.choice_logprobs
+
+
 def without_echo(body):
     del body["choices"][0]["logprobs"]["token_logprobs"][:-1]
     return body
@@ -352,3 +451,30 @@ def test_an_engine_of_another_package_that_only_writes_is_refused_in_one_sentenc
     assert engine.generate([Request(prompt="1", sampling=Sampling(), seed=0)])[0].text == "a"
     with pytest.raises(EngineLoadFailed, match="engine 'writes' tells no log-likelihoods"):
         engine.generate([request("1", " a", " b")])
+
+
+class SaysGreedy(WritesOnly):
+    """One that weighs, and whose words on greedy decoding follow from the prompt."""
+
+    SAID: ClassVar = {
+        "yes": ("a", True), "no": ("", False), "mute": ("a", None),
+        "odd": ("a", False), "other": ("b", True), "word": ("a", "yes"),
+    }  # fmt: skip
+
+    def generate(self, requests):
+        counts = {"finish_reason": "stop", "input_tokens": 1, "output_tokens": 0, "seconds": 0.0}
+        told = [(self.SAID[each.prompt], dict.fromkeys(each.continuations, -1.0)) for each in requests]
+        return [
+            Completion(text=text, is_greedy=said, choice_logprobs=known, **counts)
+            for (text, said), known in told
+        ]
+
+
+def test_an_engine_of_another_package_has_to_say_what_is_greedy():
+    entry = EntryPoint(name="says", group="winnow.engines", value=f"{__name__}:SaysGreedy")
+    engine = PluginEngine(entry, ModelRef(name="m", provider="says", model="m"), None)
+    answers = engine.generate([greedy("yes", "a"), greedy("no", "a")])
+    assert [(each.text, each.is_greedy) for each in answers] == [("a", True), ("", False)]
+    for prompt in ("mute", "odd", "other", "word"):
+        with pytest.raises(EngineLoadFailed, match="does not tell whether greedy decoding gives"):
+            engine.generate([greedy(prompt, "a")])

@@ -24,7 +24,7 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
     *("acc", "acc_norm", "all", "any", "best-of", "bits_per_byte", "bleu", "byte_perplexity", "choice"),
-    *("chrf", "code", "contains", "exact", "exact_match", "f1", "inspect", "json-schema", "math"),
+    *("chrf", "code", "contains", "exact", "exact_match", "f1", "greedy", "inspect", "json-schema", "math"),
     *(
         "normalised",
         "numeric",

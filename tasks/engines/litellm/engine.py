@@ -1,0 +1,119 @@
+"""Our side of a model behind an API that litellm speaks; sent and read with the care of OpenAI's servers."""
+
+import json
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.chat.messages import is_continued
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.litellm.apis import UNKNOWN, why_unaskable
+from winnow.tasks.engines.litellm.worker_line import LitellmLine
+from winnow.tasks.engines.openai.engine import OpenaiEngine
+from winnow.tasks.engines.openai.requests import prompt_fields, why_unsendable
+from winnow.tasks.engines.openai.server_calls import Line, ServerInfo
+from winnow.tasks.engines.protocol import Engine, GenerationFailure, ModelRef, Request, Sampling
+from winnow.tasks.engines.providers import EngineSettings
+
+
+class LitellmEngine(OpenaiEngine):
+    """A model behind an API that litellm speaks, asked by a process of its own; chats alone.
+
+    Retries, the number of requests at once and what an answer has to look like are those of `OpenaiEngine`.
+
+    Args:
+        model: `model` is litellm's name of it, such as "anthropic/claude-x", and `model_base_url` is set.
+        settings: See `OpenaiEngine`.
+
+    Raises:
+        EngineLoadFailed: If the model is not to chat, or its `model_args` hold more than they may.
+    """
+
+    def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
+        self._takes: frozenset[str] = frozenset()
+        self._version = ""
+        super().__init__(model, settings)
+
+    @property
+    def identity(self) -> str:
+        """Version of litellm and the id of the model; waits until litellm is loaded, and asks no server."""
+        self._greeted()
+        return f"litellm {self._version} {self._model.model}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of litellm's process."""
+        return self._line.pid
+
+    def _check_args(self, model: ModelRef) -> None:
+        if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
+            raise EngineLoadFailed(model.name, ": ".join(why))
+
+    def _open_line(self) -> Line:
+        self._line = LitellmLine(
+            self._model,
+            self._server,
+            log_folder=self._settings.log_folder,
+            max_connections=self._settings.max_connections,
+            request_timeout=self._settings.request_timeout,
+        )
+        return self._line
+
+    def _meet(self) -> ServerInfo:
+        said = self._loop.call(self._line.ready, self._settings.load_timeout)
+        self._version = str(said.get("ready"))
+        self._takes = frozenset(map(str, said.get("takes", ())))
+        return ServerInfo()
+
+    def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:
+        why = None
+        if request.continuations or request.sampling.choices:
+            why = "litellm tells no log-probabilities that are the same for all APIs"
+        elif is_continued(request.asked):
+            why = "not every API goes on from what the assistant says; end messages with the user"
+        elif lacking := sorted(_wanted(request.sampling) - self._takes):
+            why = f"litellm says that this API has no {lacking[0]}; leave it out"
+        if why is not None:
+            return GenerationFailure(reason="refused", detail=why)
+        return why_unsendable(self._model, request, is_vllm=False)
+
+    def _body(self, request: Request, greeting: ServerInfo) -> JsonObject:
+        sampling = request.sampling
+        body = {
+            **prompt_fields(self._model, request.asked),
+            "temperature": sampling.temperature,
+            "max_tokens": sampling.max_tokens,
+            **_asked_for(sampling),
+            **dict(self._model.model_args),
+        }
+        if sampling.temperature > 0.0 and "seed" in self._takes:
+            body["seed"] = request.seed
+        return {key: value for key, value in body.items() if value is not None}
+
+
+def _asked_for(sampling: Sampling) -> JsonObject:
+    """What a call holds only where a spec asks for it."""
+    asked: JsonObject = {
+        "top_p": sampling.top_p if sampling.top_p < 1.0 else None,
+        "top_k": sampling.top_k or None,
+        "presence_penalty": sampling.presence_penalty or None,
+        "frequency_penalty": sampling.frequency_penalty or None,
+        "stop": list(sampling.stop) or None,
+    }
+    if sampling.logit_bias:
+        asked["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
+    if sampling.structure is not None:
+        schema = {"name": "answer", "schema": json.loads(sampling.structure.value), "strict": True}
+        asked["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return {key: value for key, value in asked.items() if value is not None}
+
+
+def _wanted(sampling: Sampling) -> set[str]:
+    """What a request needs that an API may lack."""
+    unknown = {key for key in UNKNOWN if key in sampling.as_json()}
+    if sampling.structure is not None and sampling.structure.kind != "json_schema":
+        return {*unknown, f"structured_output of the kind {sampling.structure.kind}"}
+    return unknown | (_asked_for(sampling).keys() - {"top_k"})
+
+
+def start(model: ModelRef, settings: EngineSettings) -> Engine:
+    """A litellm process for the model, which goes on loading after this returns; nothing is sent yet."""
+    return LitellmEngine(model, settings)

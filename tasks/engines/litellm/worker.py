@@ -1,0 +1,151 @@
+"""The process in which litellm runs, and the only file that imports it; `LitellmLine` is the other side.
+
+It makes single calls and knows nothing of rounds, retries or what an answer has to look like. The first
+message is {"load": {"model", "api_key", "api_base", "url", "timeout"}}, answered by {"ready": version,
+"takes": parameters that the API has} or {"load_failed": sentence}. Then {"number": n, "call": the arguments
+of a chat completion as JSON, "most_bytes": of a body} is answered by {"number": n} and one of
+
+* {"answer": what litellm made of it, in OpenAI's form, as JSON}
+* {"status": of a refusal, "retry_after": its header or null, "said": the beginning of its body}
+* {"unreadable": why}, {"silence": why no answer came}, {"elsewhere": origin it was to be sent on to}
+* {"unsent": why litellm asked nothing, "status": what it calls that}
+
+in whichever order they are done, until {"close": true} comes. Its variables are those that `LitellmLine`
+gives it: no keys, and no address to send them to.
+"""
+
+import json
+import traceback
+import warnings
+from importlib.metadata import version
+from typing import Any
+from urllib.request import getproxies
+
+import anyio
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.litellm.guard import EXCHANGE, Exchange, guard_http
+from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+
+ONCE = {"num_retries": 0, "max_retries": 0, "fallbacks": None, "caching": False, "stream": False}
+"""A call is one request: it is asked again, if at all, by whoever asked."""
+
+LISTS = (
+    "callbacks", "failure_callback", "input_callback", "service_callback", "success_callback",
+    "_async_failure_callback", "_async_input_callback", "_async_success_callback",
+)  # fmt: skip
+"""Where litellm keeps what is to be told of each call."""
+
+
+class Caller:
+    """litellm, with everything off that sends, logs, stores, repeats or rewrites on its own account."""
+
+    def __init__(self, load: JsonObject) -> None:
+        # Imported here, so that the parent is watched during the seconds that this takes.
+        import litellm
+
+        warnings.simplefilter("ignore")  # litellm's own quote what models said
+
+        for name in LISTS:
+            setattr(litellm, name, [])
+        litellm.telemetry = False
+        litellm.turn_off_message_logging = True
+        litellm.suppress_debug_info = True
+        litellm.disable_hf_tokenizer_download = True
+        litellm.disable_aiohttp_transport = True  # the guard is httpx's
+        litellm.drop_params = litellm.modify_params = False
+        litellm.cache = litellm.num_retries = None
+        self._complete = litellm.acompletion
+        self._timeout: float = load["timeout"]
+        self._fixed = {key: load[key] for key in ("model", "api_key", "api_base")} | ONCE
+        self.takes = litellm.get_supported_openai_params(model=load["model"]) or []
+
+    async def reply(self, message: JsonObject) -> JsonObject:
+        """What became of one call."""
+        exchange = Exchange(most_bytes=message["most_bytes"])
+        EXCHANGE.set(exchange)
+        try:
+            with anyio.fail_after(self._timeout):
+                response = await self._complete(
+                    **json.loads(message["call"]), **self._fixed, timeout=self._timeout
+                )
+            if exchange.status is None:  # out of a store of its own, or made up
+                return {"unsent": "it answers without asking", "status": 500}
+            return {"answer": json.dumps(_plain(response))}
+        except TimeoutError:
+            return {"silence": f"nothing within {self._timeout:g} s"}
+        except Exception as error:  # it has dozens, and what they are called says less than the exchange
+            return _trouble(exchange, error)
+
+
+def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
+    """What went wrong, by what was seen of the exchange itself."""
+    if exchange.elsewhere is not None:
+        return {"elsewhere": exchange.elsewhere}
+    if exchange.unreadable is not None:
+        return {"unreadable": exchange.unreadable}
+    if exchange.status is not None and exchange.status >= 300:
+        said = exchange.said.decode(errors="replace")
+        return {"status": exchange.status, "retry_after": exchange.retry_after, "said": said}
+    if exchange.status is not None:
+        return {"unreadable": f"litellm cannot read it: {_said(error)}"}
+    if exchange.hops:
+        return {"silence": exchange.silence or _said(error)}
+    return {"unsent": _said(error), "status": getattr(error, "status_code", 500)}
+
+
+def _said(error: Exception) -> str:
+    """What litellm says, without the traceback that it puts into some of its messages."""
+    return one_sentence(error).partition(" Traceback (most recent call last)")[0]
+
+
+def _plain(response: Any) -> JsonObject:  # noqa: ANN401 -- of litellm, whose types are not looked at
+    """The first text and what is said of it; without counted tokens it has no usage."""
+    choice, usage = response.choices[0], getattr(response, "usage", None)
+    # litellm puts 0 for what is not told.
+    counted = usage and usage.prompt_tokens and (usage.completion_tokens or not choice.message.content)
+    return {
+        "choices": [
+            {
+                "finish_reason": choice.finish_reason,
+                "message": {
+                    "content": choice.message.content,
+                    "refusal": getattr(choice.message, "refusal", None),
+                    "reasoning_content": getattr(choice.message, "reasoning_content", None),
+                },
+            }
+        ],
+        "usage": {key: getattr(usage, key) for key in ("prompt_tokens", "completion_tokens")}
+        if counted
+        else None,
+    }
+
+
+def main(parent: ParentLink) -> None:
+    """Make the calls that are asked for until told to close."""
+    load = parent.receive()["load"]
+    guard_http(load["url"], [each for key, each in getproxies().items() if key != "no"])
+    try:
+        caller = Caller(load)
+    except Exception as error:  # whatever its import raises
+        traceback.print_exc()
+        parent.send({"load_failed": one_sentence(error)})
+        return
+    parent.send({"ready": version("litellm"), "takes": caller.takes})
+    anyio.run(_serve, parent, caller)
+
+
+async def _serve(parent: ParentLink, caller: Caller) -> None:
+    async def answer(message: JsonObject) -> None:
+        reply = await caller.reply(message)
+        parent.send({**reply, "number": message["number"]})
+
+    async with anyio.create_task_group() as tasks:
+        while "close" not in (message := await anyio.to_thread.run_sync(parent.receive)):
+            tasks.start_soon(answer, message)
+        tasks.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    run_worker(main)
