@@ -15,7 +15,7 @@ class ExecutionSpec(SpecModel):
     max_loaded: int = Field(default=1, ge=1)
     """Models held in memory at once; where there are `devices`, on each of them."""
     devices: list[Annotated[int, Field(ge=0)]] = []
-    """GPUs to spread models over, one at work on each, and the models that are left once they are fewer; empty
+    """GPUs to spread models over, one at work on each; where models are fewer, one is loaded on several. Empty
     leaves it to the engines, one at a time."""
     sleep: bool = False
     """Let a model that makes room move its weights to the machine's memory, where its device can."""
