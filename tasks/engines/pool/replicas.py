@@ -2,8 +2,8 @@
 
 Nobody knows how much a campaign will still ask of a model. So a load is paid like skis that may be rented or
 bought: a model is loaded once more when its engines have been short for as long as it takes to load it.
-Whenever its work ends, it has then waited at most twice as long as if that had been known (Karlin, Manasse,
-Rudolph and Sleator, 1988), and the device had nothing else to do.
+Whenever its work ends, the seconds of waiting and of loading are together at most twice what they would have
+been had that been known (Karlin, Manasse, Rudolph and Sleator, 1988).
 """
 
 import threading

@@ -15,8 +15,8 @@ class ExecutionSpec(SpecModel):
     max_loaded: int = Field(default=1, ge=1)
     """Models held in memory at once; where there are `devices`, on each of them."""
     devices: list[Annotated[int, Field(ge=0)]] = []
-    """GPUs to spread models over, one at work on each; where models are fewer, one is loaded on several. Empty
-    leaves it to the engines, one at a time."""
+    """GPUs to spread models over, one at work on each; where models are fewer, one is loaded on several;
+    empty leaves it to the engines, one at a time."""
     sleep: bool = False
     """Let a model that makes room move its weights to the machine's memory, where its device can."""
     max_asleep: int = Field(default=4, ge=1)
