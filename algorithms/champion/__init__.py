@@ -1,8 +1,9 @@
 """The best of many arms with a guarantee: a race on common examples, then tests against a filled row.
 
-`mode` weighs the two, `race` bets on common examples, `switch` says when to leave them, `draws`, `controls`
-and `wealth` test arms against a known mean, `allocation` says what to ask next, `evidence` holds it all
-together and says who is out, `verdict` when to stop and what may be claimed, `selector` is the selector.
+`race` bets on common examples, `switch` weighs the two and says when to leave them, `draws`,
+`control_variates` and `wealth` test arms against a known mean, `allocation` says what to ask next, `evidence`
+holds it all together and says who is out, `verdict` when to stop and what may be claimed, `selector` is the
+selector.
 `the_best` is for the m best arms, `thrift` for the cheapest that is good enough, `shown_intervals` and
 `differences` are for showing. docs/how-the-guarantee-works.md has the proof.
 """

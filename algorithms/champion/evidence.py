@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.champion.controls import Band, Controls
+from winnow.algorithms.champion.control_variates import Band, Controls
 from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.switch import Mode

@@ -10,7 +10,7 @@ from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
-from winnow.algorithms.champion.controls import past_ease
+from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.switch import Start, mode_of, race_costs_more

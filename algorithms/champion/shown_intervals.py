@@ -8,7 +8,7 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Control, Wealth
-from winnow.algorithms.champion.controls import Band
+from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 

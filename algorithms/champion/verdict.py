@@ -11,7 +11,7 @@ from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
-from winnow.algorithms.champion.controls import Band
+from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.differences import by_means, by_race, differences
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence

@@ -43,7 +43,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "judges": {"best-duel": "winnow.storage.queries.objective.duels:judges"},
     "verdicts": {"best-duel": "winnow.storage.queries.objective.duels:verdicts"},
     "agreement": {
-        "best-duel": "winnow.tasks.objectives.best_duel.strengths:agreement",
+        "best-duel": "winnow.tasks.objectives.best_duel.judge_agreement:agreement",
         "certify": "winnow.storage.queries.objective.agreement:human_agreement",
     },
     "e-values": {"certify": "winnow.tasks.objectives.certify.evidence:e_values"},

@@ -8,7 +8,7 @@ from property_settings import tries
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.champion.controls import Controls
+from winnow.algorithms.champion.control_variates import Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.switch import mode_of
 from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim

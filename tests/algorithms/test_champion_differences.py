@@ -7,7 +7,7 @@ from selector_worlds import BestMeanWorld
 from test_champion_exact import ORDERS, SCORES, TESTED, N, played
 
 from winnow.algorithms.bounds.wealth import Control
-from winnow.algorithms.champion.controls import Band, Controls
+from winnow.algorithms.champion.control_variates import Band, Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.race import Race

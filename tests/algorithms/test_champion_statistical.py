@@ -7,7 +7,7 @@ from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.champion import evidence as evidence_module
 from winnow.algorithms.champion import wealth as wealth_module
-from winnow.algorithms.champion.controls import PAST, Controls
+from winnow.algorithms.champion.control_variates import PAST, Controls
 from winnow.algorithms.champion.race import Race
 
 DELTA, RUNS = 0.2, 80

@@ -13,7 +13,7 @@ from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.best_duel.strengths import agreement, cohens_kappa
+from winnow.tasks.objectives.best_duel.judge_agreement import agreement, cohens_kappa
 from winnow.tasks.queries.views import ask
 
 
