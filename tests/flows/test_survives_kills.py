@@ -143,7 +143,7 @@ def test_killed_while_a_model_cannot_be_loaded_ends_as_uninterrupted(forks, tmp_
 
 
 def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninterrupted, tmp_path):
-    spec = processes.write_campaign(tmp_path, budget=BUDGET)
+    spec = processes.write_campaign(tmp_path, budget=BUDGET, seed=SEED)
     one, two = "max_loaded: 2", "max_loaded: 1, devices: [0, 1]"
     assert one in spec.read_text()
     spec.write_text(spec.read_text().replace(one, two))
@@ -157,7 +157,7 @@ def test_killed_before_every_commit_on_two_devices_ends_as_on_one(forks, uninter
 
 def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted, prefect_api, tmp_path):
     """The selector's plans follow from the seed alone, so that they are the same without lookahead."""
-    spec = processes.write_campaign(tmp_path, budget=BUDGET)
+    spec = processes.write_campaign(tmp_path, budget=BUDGET, seed=SEED)
     spec.write_text(spec.read_text() + "lookahead: 1\n")
     storage = processes.store(spec)
     exits = [-9]
