@@ -1,6 +1,6 @@
 """By which seed a campaign draws examples, apart from all that its scores may have been made in sight of."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
@@ -24,6 +24,11 @@ MADE_OF = (
 )
 """Of a stored identity, what scores and what is known of them beforehand come from."""
 
+MODELS = frozenset({"model", "models"})
+"""Where a judge's models are."""
+PLACES = frozenset({"path"})
+"""Where the examples that a prompt shows are."""
+
 
 def seed_of_draws(campaign: CampaignRecord) -> int:
     """One that follows from the campaign's seed and from what its scores are made of.
@@ -40,14 +45,15 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     apart_from = {}
     if campaign.objective in ("best-mean", "best-duel"):
         apart_from = {key: campaign.spec.get(key) for key in MADE_OF}
-        apart_from["judge"] = _without_models(campaign.spec.get("judge"))
+        apart_from["judge"] = _without(MODELS, campaign.spec.get("judge"))
+        apart_from["prompts"] = _without(PLACES, campaign.spec.get("prompts"))
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed
 
 
-def _without_models(value: object) -> object:
-    """A judge without where its models are, which may be moved: their fingerprints say what they are."""
+def _without(keys: Collection[str], value: object) -> object:
+    """A value without what may be moved and stay the same: stored fingerprints say what is there."""
     if isinstance(value, Mapping):
-        return {key: _without_models(each) for key, each in value.items() if key not in ("model", "models")}
-    return [_without_models(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _without(keys, each) for key, each in value.items() if key not in keys}
+    return [_without(keys, each) for each in value] if isinstance(value, list | tuple) else value

@@ -27,7 +27,7 @@ PARTS = [
 ALL_OF_THEM = {"type": "weighted", "judges": PARTS, "weights": [1.0] * len(PARTS)}
 FUNCTION = """
 def score(sample):
-    if sample.output == "a" and sample.candidate == {"model": "knows", "prompt": "plain"}:
+    if sample.output in ("a", "e", "i") and sample.candidate == {"model": "knows", "prompt": "plain"}:
         raise ValueError("cannot judge this")
     asked = sample.prompt == sample.fields["input"] + "=" and sample.example == "e" + sample.fields["input"]
     counted = (sample.input_tokens, sample.output_tokens, sample.finish_reason) == (1, 1, "stop")

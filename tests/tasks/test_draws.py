@@ -80,6 +80,17 @@ def test_where_the_models_of_a_judge_are_changes_no_draw(campaign):
     assert found[0] == found[1]
 
 
+def test_where_the_examples_are_that_a_prompt_shows_changes_no_draw(campaign):
+    here, there = (
+        [{"name": "shown", "template": "{{ input }}", "few_shot": {"n": 2, "path": f"{folder}/train.jsonl"}}]
+        for folder in ("here", "there")
+    )
+    found = {
+        seed_of_draws(replace(campaign, spec={**campaign.spec, "prompts": each})) for each in (here, there)
+    }
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("objective", ["best-mean", "best-duel", "certify"])
 def test_where_stored_texts_alone_are_taken_no_other_campaign_draws_by_the_same(campaign, objective):
     first = replace(campaign, objective=objective, execution={"reuse": "only"})
