@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.flows.dashboard_servers import chromium, serving
-from winnow.flows.reports.databases import reading
 from winnow.flows.reports.html.render import write_report
+from winnow.flows.reports.open_readonly import reading
 from winnow.storage.records.campaigns import get_campaign
 
 PICTURES = {

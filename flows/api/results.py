@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import summary_lines
 from winnow.flows.run.resume import status_of
 from winnow.storage.records import campaigns as campaign_records

@@ -42,7 +42,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from the answers it was shown, and held against the texts that are stored. It ends with 1 where something
     is wrong, or could not be checked.
     """
-    from winnow.flows.reports.databases import reading
+    from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.maintenance import problems
     from winnow.storage.engine.urls import shown_url
     from winnow.tasks.queries.auditing import findings
@@ -99,7 +99,7 @@ class Unchecked:
 @app.command()
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
     """Count the rows and bytes of each table, in all and per comparison."""
-    from winnow.flows.reports.databases import reading
+    from winnow.flows.reports.open_readonly import reading
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.admin.maintenance import size_in_bytes, table_sizes

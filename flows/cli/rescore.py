@@ -42,7 +42,7 @@ def rescore(
     examples anew. A pair of a candidate and an example without a stored text stays without an outcome. If it
     is interrupted, `winnow resume` goes on with it.
     """
-    from winnow.flows.reports.databases import reading
+    from winnow.flows.reports.open_readonly import reading
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.storage.admin.schema import require_schema

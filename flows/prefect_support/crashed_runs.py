@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from uuid import UUID
 
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.storage import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.liveness import is_dead, is_gone, this_process

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.flows.run.signals import exit_with_parent
+from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import WinnowError
 

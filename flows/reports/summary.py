@@ -5,7 +5,7 @@ import sys
 
 from rich.cells import cell_len
 
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.urls import shown_url
 from winnow.storage.json_types import Row

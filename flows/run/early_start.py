@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from winnow.flows.prefect_support.server import early_server
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.run.resume import status_of
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records

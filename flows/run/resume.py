@@ -8,7 +8,7 @@ from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.masked_urls import hide
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.callbacks import watched_by
 from winnow.flows.run.progress import progress_display

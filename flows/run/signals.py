@@ -1,12 +1,7 @@
-"""Ctrl-C: the first one lets the round finish, the second stops at once, as SIGTERM and SIGHUP do.
-
-A process that is of no use without the one that started it ends with that one.
-"""
+"""Ctrl-C: the first one lets the round finish, the second stops at once, as SIGTERM and SIGHUP do."""
 
 import logging
-import os
 import signal
-import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -71,15 +66,3 @@ class Interrupts:
             raise KeyboardInterrupt
         self._asked.set()
         notice("interrupted", "finishing the round; press Ctrl-C again to stop at once")
-
-
-def exit_with_parent() -> None:
-    """End this process once its standard input, a pipe from its parent, closes: however the parent ends."""
-    threading.Thread(target=_wait_and_exit, daemon=True).start()
-
-
-def _wait_and_exit() -> None:
-    # Past Python's buffer, whose lock a thread that waits would still hold while the interpreter ends.
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os._exit(0)

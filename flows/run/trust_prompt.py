@@ -15,7 +15,7 @@ from pathlib import Path
 
 import typer
 
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import tell
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError

@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
             prompts=[{"name": "plain", "template": f"{ATTACK} {{{{ input }}}}="}],
             judge=model_judge("reader"),
             selector={"name": "random-pair"},
+            seed=12,
             stopping={"budget": 240, "delta": None},
         )
         storage = processes.store(spec)

@@ -10,8 +10,8 @@ from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
 from winnow.algorithms.decision import NOTHING_CLAIMED
-from winnow.flows.reports.databases import reading
 from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.artifact_contents import progress
 from winnow.storage.records import campaigns as campaign_records

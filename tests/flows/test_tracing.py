@@ -10,6 +10,7 @@ from test_command_line import winnow
 
 from winnow.tasks.campaign import tracing as of_campaigns
 from winnow.tasks.engines.pool import tracing as of_engines
+from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.protocol import ModelRef
 
@@ -62,13 +63,21 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
         def cancel(self, key):
             pass
 
-    def ask(group, is_ready):
+    def ask(group, engine, is_ready):
         with of_engines.TRACER.start_as_current_span("call"):
             return []
 
     with of_campaigns.TRACER.start_as_current_span("round"):
         scheduler = RequestScheduler(
-            ask=ask, seats=Seats(), failed=(), later=(), aside=True, beside=True, joins=False
+            ask=ask,
+            seats=(seats := Seats()),
+            replicas=Replicas(seats),
+            failed=(),
+            later=(),
+            aside=True,
+            beside=True,
+            joins=False,
+            spreads=False,
         )
         for key in ("a", "b"):
             scheduler.add(

@@ -291,7 +291,7 @@ def test_a_name_that_is_not_that_of_one_task_is_said(tasks, names, said):
     loader.write_text(
         f"from types import SimpleNamespace\ndef load_task_spec(spec, args):\n    return {found}\n"
     )
-    interpreter(tasks, f'PYTHONPATH=fake exec {sys.executable} "$@"')
+    interpreter(tasks, f'PYTHONPATH=fake exec "{sys.executable}" "$@"')
     with pytest.raises(SpecError, match=f"the task geo/capitals cannot be read: {said}"):
         check_campaign_file(path, approve=allowed)
 

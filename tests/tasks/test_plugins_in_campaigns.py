@@ -8,6 +8,7 @@ from shutil import rmtree
 import pytest
 from plugins_on_disk import write_plugins
 
+from winnow.algorithms.state import plugin_registry
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
 
@@ -101,7 +102,7 @@ def forget():
 
 def test_what_is_installed_while_a_program_runs_is_found_and_what_is_removed_is_not(tmp_path, monkeypatch):
     def installed():
-        return "acme-judge" in plugins.plugins("winnow.judges")
+        return "acme-judge" in plugin_registry.plugins("winnow.judges")
 
     monkeypatch.syspath_prepend(tmp_path)
     os.utime(tmp_path, (0, 0))  # long before

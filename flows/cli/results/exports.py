@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:

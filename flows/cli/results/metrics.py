@@ -41,7 +41,7 @@ def metrics(
     """
     from prometheus_client import CollectorRegistry, generate_latest
 
-    from winnow.flows.reports.databases import reading
+    from winnow.flows.reports.open_readonly import reading
     from winnow.flows.reports.prometheus import CampaignMetrics
 
     with reading(storage):

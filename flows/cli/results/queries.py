@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, OneCampaign, ReadStorage
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.errors import SpecError

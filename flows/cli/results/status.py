@@ -15,7 +15,7 @@ from winnow.flows.cli.options import (
     ReadStorage,
     campaign_names,
 )
-from winnow.flows.reports.databases import reading
+from winnow.flows.reports.open_readonly import reading
 from winnow.storage.json_types import JsonObject
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
 from winnow.flows.reports.http_access import Gate, bearer
-from winnow.flows.run.signals import exit_with_parent
+from winnow.flows.run.parent_watchdog import exit_with_parent
 
 GOING_AWAY, REFUSED = 303, 403
 POLICY_VIOLATION = 1008

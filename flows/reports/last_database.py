@@ -1,37 +1,13 @@
-"""The database that a command reads: opened for nothing else, and by default the one last written to here.
+"""The database that was last written to from a folder: what commands that only read look at by default.
 
 Whatever writes is told its database, by its file or an option; only readers go by this note, and say so.
 """
 
 import contextlib
-from collections.abc import Generator
-from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from winnow.flows.reports.output import tell
 from winnow.tasks.queries.printable import one_line
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-
-@contextmanager
-def reading(storage: str) -> "Generator[Session, None, None]":
-    """A read-only session on a database that is there and of this release.
-
-    Raises:
-        StorageError: If there is none, or it is of another release.
-    """
-    # Imported here, so that `--help` of the commands that read need not wait for SQLAlchemy.
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
-
-    with closing(open_database(storage, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            yield session
-
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 DEFAULT_FILE = Path("winnow.db")
