@@ -1,6 +1,6 @@
 """By which seed a campaign draws examples, apart from all that its scores may have been made in sight of."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
@@ -36,8 +36,9 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     What is claimed is true if scores were settled before the draws and apart from them. A prompt that was
     mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it would
     seem to be so on all examples. The same goes for a judge, for targets and for a history. So where any of
-    these is another one, other examples are drawn. To certify, labels are asked for again where they were
-    asked before, as people made them; prompts that arrive are not drawn.
+    these is another one, other examples are drawn. Of a served model the id counts, and not where it is. To
+    certify, labels are asked for again where they were asked before, as people made them; prompts that arrive
+    are not drawn.
 
     Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
     worst, and other campaigns made the texts of the pairs that they drew.
@@ -45,8 +46,13 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     apart_from = {}
     if campaign.objective in ("best-mean", "best-duel"):
         apart_from = {key: campaign.spec.get(key) for key in MADE_OF}
-        apart_from["judge"] = _without(MODELS, campaign.spec.get("judge"))
+        served = frozenset(campaign.spec.get("served_at") or ())
+        judge = campaign.spec.get("judge")
         apart_from["prompts"] = _without(PLACES, campaign.spec.get("prompts"))
+        apart_from["judge"] = _without(MODELS, judge)
+        for key in ("model_fingerprints", "judge_identity"):
+            apart_from[key] = _without(served, campaign.spec.get(key))
+        apart_from["served"] = sorted(_ids((campaign.spec.get("models"), judge), served))
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed
@@ -57,3 +63,14 @@ def _without(keys: Collection[str], value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _without(keys, each) for key, each in value.items() if key not in keys}
     return [_without(keys, each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _ids(value: object, served: Collection[str]) -> Iterator[str]:
+    """The ids of the served models that are described somewhere in a value."""
+    if isinstance(value, Mapping):
+        if value.get("name") in served and "model" in value:
+            yield f"{value['model']} {value.get('revision')}"
+        value = tuple(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _ids(each, served)

@@ -80,6 +80,20 @@ def test_where_the_models_of_a_judge_are_changes_no_draw(campaign):
     assert found[0] == found[1]
 
 
+def test_where_a_served_model_is_changes_no_draw_and_what_it_is_does(campaign):
+    def seed(port, id_="qwen"):
+        spec = {
+            "models": [{"name": "one", "provider": "openai", "model": id_}],
+            "served_at": {"one": f"http://127.0.0.1:{port}/v1"},
+            "model_fingerprints": {"one": f"{id_} at {port}"},
+            "judge": {"type": "llm", "models": [{"name": "reader", "model": f"{id_}-judge"}]},
+            "judge_identity": {"fingerprints": {"one": f"at {port}"}},
+        }
+        return seed_of_draws(replace(campaign, spec={**campaign.spec, **spec}))
+
+    assert seed(8000) == seed(8001) != seed(8000, "llama")
+
+
 def test_where_the_examples_are_that_a_prompt_shows_changes_no_draw(campaign):
     here, there = (
         [{"name": "shown", "template": "{{ input }}", "few_shot": {"n": 2, "path": f"{folder}/train.jsonl"}}]
