@@ -35,7 +35,7 @@ class Pulse:
     it. The estimates of a decision are the difference estimates of `PredictionPoweredIntervals`.
 
     Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
-    of a batch, the weight of the ridge and unscored pairs are as `one_step` and `factor_model` say; the first
+    of a batch, the weight of the ridge and unscored pairs are as `one_step` and `logistic` say; the first
     batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
 
     Args:

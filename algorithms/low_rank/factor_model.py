@@ -130,38 +130,3 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
     """Product of each of k matrices with its vector."""
     product: Floats = (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
     return product
-
-
-def sigmoid(z: Floats) -> Floats:
-    """1 / (1 + exp(-z)), by the tangent: it overflows nowhere."""
-    share: Floats = 0.5 + 0.5 * np.tanh(0.5 * z)
-    return share
-
-
-def cross_entropy(scores: Floats, z: Floats) -> Floats:
-    """-S log(sigmoid(z)) - (1 - S) log(1 - sigmoid(z)); scores between 0 and 1 are welcome."""
-    loss: Floats = np.logaddexp(0.0, z) - scores * z
-    return loss
-
-
-LOGISTIC = FactorModel(
-    loss=cross_entropy,
-    mean=sigmoid,
-    curvature=lambda means: means * (1.0 - means),
-    most_curvature=0.25,
-    bend=1.0,
-)
-
-
-def half_squared_error(scores: Floats, z: Floats) -> Floats:
-    """(S - 1/2 - z)^2 / 2."""
-    return 0.5 * (scores - 0.5 - z) ** 2
-
-
-LEAST_SQUARES = FactorModel(
-    loss=half_squared_error,
-    mean=lambda z: z + 0.5,
-    curvature=np.ones_like,
-    most_curvature=1.0,
-    bend=0.0,
-)

@@ -7,8 +7,10 @@ from hashlib import blake2b
 import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.factor_model import LEAST_SQUARES, LOGISTIC, FactorModel, Floats
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 from winnow.algorithms.low_rank.joint_fit import fit_table, weight_of_ridge, with_rows_spread_evenly
+from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
+from winnow.algorithms.low_rank.logistic import LOGISTIC
 
 TABLES_REMEMBERED = 2
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Row, RowMapping, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.models import Comparison, Dataset, Example, Generation, Judgment, Output, Prompt, Round
-from winnow.storage.queries.samples import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
+from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B
 from winnow.storage.records import stream_batches
 
 SqlRow = Row[Any]

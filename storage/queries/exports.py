@@ -19,7 +19,7 @@ from winnow.storage.models import (
     Round,
 )
 from winnow.storage.queries.campaign_views import stream
-from winnow.storage.queries.samples import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 
 def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:

@@ -1,40 +1,11 @@
 """A few comparisons to read, chosen by how they ended, with the beginnings of their texts."""
 
-from typing import Any
-
-from sqlalchemy import ColumnElement, Select, case, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Candidate, Comparison, Decision, Example, Generation, Prompt, Round
-
-A, B = aliased(Candidate), aliased(Candidate)
-TEXT_A, TEXT_B = aliased(Generation), aliased(Generation)
-PROMPT_A, PROMPT_B = aliased(Prompt), aliased(Prompt)
-
-PLACE = (
-    Round.number.label("round"),
-    Comparison.position,
-    A.name.label("candidate"),
-    B.name.label("candidate_b"),
-)
-"""Where a comparison stands, and who is compared."""
-
-
-def joined(rows: Select[Any]) -> Select[Any]:
-    """With the round, candidates, example, answers and prompts of each comparison."""
-    return (
-        rows.select_from(Comparison)
-        .join(Round, Round.id == Comparison.round_id)
-        .join(A, A.id == Comparison.candidate_a_id)
-        .outerjoin(B, B.id == Comparison.candidate_b_id)
-        .join(Example, Example.id == Comparison.example_id)
-        .outerjoin(TEXT_A, TEXT_A.id == Comparison.generation_a_id)
-        .outerjoin(TEXT_B, TEXT_B.id == Comparison.generation_b_id)
-        .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
-        .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
-    )
-
+from winnow.storage.models import Candidate, Comparison, Decision, Example, Round
+from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 """High outcomes, low ones, ties of duels, and none."""

@@ -50,8 +50,10 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
         judge = campaign.spec.get("judge")
         apart_from["prompts"] = _without(PLACES, campaign.spec.get("prompts"))
         apart_from["judge"] = _without(MODELS, judge)
-        for key in ("model_fingerprints", "judge_identity"):
-            apart_from[key] = _without(served, campaign.spec.get(key))
+        if isinstance(identity := campaign.spec.get("judge_identity"), Mapping):
+            fingerprints = _without(served, identity.get("fingerprints"))
+            apart_from["judge_identity"] = {**identity, "fingerprints": fingerprints}
+        apart_from["model_fingerprints"] = _without(served, campaign.spec.get("model_fingerprints"))
         apart_from["served"] = sorted(_ids((campaign.spec.get("models"), judge), served))
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name

@@ -7,13 +7,15 @@ from scipy.sparse import csr_array
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank import joint_fit
-from winnow.algorithms.low_rank.factor_model import LEAST_SQUARES, LOGISTIC, fit_rows, sigmoid
+from winnow.algorithms.low_rank.factor_model import fit_rows
 from winnow.algorithms.low_rank.joint_fit import (
     fit_observations,
     fit_table,
     weight_of_ridge,
     with_rows_spread_evenly,
 )
+from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
+from winnow.algorithms.low_rank.logistic import LOGISTIC, sigmoid
 
 both_models = pytest.mark.parametrize("model", [LOGISTIC, LEAST_SQUARES], ids=["logistic", "least squares"])
 

@@ -94,6 +94,23 @@ def test_where_a_served_model_is_changes_no_draw_and_what_it_is_does(campaign):
     assert seed(8000) == seed(8001) != seed(8000, "llama")
 
 
+def test_a_served_model_of_any_name_leaves_the_judges_code_in_the_seed(campaign):
+    found = {
+        seed_of_draws(
+            replace(
+                campaign,
+                spec={
+                    **campaign.spec,
+                    "served_at": {"code": "http://127.0.0.1:8000/v1"},
+                    "judge_identity": {"code": digest},
+                },
+            )
+        )
+        for digest in ("before", "after")
+    }
+    assert len(found) == 2
+
+
 def test_where_the_examples_are_that_a_prompt_shows_changes_no_draw(campaign):
     here, there = (
         [{"name": "shown", "template": "{{ input }}", "few_shot": {"n": 2, "path": f"{folder}/train.jsonl"}}]

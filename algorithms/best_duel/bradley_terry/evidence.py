@@ -22,7 +22,7 @@ from winnow.algorithms.best_duel.setting import Setting, evidence_delta
 from winnow.algorithms.best_duel.standings import worst_preferences
 from winnow.algorithms.decision import Claim
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.factor_model import sigmoid
+from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, information, shorten, softplus
-from winnow.algorithms.low_rank.factor_model import sigmoid
+from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import FloatArray
 
 SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])

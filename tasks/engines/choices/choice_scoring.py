@@ -7,10 +7,10 @@ from itertools import islice
 
 import numpy as np
 
+from winnow.tasks.engines.choices.next_token import choose_token
 from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.choices.trees import ChoiceEncoder, ChoiceTree
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, Request
-from winnow.tasks.engines.transformers.next_token import choose_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from winnow.tasks.engines.choices.next_token import choose_token
 from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.openai.answers import Generated, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused
 from winnow.tasks.engines.openai.requests import SHAPING, answer_bytes, generation_body, generation_path
 from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
-from winnow.tasks.engines.transformers.next_token import choose_token
 
 MOST_CHAT_TOKENS = 20  # next tokens that OpenAI's API tells at most, of a chat
 MOST_PLAIN_TOKENS = 5  # and of a plain completion

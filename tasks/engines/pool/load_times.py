@@ -89,8 +89,7 @@ class LoadTimes:
             return taken
 
     def _add(self, model: ModelRef, seat: EngineSlot, kind: Literal["load", "wake"], seconds: float) -> None:
-        if not seat.is_replica:  # it keeps the least credit there is, and makes room first
-            self._seats.note(seat.key, seconds)
+        self._seats.note(seat.key, seconds)
         time_ = LoadTime(
             model=model.name,
             devices=seat.assigned,

@@ -2,8 +2,8 @@
 
 Nobody knows how much a campaign will still ask of a model. So a load is paid like skis that may be rented or
 bought: a model is loaded once more when its engines have been short for as long as it takes to load it.
-Whenever its work ends, the seconds of waiting and of loading are together at most twice what they would have
-been had that been known (Karlin, Manasse, Rudolph and Sleator, 1988).
+That is a rule for those who choose without knowing the future (Karlin, Manasse, Rudolph and Sleator, 1988);
+how much sooner a campaign ends by it is not proved.
 """
 
 import threading

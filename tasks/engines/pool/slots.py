@@ -312,7 +312,8 @@ class SlotTable:
         with self._changed:
             seat.users -= 1
             seat.busy = seat.users > 0
-            seat.credit = self._clock + self._seconds.get(seat.key, SHORTEST)
+            kept = self._clock + self._seconds.get(seat.key, SHORTEST)
+            seat.credit = 0.0 if seat.is_replica else kept
             self._changed.notify_all()
 
     def _give_up(self, seat: EngineSlot, error: BaseException | None = None) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
 
+from winnow.tasks.engines.choices.next_token import Row, choose_token, shifted_logits
 from winnow.tasks.engines.protocol import GenerationFailure, Request
-from winnow.tasks.engines.transformers.next_token import Row, choose_token, shifted_logits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

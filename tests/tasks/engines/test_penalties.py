@@ -5,8 +5,8 @@ import pytest
 import torch
 from transformers import RepetitionPenaltyLogitsProcessor
 
+from winnow.tasks.engines.choices.next_token import shifted_logits
 from winnow.tasks.engines.protocol import Sampling
-from winnow.tasks.engines.transformers.next_token import shifted_logits
 
 LOGITS = np.random.default_rng(0).normal(size=12).astype(np.float32)  # (V,)
 PROMPT, TEXT = np.array([1, 2, 3]), [3, 4, 4, 4, 7]
