@@ -165,13 +165,12 @@ def _csv_rows(path: Path) -> Iterator[PlacedRow]:
 
 def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
     reader = csv.reader(text, strict=True)
-    previous_limit = csv.field_size_limit(2**31 - 1)  # a cell may hold a whole document
     try:
-        header = next(reader, [])
+        header = _csv_line(reader) or []
         if repeated := {name for name in header if header.count(name) > 1}:
             raise DatasetError(f"{path} has two columns {min(repeated)!r}; rename one of them", PATH_KEY)
         start = reader.line_num + 1
-        for cells in reader:
+        while (cells := _csv_line(reader)) is not None:
             if cells and len(cells) != len(header):
                 raise DatasetError(
                     f"{path}, line {start}: {len(cells)} cells under {len(header)} column names; "
@@ -183,6 +182,16 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise DatasetError(f"{path}, line {reader.line_num}: not CSV ({error}); mend it", PATH_KEY) from error
+
+
+def _csv_line(reader: Iterator[list[str]]) -> list[str] | None:
+    """The cells of the next line, each of which may be a whole document; None at the end.
+
+    The limit is the process's: it is put back before anybody else's code runs.
+    """
+    previous_limit = csv.field_size_limit(2**31 - 1)
+    try:
+        return next(reader, None)
     finally:
         csv.field_size_limit(previous_limit)
 

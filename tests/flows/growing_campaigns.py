@@ -11,11 +11,11 @@ from campaign_processes import Kill
 from duel_campaigns import write_spec
 from scripted_engines import SCRIPTED, letter
 
-N_EXAMPLES = 120
-FIRST = ("mumbles", "guesses")
-"""Right on 96 and on 60 of the 120 examples."""
-LONGER = ("grader", *FIRST)
-"""The one that joins stands first, and is right on 108 of them."""
+N_EXAMPLES = 240
+FIRST = ("guesses", "errs")
+"""Right on 120 and on 48 of the 240 examples."""
+LONGER = ("mumbles", *FIRST)
+"""The one that joins stands first, and is right on 192 of them."""
 
 
 def write_growing(folder: Path, models: tuple[str, ...] = FIRST, **changes) -> Path:
@@ -36,7 +36,7 @@ def write_growing(folder: Path, models: tuple[str, ...] = FIRST, **changes) -> P
         "judge": {"type": "exact"},
         "selector": {"name": "champion"},
         "batch_size": 12,
-        "stopping": {"delta": 0.05, "budget": 480},
+        "stopping": {"delta": 0.05, "budget": 720},
         "execution": {"group_size": 8, "log_folder": f"{folder}/logs"},
     }
     return write_spec(folder, {**spec, **changes})

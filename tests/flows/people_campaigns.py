@@ -36,7 +36,7 @@ BY_OBJECTIVE = {
         "judge": PREFERENCE,
         "selector": {"name": "llm-po"},
         "batch_size": 20,
-        "stopping": {"budget": 60, "delta": 0.1},
+        "stopping": {"budget": 120, "delta": 0.1},
     },
 }
 

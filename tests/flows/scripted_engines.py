@@ -252,6 +252,11 @@ def start_mumbles(model, settings):
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=5).replace("x", "?"))
 
 
+def start_errs(model, settings):
+    """Is right on one number in 5."""
+    return ScriptedEngine(lambda prompt: "x" if int(prompt) % 5 else letter(prompt, wrong_in=0))
+
+
 def start_codes(model, settings):
     """Writes the function that a prompt ends in the head of, always."""
     return ScriptedEngine(lambda prompt: program(prompt, wrong_in=0))
@@ -365,6 +370,7 @@ SCRIPTED = {
         "watched",
         "knows",
         "mumbles",
+        "errs",
         "slips",
         "codes",
         "bugs",

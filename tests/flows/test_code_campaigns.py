@@ -43,7 +43,7 @@ def write(folder, *, n_examples=4, judge=None, **models):
     spec["execution"] = {"log_folder": str(folder / "logs")}
     spec["generate_configs"][0]["max_tokens"] = 16
     spec["judge"] |= {"timeout": 1, "memory": 256, **(judge or {})}
-    spec["stopping"]["budget"] = 4 * n_examples
+    spec["stopping"]["budget"] = 2 * len(models) * n_examples
     spec["name"] = "survivor"
     path = folder / "campaign.yaml"
     path.write_text(yaml.safe_dump(spec))
@@ -68,8 +68,8 @@ def test_the_examples_of_the_page_are_what_the_test_makes(folder):
 def test_a_campaign_that_is_killed_ends_as_one_that_is_not_on_real_and_scripted_models(folder, tmp_path):
     models = {"codes": "codes", "bugs": "bugs", "babble": "transformers"}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    found = decisions_with_kills(whole, write(whole, n_examples=6, **models), [])
-    again = decisions_with_kills(killed, write(killed, n_examples=6, **models), [Kill(commit=7, after=False)])
+    found = decisions_with_kills(whole, write(whole, n_examples=8, **models), [])
+    again = decisions_with_kills(killed, write(killed, n_examples=8, **models), [Kill(commit=7, after=False)])
     assert again == found
     (history, _) = found
     told = " ".join(row[6] or "" for row in history["comparisons"])

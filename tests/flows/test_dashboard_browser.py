@@ -122,7 +122,12 @@ def test_a_duel_is_read_with_both_texts_and_its_judgments(page):
     search = page.get_by_role("textbox", name="Search")
     search.fill("honest work on <SCRIPT>")
     search.press("Enter")
-    expect(said(page, "against")).to_be_visible()
+    candidate = page.get_by_role("combobox", name="Candidate")
+    candidate.fill("two/plain/greedy")  # which is not honest: both never answer alike, so the judge was asked
+    candidate.press("Enter")
+    expect(
+        page.get_by_test_id("stText").filter(has_text="one/plain/").filter(has_text="against")
+    ).to_be_visible()
     texts = page.get_by_test_id("stCode")
     expect(texts.filter(has_text=f"honest work on {ATTACK}").first).to_be_visible()
     expect(page.get_by_text("Judgments", exact=True)).to_be_visible()

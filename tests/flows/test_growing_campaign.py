@@ -44,22 +44,22 @@ def test_a_longer_list_goes_on_with_what_was_learned_and_the_answer_states_what_
 ):
     write_growing(tmp_path, selector={"name": selector})
     said = run(tmp_path)
-    assert "winner    mumbles/plain" in said
+    assert "winner    guesses/plain" in said
     assert "the chance that this is wrong is at most 0.05" in said
     early, n_rounds = processes.history(tmp_path), rows(tmp_path, "SELECT count(*) FROM rounds")[0][0]
     write_growing(tmp_path, LONGER, selector={"name": selector})
     said = run(tmp_path)
-    assert "winner    grader/plain" in said
+    assert "winner    mumbles/plain" in said
     assert (
         "the chance that this is wrong is at most 0.1 (0.05 was asked for; candidates that were added after "
         "scores had been seen raise it), if how often candidates were added did not depend on the scores"
     ) in " ".join(said.split())
-    assert f"added     grader/plain joined after {n_rounds} rounds" in said
-    assert "grader/plain joined after scores on these examples had been seen" in " ".join(said.split())
+    assert f"added     mumbles/plain joined after {n_rounds} rounds" in said
+    assert "mumbles/plain joined after scores on these examples had been seen" in " ".join(said.split())
     late = processes.history(tmp_path)
     for table in ("rounds", "comparisons", "decisions"):
         assert late[table][: len(early[table])] == early[table]
-    names = [f"{name}/plain" for name in (*FIRST, "grader")]
+    names = [f"{name}/plain" for name in (*FIRST, "mumbles")]
     assert rows(tmp_path, CANDIDATES) == [
         (place, name, n_rounds if place == 2 else 0) for place, name in enumerate(names)
     ]
@@ -90,7 +90,7 @@ def test_a_campaign_that_candidates_joined_is_open_until_they_are_tested(tmp_pat
     assert (found["outcome"], found["claim"]["kind"]) == ("undecided", "none")
     board = json.loads(winnow(tmp_path, "query", "survivor", "leaderboard", "--json").stdout)
     assert {row["status"] for row in board} <= {"active", "eliminated"}
-    assert "winner    grader/plain" in run(tmp_path, "--set", "stopping.budget=360")
+    assert "winner    mumbles/plain" in run(tmp_path, "--set", "stopping.budget=720")
 
 
 def test_killed_at_any_commit_after_candidates_joined_it_comes_to_the_same(forks, tmp_path):
@@ -110,7 +110,7 @@ def test_killed_at_any_commit_after_candidates_joined_it_comes_to_the_same(forks
             process.join(PATIENCE_S)
             assert process.exitcode == (-9 if commit else 0)
         histories.append((processes.history(folder), rows(folder, CANDIDATES)))
-        assert status(folder)["best"] == "grader/plain"
+        assert status(folder)["best"] == "mumbles/plain"
     assert histories[0] == histories[1]
 
 
@@ -125,8 +125,8 @@ def test_a_list_that_joins_while_a_round_is_unfinished_takes_part_from_the_next_
         "SELECT r.number FROM rounds r LEFT JOIN decisions d ON d.round_id = r.id WHERE d.id IS NULL",
     )
     write_growing(tmp_path, LONGER)
-    assert "winner    grader/plain" in run(tmp_path)
-    assert rows(tmp_path, CANDIDATES)[2] == (2, "grader/plain", unfinished[0] + 1)
+    assert "winner    mumbles/plain" in run(tmp_path)
+    assert rows(tmp_path, CANDIDATES)[2] == (2, "mumbles/plain", unfinished[0] + 1)
 
 
 def test_another_selector_refuses_a_longer_list_in_one_sentence(tmp_path):
@@ -136,7 +136,7 @@ def test_another_selector_refuses_a_longer_list_in_one_sentence(tmp_path):
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 2
     (line,) = result.stderr.strip().splitlines()
-    assert "was begun without grader/plain, and its selector row-mean takes no more candidates" in line
+    assert "was begun without mumbles/plain, and its selector row-mean takes no more candidates" in line
     assert "winnow run SPEC --fork NEW_NAME" in line
 
 
@@ -158,15 +158,15 @@ def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(
     write_growing(tmp_path, LONGER)
     said = run(tmp_path)
     board = json.loads(winnow(tmp_path, "query", "survivor", "eliminations", "--json").stdout)
-    assert {row["candidate"] for row in board} == {"mumbles/plain", "guesses/plain", "grader/plain"}
-    assert board[-1]["candidate"] == "grader/plain"
+    assert {row["candidate"] for row in board} == {"guesses/plain", "errs/plain", "mumbles/plain"}
+    assert board[-1]["candidate"] == "mumbles/plain"
     assert (board[-1]["out_in_round"], board[-1]["out_at"]) == (None, None)
     told = rows(
         tmp_path, "SELECT r.number, d.comparisons FROM rounds r JOIN decisions d ON d.round_id = r.id"
     )
     by_then = {number: sum(size for each, size in told if each <= number) for number, _ in told}
     out = [row for row in board if row["out_in_round"] is not None]
-    assert {row["candidate"] for row in out} >= {"guesses/plain"}
+    assert {row["candidate"] for row in out} >= {"errs/plain"}
     for row in out:
         assert row["out_at"] == by_then[row["out_in_round"]]
         assert (row["level"], row["wealth"] >= 20.0) == (20.0, True)
@@ -207,12 +207,18 @@ def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
 def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarantee_away(tmp_path):
     write_growing(tmp_path, holdout=0.25)
     said = run(tmp_path)
-    assert "on the 30 examples that selection never saw" in said
+    assert "on the 60 examples that selection never saw" in said
     assert "guarantees nothing" not in said
     assert status(tmp_path)["held_out"]["is_complete"]
     write_growing(tmp_path, LONGER, holdout=0.25)
     said = run(tmp_path)
-    assert "winner    grader/plain" in said
-    assert "this guarantees nothing: grader/plain joined after scores on these examples had been seen" in said
+    assert "winner    mumbles/plain" in said
+    assert (
+        "this guarantees nothing: mumbles/plain joined after scores on these examples had been seen" in said
+    )
     found = status(tmp_path)["held_out"]
-    assert (found["winner"], found["is_complete"], found["joined"]) == ("grader/plain", True, "grader/plain")
+    assert (found["winner"], found["is_complete"], found["joined"]) == (
+        "mumbles/plain",
+        True,
+        "mumbles/plain",
+    )

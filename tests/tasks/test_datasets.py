@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_settings import tries
 
+from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.data.datasets import Example, load_dataset
 from winnow.tasks.errors import DatasetError
 
@@ -283,4 +284,11 @@ def test_csv_lines_may_end_in_any_way(tmp_path, end):
 def test_a_cell_may_hold_a_whole_document(tmp_path):
     path = write(tmp_path / "data.csv", [{"input": "x" * 200_000, "target": "y"}])
     assert len(load_dataset(path, {}).examples[0].fields["input"]) == 200_000
-    assert csv.field_size_limit() == 131_072  # the default
+
+
+def test_no_limit_of_the_process_is_raised_while_rows_are_taken(tmp_path):
+    path = write(tmp_path / "data.csv", [{"input": "x", "target": "y"}] * 2)
+    before = csv.field_size_limit()
+    rows = read_rows(path)
+    next(rows)
+    assert csv.field_size_limit() == before
