@@ -186,8 +186,8 @@ def test_no_code_lives_outside_the_known_folders():
 LIGHT = {
     "winnow.flows.cli": {"sqlalchemy", "numpy", "pydantic", "yaml", "jinja2", "httpx", "prefect", "torch"},
     "winnow.flows.cli.results.status, winnow.flows.reports.summary": {
-        "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch", "transformers", "vllm",
-        "winnow.tasks.spec.campaign",
+        "pydantic", "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch",
+        "transformers", "vllm",
     },
     "winnow.flows.run.launch, winnow.flows.run.early_start, winnow.tasks.setup.load": {
         "httpx", "pandas", "pyarrow", "prefect", "alembic", "torch", "transformers", "vllm",

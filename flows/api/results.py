@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import summary_lines
-from winnow.flows.run.resume import status_of
+from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.plugins.extras import require

@@ -152,6 +152,12 @@ def _coverage(status: CampaignStatus) -> str:
     return f"{unscored} of {asked} comparisons have no score; winnow query {status.name} coverage says why"
 
 
+def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
+    """Where a campaign stands; see `campaign_status`."""
+    with reading(storage) as session:
+        return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
+
+
 def campaign_line(storage: str, name: str) -> str:
     """Where a campaign stands, what it made anew, and whether its series has another winner now."""
     with reading(storage) as session:

@@ -19,21 +19,21 @@ from winnow.flows.prefect_support.crashed_runs import label_run
 from winnow.flows.prefect_support.masked_urls import reveal
 from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_watcher
+from winnow.flows.run.early_start import begin_loading, session_of
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.human.asking import ask_people
-from winnow.tasks.objectives.steps import awaits_humans, can_begin, generate_round, judge_round
+from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.decide import decide_round
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.in_flight import RoundsInFlight
-from winnow.tasks.rounds.plan import plan_round, plan_rounds, stored_plan
+from winnow.tasks.rounds.plan import plan_round, plan_rounds
 from winnow.tasks.rounds.record import record_round
-from winnow.tasks.setup.store import reopen_campaign
 
 Value = TypeVar("Value")
 
@@ -88,15 +88,10 @@ def run_campaign(storage: str, name: str) -> State[None]:
     watcher, storage = current_watcher(), reveal(storage)
     with closing(open_database(storage)) as database:
         require_schema(database)
-        stored, checked = reopen_campaign(database, name, storage)
         try:
-            with running(database, stored, checked) as campaign, campaign_span(campaign):
+            with session_of(database, storage, name) as campaign, campaign_span(campaign):
                 watcher.begun(campaign)
-                # A round that was planned is finished, whatever is decided.
-                begun = stored_plan(campaign) is not None
-                has_ended = campaign.selector.decision().stop or campaign.is_overspent
-                if (begun or not has_ended) and can_begin(campaign):
-                    campaign.load_engines()
+                if begin_loading(campaign):
                     run_rounds(campaign, watcher)
         finally:
             watcher.ended()

@@ -8,11 +8,11 @@ from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
 from winnow.flows.reports.last_database import remember
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import print_summary
-from winnow.flows.run.early_start import imports_for
+from winnow.flows.reports.summary import print_summary, status_of
+from winnow.flows.run.early_start import head_start, imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
-from winnow.flows.run.resume import go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.run.resume import go_on_with_all, run_flow, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage import leases
@@ -76,7 +76,7 @@ def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return interrupts.exit_code
     except PrefectServerFailed:
-        raise  # nothing was begun
+        raise  # no round was run
     except BaseException as error:
         # Whoever took the campaign over may be done with it already.
         taken = isinstance(error, LeaseHeld | LeaseLost)
@@ -94,9 +94,14 @@ def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bo
 
     Raises:
         KeyboardInterrupt: If it was stopped at once, in the main thread.
-        PrefectServerFailed: If there is no Prefect server; then nothing was begun.
+        PrefectServerFailed: If there is no Prefect server; then no round was run.
     """
-    with imports_for(storage, name), prefect_server(), interrupts.caught():
+    with (
+        imports_for(storage, name),
+        head_start(storage, name),
+        prefect_server(),
+        interrupts.caught(),
+    ):
         mark_zombies(storage)
         run_flow(storage, name, interrupts, shown=shown)
 

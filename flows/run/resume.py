@@ -9,7 +9,7 @@ from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.masked_urls import hide
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import campaign_line
+from winnow.flows.reports.summary import campaign_line, status_of
 from winnow.flows.run.callbacks import watched_by
 from winnow.flows.run.progress import progress_display
 from winnow.flows.run.signals import Interrupts
@@ -85,12 +85,6 @@ def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tup
         traceback.print_exc()
         return exit_codes.ERROR, f"{name}: failed: {error!r}"
     return exit_codes.exit_code(status_of(storage, name)), campaign_line(storage, name)
-
-
-def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
-    """Where a campaign stands; see `campaign_status`."""
-    with reading(storage) as session:
-        return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
 
 
 def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:

@@ -10,9 +10,9 @@ from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import campaign_line
+from winnow.flows.reports.summary import campaign_line, status_of
 from winnow.flows.run.launch import store_campaign
-from winnow.flows.run.resume import Say, go_on_with_all, run_flow, status_of, unfinished_campaigns
+from winnow.flows.run.resume import Say, go_on_with_all, run_flow, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.storage.admin.schema import ensure_schema

@@ -35,7 +35,7 @@ from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
-from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
+from winnow.tasks.spec.stored_only import NO_STORED_TEXT, ONLY
 
 ASK_MODELS = ("inspect-graded", "llm")
 COMBINATIONS = ("all", "any", "best-of", "weighted")

@@ -28,6 +28,7 @@ from winnow.tasks.engines.vllm.imports import imports_once
 from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
+from winnow.tasks.rounds.head_start import HeadStart
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -63,6 +64,10 @@ class CampaignSession:
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
     request_keys: dict[int, RequestKeys] = field(default_factory=dict)
     """Of the arms that were asked so far."""
+    is_loading: bool = False
+    """Whether models were told to load."""
+    head_start: HeadStart | None = None
+    """The texts of the first round where they began to be made before the rounds did."""
 
     @property
     def other_budgets(self) -> Sequence[Spending]:
@@ -111,7 +116,10 @@ class CampaignSession:
         in_use.update({text.id: key for key, text in texts.items()})
 
     def load_engines(self) -> None:
-        """Begin to load as many models as may be held at once, while other things start up."""
+        """Begin to load as many models as may be held at once, while other things start up; once."""
+        if self.is_loading:
+            return
+        self.is_loading = True
         for model in self.checked.models_to_ask:
             self.engines.preload(model)
 

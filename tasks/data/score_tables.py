@@ -28,7 +28,7 @@ from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.queries.warnings import OUT
-from winnow.tasks.spec.sections.reuse import ONLY
+from winnow.tasks.spec.stored_only import ONLY
 from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
 
 CAMPAIGN = "campaign:"

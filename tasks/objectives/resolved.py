@@ -26,7 +26,7 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.sections.reuse import ONLY
+from winnow.tasks.spec.stored_only import ONLY
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """The steps of a round in which objectives differ, as plain functions."""
 
+from functools import partial
+
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.judges.broken import require_sound_judge
@@ -14,6 +16,7 @@ from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_anno
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.rounds.generate import generate_meetings
 from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.head_start import HeadStart
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
@@ -39,6 +42,19 @@ def generate_round(campaign: CampaignSession, round_: RoundRecord) -> Generation
         EngineDied, EngineTimeout: Transient; what was committed stays.
         LeaseLost: If another process took the campaign over.
     """
+    begun, campaign.head_start = campaign.head_start, None
+    if begun is not None and begun.round_id == round_.id:
+        return begun.texts()
+    return _generated(campaign, round_)
+
+
+def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> HeadStart:
+    """Begin to make the texts of a first round beside other work; `generate_round` waits for them."""
+    campaign.head_start = HeadStart(round_.id, partial(_generated, campaign, round_))
+    return campaign.head_start
+
+
+def _generated(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
     if isinstance(campaign.checked, Certify):
         return generate_answers(campaign, campaign.checked.certification, round_)
     return generate_meetings(campaign, round_)

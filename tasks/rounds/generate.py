@@ -31,7 +31,7 @@ from winnow.tasks.rounds.generation_batch import (
     missing_groups,
     whole_calls,
 )
-from winnow.tasks.spec.sections.reuse import NO_STORED_TEXT, ONLY
+from winnow.tasks.spec.stored_only import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 """Planned generations under the keys of their texts, and the texts that are stored."""

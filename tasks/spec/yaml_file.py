@@ -12,13 +12,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.candidates.server_keys import SECRET
 from winnow.tasks.data.benchmarks import with_task
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.sections.dataset import TaskSpec
+from winnow.tasks.spec.sections.servers import SECRET
 
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""

@@ -22,9 +22,9 @@ from campaign_processes import rows
 from without_prefect import leave_prefect_out
 
 from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
+from winnow.flows.reports.summary import status_of
 from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback, watched_by
-from winnow.flows.run.resume import status_of
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.tasks.rounds.plan import plan_rounds

@@ -22,6 +22,8 @@ def campaign(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(launch, "prefect_server", nullcontext)
     monkeypatch.setattr(launch, "imports_for", lambda storage, name: nullcontext())
+    monkeypatch.setattr(launch, "head_start", lambda storage, name: nullcontext())
+    monkeypatch.setattr(launch, "mark_zombies", lambda storage: [])
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
     database.close()

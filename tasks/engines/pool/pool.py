@@ -245,6 +245,10 @@ class EnginePool:
         """Close all engines, each when its batch is done, and wait until they are gone."""
         self._seats.close()
 
+    def abandon(self) -> None:
+        """Close all engines at once, in the middle of their batches, which then fail in their threads."""
+        self._seats.abandon()
+
     def __enter__(self) -> Self:
         return self
 

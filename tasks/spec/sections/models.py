@@ -4,10 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from winnow.tasks.candidates.server_keys import BaseUrl, KeyVariable
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
+from winnow.tasks.spec.sections.servers import BaseUrl, KeyVariable
 from winnow.tasks.spec.spec_model import JsonScalar, JsonTree, SpecModel
 
 

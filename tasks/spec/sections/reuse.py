@@ -8,17 +8,11 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
 from winnow.tasks.spec.spec_model import SpecModel
+from winnow.tasks.spec.stored_only import ONLY
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 _AGE = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
-
-
-ONLY: Literal["only"] = "only"
-"""Stored texts alone: none is made."""
-
-NO_STORED_TEXT = "no_stored_text"
-"""Reason of a pair for which there is then no text."""
 
 
 def _age(value: object) -> object:
