@@ -41,7 +41,7 @@ class PrefectServerFailed(WinnowError):
 
 
 def require_answer(url: str) -> None:
-    """Refuse a server of the user's that does not answer, before anything is begun.
+    """Refuse a server of the user's that does not answer, before a round is run.
 
     Raises:
         PrefectServerFailed: If it does not.

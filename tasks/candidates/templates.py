@@ -189,7 +189,8 @@ def _joined(texts: Iterable[str], separator: str = "") -> str:
     length = 0
     for text in texts:
         length += len(text) + (len(separator) if pieces else 0)
-        _refuse_longer(length)
+        if length > MAX_CHARACTERS:
+            _refuse_longer(length)
         pieces.append(text)
     return separator.join(pieces)
 
