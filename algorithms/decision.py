@@ -37,6 +37,7 @@ ArmStatus = Literal[
     "chosen",
     "eliminated",
     "not-better",
+    "infeasible",
     "certified",
     "refuted",
     "untested",
@@ -58,6 +59,7 @@ ArmStatus = Literal[
 * eliminated: shown not to be the best, or not to be one of the m best.
 * not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it may be
   worse, or as good.
+* infeasible: it cannot meet a constraint, whatever is not known.
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.

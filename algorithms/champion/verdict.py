@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
-from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
 from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.differences import by_means, by_race, differences
@@ -47,6 +47,9 @@ class Verdict:
 
     * exact: it follows from the known scores, an example without one counting 0 for it and 1 for others.
     * proven: it follows from the tests, with the probability of an error that the claim names.
+
+    With constraints the same is said of the arms that meet them: the arm that is named does for certain.
+    Where all arms are out, what is claimed is that none does, and nobody is named.
 
     With m arms dropped and J lists of arms added, the best arm of the rest is among the first m + 1 arms of
     its list, whichever list that is. Which these are is settled before any of them is drawn from, and the
@@ -202,6 +205,8 @@ class Verdict:
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
         if self._top_m > 1:
             return self._answer_of_many(evidence, estimates, has_ended=has_ended, is_open=reason == "budget")
+        if len(evidence.constraints):
+            return self._answer_that_meets(evidence, estimates, has_ended=has_ended)
         if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
@@ -210,12 +215,10 @@ class Verdict:
             claim = self._proven_claim(spent)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
-        is_out = evidence.is_out | (certain.eliminated & evidence.alive)
-        ranked = np.where(evidence.active & ~is_out & ~np.isnan(estimates), estimates, -np.inf)
-        best = int(ranked.argmax()) if ranked.max() > -np.inf else None
+        best = _highest(estimates, evidence.alive & ~certain.eliminated)
         # An arm that is out by epsilon alone may be the best one: in question, until something is proven.
         is_beaten = evidence.is_beaten | (certain.eliminated & evidence.alive)
-        status = statuses(len(is_out), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
+        status = statuses(self._matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._setting.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
 
@@ -231,12 +234,46 @@ class Verdict:
             members, claim, is_beaten = known, EXACT, np.zeros(matrix.n_arms, dtype=np.bool_)
         else:
             is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
-            ranked = np.where(evidence.alive & ~is_beaten & ~np.isnan(estimates), estimates, -np.inf)
-            best = int(ranked.argmax()) if ranked.max() > -np.inf else None
-            status = statuses(len(ranked), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
+            best = _highest(estimates, evidence.alive & ~is_beaten)
+            status = statuses(matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
             return best, status, HEURISTIC if is_open and self._setting.delta is None else NOTHING_CLAIMED
         groups = TheBest.of(matrix, members).groups(is_beaten, evidence.active)
         return int(members[0]), statuses(matrix.n_arms, groups), claim
+
+    def _answer_that_meets(
+        self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool
+    ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
+        """The arm to recommend of those that meet the constraints, what is known of each, and the claim."""
+        matrix, met = self._matrix, evidence.constraints.are_met
+        may_meet = matrix.active & ~evidence.constraints.are_missed
+        least, most = matrix.possible_means
+        certain = Standing.of(
+            np.where(met, least, -np.inf),  # who is not known to meet them is no reason to be out
+            most,
+            scored=met & (matrix.scored > 0),
+            fully_scored=met & matrix.fully_scored,
+            active=may_meet,
+            epsilon=self._setting.epsilon,
+        )
+        best: int | None = evidence.champion
+        if has_ended and certain.good_enough.any():
+            best = certain.best(estimates)
+            status, claim = certain.statuses(best, settled=True), EXACT
+        elif has_ended and evidence.is_decided and best is not None:
+            status, claim = self._proven(evidence, best), self._proven_claim()
+        else:
+            is_beaten = certain.eliminated & evidence.alive
+            if best is None or is_beaten[best]:
+                best = _highest(estimates, evidence.alive & ~is_beaten)
+            status, claim = (
+                statuses(len(met), [("eliminated", evidence.is_beaten | is_beaten)]),
+                NOTHING_CLAIMED,
+            )
+            if has_ended and evidence.is_decided:  # without a champion: nobody meets them
+                claim = self._proven_claim() if may_meet.any() else EXACT
+        out: dict[int, ArmStatus] = dict.fromkeys(np.flatnonzero(~may_meet).tolist(), "infeasible")
+        out |= dict.fromkeys(np.flatnonzero(~matrix.active).tolist(), "dropped")
+        return best, tuple(out.get(arm, each) for arm, each in enumerate(status)), claim
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:
         """What is proven, with what was spent of delta on another question."""
@@ -255,7 +292,7 @@ class Verdict:
         is_below = evidence.active & (most < least[best] - ROUNDING)
         # Within epsilon of the best would not do: the best is known to within epsilon of the highest only.
         is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
-        is_equal &= np.arange(matrix.n_arms) != self._chosen()
+        is_equal &= evidence.constraints.are_met & (np.arange(matrix.n_arms) != self._chosen())
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
         groups: list[tuple[ArmStatus, BoolArray]] = [
             ("not-better", ~is_best),
@@ -295,6 +332,12 @@ class Verdict:
     def _alpha_of(self, number: int) -> float:
         """The error probability of the intervals of a list's means, the lists counted from 0."""
         return self._share / float(_reserved(number)) if self._additions == "expected" else self._share
+
+
+def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
+    """The arm with the highest estimate of some, None where none of them has one."""
+    ranked = np.where(among & ~np.isnan(estimates), estimates, -np.inf)
+    return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
 
 def _reserved(count: ArrayLike) -> FloatArray:

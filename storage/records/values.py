@@ -92,6 +92,8 @@ class ToldRound:
     outcomes: Sequence[float | None]
     losses: Sequence[Losses]
     """For certify; elsewhere, all of them are None."""
+    metrics: Sequence[Sequence[float | None]]
+    """Of each comparison, the values of the metrics that were named, None where there is none."""
     propensities: Sequence[float] | None = None
     """Probability with which each arm was drawn; None where nothing was left to chance."""
 

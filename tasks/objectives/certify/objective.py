@@ -89,7 +89,12 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
 
-    def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
+    def outcomes(
+        self,
+        scores: Sequence[float | None],
+        losses: Sequence[Losses],
+        metrics: Sequence[Sequence[float | None]],
+    ) -> FloatArray:
         """See `ResolvedCampaign`; shape (B, 4)."""
         return as_losses(losses)
 
