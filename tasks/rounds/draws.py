@@ -39,11 +39,11 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     What is claimed is true if scores were settled before the draws and apart from them. A prompt that was
     mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it would
     seem to be so on all examples. The same goes for a judge, for targets and for a history. So where any of
-    these is another one, other examples are drawn. Constraints change no score; but a bound that was chosen where
-    an earlier campaign saw some candidate just miss it would be tested by the very draws it was chosen by.
-    Without constraints metrics decide nothing, and change no draw. Of a served model the id counts, and not where it is. To
-    certify, labels are asked for again where they were asked before, as people made them; prompts that arrive
-    are not drawn.
+    these is another one, other examples are drawn. Constraints change no score; but a bound that was chosen
+    where an earlier campaign saw a candidate just miss it would be tested by the draws it was chosen by.
+    Without constraints metrics decide nothing, and change no draw. Of a served model the id counts, and not
+    where it is. To certify, labels are asked for again where they were asked before, as people made them;
+    prompts that arrive are not drawn.
 
     Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
     worst, and other campaigns made the texts of the pairs that they drew.

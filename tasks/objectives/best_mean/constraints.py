@@ -57,7 +57,7 @@ def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
 def told_outcomes(
     constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Sequence[float | None]]
 ) -> FloatArray:
-    """What a selector is told of B pairs, shape (B, 1 + J): each one's score, then what is to meet constraints.
+    """What a selector is told of B pairs, shape (B, 1 + J): the score, then what is to meet constraints.
 
     Args:
         constraints: J of them.
@@ -92,8 +92,8 @@ def _check_question(spec: "CampaignSpec") -> None:
     name, params = spec.selector.name, spec.selector.params
     if name != ABLE:
         raise SpecError(
-            f"{name} compares all candidates by their scores and knows no constraints; choose selector {ABLE}, "
-            "or leave constraints out",
+            f"{name} compares all candidates by their scores and knows no constraints; choose selector "
+            f"{ABLE}, or leave constraints out",
             path="constraints",
         )
     if "constraints" in params:
