@@ -66,8 +66,7 @@ def plan(
     assumption = read_assumption(assume or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None
     checked = check_campaign_file(spec, set_ or [], approve)
-    plays = isinstance(checked, BestMean) and checked.baseline is None and not checked.constraints
-    if not plays:
+    if not isinstance(checked, BestMean) or checked.baseline is not None or checked.constraints:
         if given:
             raise SpecError(
                 "--assume, --table and --like stand for the scores of a campaign that looks for the best "
