@@ -90,6 +90,12 @@ class Evidence:
         return self.active & ~self.is_out
 
     @property
+    def is_unfit(self) -> BoolArray:
+        """Arms that bets on constraints alone put out, whatever T is, shape (K,)."""
+        won = self.constraints.averaged(np.arange(self.n_arms), np.zeros(self.n_arms))
+        return self.is_out & self._are_out(np.arange(self.n_arms), won)
+
+    @property
     def can_race(self) -> bool:
         """Whether common examples may be asked next: all arms in question were told the same so far."""
         alive = self.alive
@@ -292,8 +298,7 @@ class Evidence:
         most = self._least_sums(self.draws.high + self.draws.left)[arms]
         is_certain = most < self.total - self._slack
         self.is_out[arms] = is_certain | self._are_out(arms, self.wealths(arms))
-        # Before a row is filled it is by constraints alone, in which epsilon has no part.
-        self.is_beaten[arms] = self.is_out[arms] & (self._epsilon == 0.0 or self.champion is None)
+        self.is_beaten[arms] = self.is_out[arms] & ((self._epsilon == 0.0) | self.is_unfit[arms])
 
     def _rule_out_by_constraints(self) -> None:
         """Which arms cannot meet the constraints, or do not by bets on these alone, no row being filled."""

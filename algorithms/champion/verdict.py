@@ -244,36 +244,48 @@ class Verdict:
         self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The arm to recommend of those that meet the constraints, what is known of each, and the claim."""
+        certain, best = self._certain_of(evidence), evidence.champion
+        is_decided = has_ended and evidence.is_decided
+        if has_ended and certain.good_enough.any():
+            best = certain.best(estimates)
+            return best, self._overlaid(evidence, certain.statuses(best, settled=True), by_bets=False), EXACT
+        if is_decided and best is not None:
+            return best, self._overlaid(evidence, self._proven(evidence, best)), self._proven_claim()
+        is_beaten = certain.eliminated & evidence.alive
+        if best is None or is_beaten[best]:
+            best = _highest(estimates, evidence.alive & ~is_beaten)
+        status = statuses(self._matrix.n_arms, [("eliminated", evidence.is_beaten | is_beaten)])
+        claim = NOTHING_CLAIMED
+        if is_decided:  # without a champion: nobody meets them
+            claim = EXACT if certain.dropped.all() else self._proven_claim()
+        return best, self._overlaid(evidence, status), claim
+
+    def _certain_of(self, evidence: Evidence) -> Standing:
+        """What known scores and values say for certain; who cannot meet the constraints is as if dropped."""
         matrix, met = self._matrix, evidence.constraints.are_met
-        may_meet = matrix.active & ~evidence.constraints.are_missed
         least, most = matrix.possible_means
-        certain = Standing.of(
-            np.where(met, least, -np.inf),  # who is not known to meet them is no reason to be out
+        return Standing.of(
+            np.where(met, least, -np.inf),  # nobody is out by who is not known to meet them
             most,
             scored=met & (matrix.scored > 0),
             fully_scored=met & matrix.fully_scored,
-            active=may_meet,
+            active=matrix.active & ~evidence.constraints.are_missed,
             epsilon=self._setting.epsilon,
         )
-        best: int | None = evidence.champion
-        if has_ended and certain.good_enough.any():
-            best = certain.best(estimates)
-            status, claim = certain.statuses(best, settled=True), EXACT
-        elif has_ended and evidence.is_decided and best is not None:
-            status, claim = self._proven(evidence, best), self._proven_claim()
-        else:
-            is_beaten = certain.eliminated & evidence.alive
-            if best is None or is_beaten[best]:
-                best = _highest(estimates, evidence.alive & ~is_beaten)
-            status, claim = (
-                statuses(len(met), [("eliminated", evidence.is_beaten | is_beaten)]),
-                NOTHING_CLAIMED,
-            )
-            if has_ended and evidence.is_decided:  # without a champion: nobody meets them
-                claim = self._proven_claim() if may_meet.any() else EXACT
-        out: dict[int, ArmStatus] = dict.fromkeys(np.flatnonzero(~may_meet).tolist(), "infeasible")
-        out |= dict.fromkeys(np.flatnonzero(~matrix.active).tolist(), "dropped")
-        return best, tuple(out.get(arm, each) for arm, each in enumerate(status)), claim
+
+    def _overlaid(
+        self, evidence: Evidence, status: tuple[ArmStatus, ...], *, by_bets: bool = True
+    ) -> tuple[ArmStatus, ...]:
+        """The statuses with those of arms that cannot meet the constraints, or are out by bets on these."""
+        is_unfit, are_missed = evidence.is_unfit & by_bets, evidence.constraints.are_missed
+        over: list[tuple[ArmStatus, BoolArray]] = [
+            ("unfit", is_unfit),
+            ("infeasible", are_missed),
+            ("dropped", ~self._matrix.active),
+        ]
+        found = statuses(len(status), over)
+        is_over = is_unfit | are_missed | ~self._matrix.active
+        return tuple(new if over else old for new, old, over in zip(found, status, is_over, strict=True))
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:
         """What is proven, with what was spent of delta on another question."""

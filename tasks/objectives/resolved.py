@@ -12,7 +12,7 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.storage.records.values import Losses
+from winnow.storage.records.values import Losses, Values
 from winnow.tasks.campaign.budget import WORDS, amount
 from winnow.tasks.campaign.budget_kinds import own_kind
 from winnow.tasks.campaign.lookahead import auto_lookahead
@@ -288,12 +288,7 @@ class ResolvedCampaign(ABC):
         """The metrics whose values the selector is told, by name."""
         return ()
 
-    def outcomes(
-        self,
-        scores: Sequence[float | None],
-        losses: Sequence[Losses],
-        metrics: Sequence[Sequence[float | None]],
-    ) -> FloatArray:
+    def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
         """What a selector is told of a round's comparisons, NaN where one was not scored.
 
         Args:

@@ -22,7 +22,8 @@ def decide_round(
         (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
         for each in comparisons
     ]
-    metrics = [_values(each, checked.told_metrics) for each in comparisons]
+    names = checked.told_metrics
+    metrics = [_values(each, names) for each in comparisons]
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:

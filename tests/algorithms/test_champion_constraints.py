@@ -99,7 +99,7 @@ def test_by_bets_alone_it_is_proven_that_nobody_meets_them():
     scores, values = rows(0.9, 0.7, n_examples=200), rows(0.2, 0.1, n_examples=200)[np.newaxis]
     decision, n_told = ended(selector_of(scores, [0.6]), scores, values)
     assert (decision.best, decision.claim.kind, decision.claim.delta) == (None, "proven", DELTA)
-    assert decision.status == ("eliminated",) * 2
+    assert decision.status == ("unfit",) * 2
     assert n_told < 100
 
 

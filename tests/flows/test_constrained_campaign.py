@@ -51,6 +51,8 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
         "mean": 0.975,
         "valued": 120,
     }
+    assert shown["candidates"][0]["status"] == "unfit"
+    assert "candidates are out by bets that they miss a constraint, which is not certain" in result.stdout
     ((asked,),) = rows(tmp_path, "SELECT count(*) FROM comparisons")
     assert asked < 240
 

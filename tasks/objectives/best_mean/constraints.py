@@ -9,6 +9,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.records.values import Values
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.suggestions import unknown_name
 
@@ -55,7 +56,7 @@ def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
 
 
 def told_outcomes(
-    constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Sequence[float | None]]
+    constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Values]
 ) -> FloatArray:
     """What a selector is told of B pairs, shape (B, 1 + J): the score, then what is to meet constraints.
 

@@ -8,7 +8,7 @@ from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import Losses
+from winnow.storage.records.values import Losses, Values
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
@@ -124,12 +124,7 @@ class BestMean(ScoredCampaign):
         """See `ResolvedCampaign`: those of the constraints, in their order."""
         return [each.metric for each in self.constraints]
 
-    def outcomes(
-        self,
-        scores: Sequence[float | None],
-        losses: Sequence[Losses],
-        metrics: Sequence[Sequence[float | None]],
-    ) -> FloatArray:
+    def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
         """See `ResolvedCampaign`; with J constraints of shape (B, 1 + J)."""
         told = super().outcomes(scores, losses, metrics)
         return told_outcomes(self.constraints, told, metrics) if self.constraints else told
