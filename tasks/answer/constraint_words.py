@@ -6,7 +6,7 @@ from winnow.tasks.answer.phrases import Line, list_of
 
 def constraint_lines(answer: Answer) -> list[Line]:
     """What is to be met and how the best candidate stands to it, then who cannot meet it."""
-    lines = [("meets", _stands(answer, each)) for each in answer.constraints]
+    lines = [("must", _stands(answer, each)) for each in answer.constraints]
     if (missed := answer.named("infeasible")) and answer.mixed is None:
         said = f"{len(missed)} of {len(answer.candidates)} candidates cannot meet the constraints"
         lines.append(("missed", f"{said}, whatever is not known of them: {list_of(missed)}"))

@@ -38,8 +38,8 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("survivor: winner, proven\n")
     assert (
-        "meets     bare at least 0.9: slips/plain has 0.975 on the 120 examples (known exactly)\n"
-        "  meets     bare at most 0.98: slips/plain has 0.975 on the 120 examples (known exactly)\n"
+        "must      bare at least 0.9: slips/plain has 0.975 on the 120 examples (known exactly)\n"
+        "  must      bare at most 0.98: slips/plain has 0.975 on the 120 examples (known exactly)\n"
     ) in result.stdout
     assert (
         "on these 120 examples slips/plain meets the constraints (known exactly), and of all that meet them "
@@ -62,6 +62,7 @@ def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 3, result.stderr
     assert result.stdout.startswith("survivor: none\n  winner    none: no candidate meets the constraints\n")
+    assert "must      bare at least 1\n" in result.stdout
     assert "sure      exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
     assert "missed    3 of 3 candidates cannot meet the constraints, whatever is not known" in result.stdout
     report = winnow(tmp_path, "report", "survivor").stdout
