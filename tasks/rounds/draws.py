@@ -39,9 +39,9 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     What is claimed is true if scores were settled before the draws and apart from them. A prompt that was
     mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it would
     seem to be so on all examples. The same goes for a judge, for targets and for a history. So where any of
-    these is another one, other examples are drawn. Constraints change no score; but a bound that was chosen
-    where an earlier campaign saw a candidate just miss it would be tested by the draws it was chosen by.
-    Without constraints metrics decide nothing, and change no draw. Of a served model the id counts, and not
+    these is another one, other examples are drawn. Groups and constraints change no score; but weights, or a
+    bound, that were chosen where an earlier campaign saw who gains by them would be tested by the draws they
+    were chosen by. Without constraints metrics decide nothing, and change no draw. Of a served model the id counts, and not
     where it is. To certify, labels are asked for again where they were asked before, as people made them;
     prompts that arrive are not drawn.
 
@@ -59,6 +59,8 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
             fingerprints = _without(served, identity.get("fingerprints"))
             apart_from["judge_identity"] = {**identity, "fingerprints": fingerprints}
         apart_from["model_fingerprints"] = _without(served, campaign.spec.get("model_fingerprints"))
+        if groups := campaign.spec.get("groups"):
+            apart_from["groups"] = groups
         if campaign.spec.get("constraints"):
             apart_from |= {key: campaign.spec.get(key) for key in CONSTRAINED}
         apart_from["served"] = sorted(_ids((campaign.spec.get("models"), judge), served))
