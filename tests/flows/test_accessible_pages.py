@@ -33,7 +33,7 @@ AT_THE_END = {
     "factors": "Prompt × sampling",
     "label": "left to judge",
 }
-"""Page -> what is drawn last on it. The other pages are looked at by axe where test_dashboard_browser leaves them."""
+"""Page -> what is drawn last on it. The other pages are left to axe by test_dashboard_browser."""
 WAITS = "survivor"
 """The campaign that people are to judge."""
 
