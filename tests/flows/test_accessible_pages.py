@@ -3,9 +3,9 @@
 import pytest
 import scripted_engines
 from browser_pages import DRAWN, first_screen, let_axe_in, violations
-from dashboard_servers import chromium, serving
+from dashboard_servers import serving
 from people_campaigns import write_people
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from repeated_campaigns import nightly
 from report_campaigns import (
     certified_campaign,
@@ -60,15 +60,6 @@ def folder(tmp_path_factory, plain_runs):
     for number in range(2):
         nightly(database, number)
     return folder
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as chrome,
-    ):
-        yield chrome
 
 
 @pytest.fixture(scope="module")

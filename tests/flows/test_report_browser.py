@@ -2,8 +2,6 @@
 
 import pytest
 from browser_pages import DRAWN, let_axe_in, violations
-from dashboard_servers import chromium
-from playwright.sync_api import sync_playwright
 from report_campaigns import crowded_campaign, page_of
 
 N_CANDIDATES = 30
@@ -20,15 +18,6 @@ def folder(tmp_path_factory):
     crowded_campaign(folder, N_CANDIDATES)
     page_of(folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as chrome,
-    ):
-        yield chrome
 
 
 def opened(chrome, folder, width, **options):
