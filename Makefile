@@ -94,9 +94,9 @@ bench-storage: install ## Measure ten million comparisons in SQLite and PostgreS
 bench-view: install ## Measure the pages of ten million comparisons, and their index of texts: make bench-view COMPARISONS=n.
 	@$(BIN)/python -m tests.benchmarks.view --out $(BENCH_OUT) --comparisons $(COMPARISONS)
 
-pictures: install ## Draw the documentation's pictures again from the quick demo: make pictures [AXE=axe.min.js].
+pictures: install ## Draw the documentation's pictures again from the quick demo, and say what axe-core finds.
 	@$(BIN)/winnow demo --quick
-	@PYTHONPATH=tests:tests/flows $(BIN)/python -m tests.pictures $(if $(AXE),--axe "$(AXE)")
+	@PYTHONPATH=tests:tests/flows $(BIN)/python -m tests.pictures
 
 bench-lookahead: install ## Time to a decision with rounds in flight, texts of very different lengths: make bench-lookahead [DATA=folder].
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.lookahead --out $(BENCH_OUT) $(if $(DATA),--data "$(DATA)")

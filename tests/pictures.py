@@ -1,6 +1,6 @@
 """`make pictures`: those of docs/how-to/results.md, made again from the campaign that the quick demo leaves.
 
-With AXE=FILE, a copy of axe.min.js, it also says what axe-core finds on these pages, in light and in dark.
+It also says what axe-core finds on these pages, in light and in dark.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser_pages import DRAWN, let_axe_in, violations
 from tests.flows.dashboard_servers import chromium, serving
 from winnow.flows.reports.html.render import write_report
 from winnow.flows.reports.open_readonly import reading
@@ -23,11 +24,8 @@ PICTURES = {
 }
 """File -> page, width and height."""
 
-DRAWN = "[...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('.main-svg'))"
 SETTLED = """() => !document.querySelector('[data-testid=stStatusWidget]')
     && document.querySelector('[data-testid=stDataFrame] canvas, .js-plotly-plot .main-svg')"""
-VIOLATIONS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
-    .map((each) => `${each.id} (${each.nodes.length}): ${each.nodes[0].html}`)"""
 
 
 def main() -> None:
@@ -35,7 +33,6 @@ def main() -> None:
     parser.add_argument("--storage", default="sqlite:///.winnow/demo/winnow.db")
     parser.add_argument("--campaign", default="quick")
     parser.add_argument("--out", type=Path, default=Path("docs/assets"))
-    parser.add_argument("--axe", type=Path)
     options = parser.parse_args()
     with (
         TemporaryDirectory() as folder,
@@ -51,9 +48,7 @@ def main() -> None:
             for scheme, page in _pages(browser, places, name, options.campaign, width, height):
                 if scheme == "light":
                     page.screenshot(path=options.out / file)
-                if options.axe is not None:
-                    page.evaluate(options.axe.read_text("utf-8"))
-                    print(file, scheme, page.evaluate(VIOLATIONS))
+                print(file, scheme, violations(page))
 
 
 def _pages(
@@ -61,10 +56,8 @@ def _pages(
 ) -> Iterator[tuple[str, Page]]:
     """A page in both colour schemes, drawn."""
     for scheme in ("light", "dark"):
-        # axe is put into the page, whose policy would refuse it.
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=True
-        )
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        let_axe_in(context)
         page = context.new_page()
         if name in places:
             page.goto(places[name])

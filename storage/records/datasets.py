@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.bulk import ROWS_AT_ONCE, insert_rows
 from winnow.storage.engine.raw_sql import run
+from winnow.storage.json_types import JsonView
 from winnow.storage.models import Dataset, Example, table_of
 from winnow.storage.records.values import ExampleContent, NewExample
 
@@ -65,6 +66,16 @@ def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
         for key, shown, accepted in zip(keys, _values(fields), _values(targets), strict=True):
             yield NewExample(key=key, fields=shown, targets=accepted)
         position += ROWS_AT_ONCE
+
+
+def fields_by_id(session: Session, dataset_id: int) -> dict[int, JsonView]:
+    """What prompts are written from, by the example's id, in the order of positions."""
+    statement = "SELECT id, fields FROM examples WHERE dataset_id = ? ORDER BY position"
+    rows = run(session.connection(), statement, (dataset_id,))
+    if not rows:
+        return {}
+    ids, fields = zip(*rows, strict=True)
+    return dict(zip(ids, _values(fields), strict=True))
 
 
 _PORTION = """

@@ -69,6 +69,17 @@ def last_told(campaign_id: int) -> ScalarSelect[int]:
     )
 
 
+def told_at(session: Session, campaign_id: int, number: int | None = None) -> tuple[int, dt.datetime] | None:
+    """The number of a told round and when it was told, of the last one unless named; None without it."""
+    asked = last_told(campaign_id) if number is None else number
+    row = session.execute(
+        select(Round.number, Decision.decided_at)
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Round.number == asked)
+    ).first()
+    return None if row is None else (row.number, row.decided_at)
+
+
 def is_untold(campaign_id: int) -> ColumnElement[bool]:
     """Whether a round is one of a campaign that was planned and has no decision yet."""
     return and_(Round.campaign_id == campaign_id, Round.number > func.coalesce(last_told(campaign_id), -1))

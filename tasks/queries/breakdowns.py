@@ -5,42 +5,41 @@ selector chose in sight of scores; and of many groups some look bad by chance. S
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.json_types import JsonView, Row
+from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import metrics as metric_means
-from winnow.storage.queries.objective.paired import outcomes
-from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.groups import grouping_of
+from winnow.tasks.queries.tag_counts import TagCounts, Tallies, Tally
 
-NO_TAG = "none"
-"""What an example is tagged with that lacks the field."""
 Z = 1.959963984540054
 """The 97.5% quantile of the normal distribution: intervals are at 95%."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    scored: int = 0
-    unscored: int = 0
-    total: float = 0.0
-
-
-def tags(session: Session, campaign: CampaignRecord, *, candidate: str | None = None) -> list[Row]:
+def tags(
+    session: Session,
+    campaign: CampaignRecord,
+    *,
+    candidate: str | None = None,
+    counts: TagCounts | None = None,
+) -> list[Row]:
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
-
-    Only those of one candidate where it is named: the comparisons of others are then not read.
 
     Where means of groups decide, the field that groups the examples is the first tag.
 
     `examples` is how many of the dataset have the value. `lower` and `upper` are Wilson's interval at 95%, as
     if the scored examples were a random sample; they are not certified. `worst` marks the value of each tag
     in which a candidate has its lowest mean.
+
+    Args:
+        session: Reads the results.
+        campaign: Whose.
+        candidate: Only the rows of this one: the comparisons of others are then not read.
+        counts: What an earlier look has counted, if there was one.
     """
     groups = grouping_of(campaign.spec)
     by = [] if groups is None else [groups.by]
@@ -48,31 +47,18 @@ def tags(session: Session, campaign: CampaignRecord, *, candidate: str | None = 
     if not wanted:
         return []
     names = candidate_names(session, campaign.id) if candidate is None else [candidate]
-    examples = dataset_records.examples(session, campaign.dataset_id)
-    values = {each.key: {tag: values_of(each.fields, tag) for tag in wanted} for each in examples}
-    sizes: dict[tuple[str, str], int] = {}
-    for of_example in values.values():
-        for tag in wanted:
-            for value in of_example[tag]:
-                sizes[tag, value] = sizes.get((tag, value), 0) + 1
-    found = {(tag, value, name): _Tally() for tag, value in sizes for name in names}
-    for name in names:
-        for example, outcome in outcomes(session, campaign.id, name).items():
-            for tag in wanted:
-                for value in values[example][tag]:
-                    _count(found[tag, value, name], outcome)
+    sizes, found = (counts or TagCounts()).look(session, campaign, wanted, names)
     worst = _worst(found)
-    ordered = sorted(sizes, key=lambda each: wanted.index(each[0]))
     return [
         {
             "tag": tag,
             "value": value,
             "candidate": name,
             "examples": sizes[tag, value],
-            **_told(found[tag, value, name]),
+            **_told(found[name][tag, value]),
             "worst": worst.get((tag, name)) == value,
         }
-        for tag, value in ordered
+        for tag, value in sorted(sizes, key=lambda each: wanted.index(each[0]))
         for name in names
     ]
 
@@ -80,13 +66,6 @@ def tags(session: Session, campaign: CampaignRecord, *, candidate: str | None = 
 def metrics(session: Session, campaign: CampaignRecord) -> list[Row]:
     """The mean of each metric for each candidate, with a plain interval as of tags; nothing is certified."""
     return [{**row, **_interval(row["mean"], row["scored"])} for row in metric_means(session, campaign.id)]
-
-
-def values_of(fields: JsonView, tag: str) -> list[str]:
-    """What an example is tagged with: the field's value, or each of a list, once."""
-    value = fields.get(tag)
-    several = value if isinstance(value, list) else [value]
-    return list(dict.fromkeys(NO_TAG if each in (None, "") else str(each) for each in several)) or [NO_TAG]
 
 
 def wilson(mean: float, n: int) -> tuple[float, float]:
@@ -99,15 +78,7 @@ def wilson(mean: float, n: int) -> tuple[float, float]:
     return lower, min(1.0, centre + half) if mean < 1.0 else 1.0
 
 
-def _count(tally: _Tally, outcome: float | None) -> None:
-    if outcome is None:
-        tally.unscored += 1
-    else:
-        tally.scored += 1
-        tally.total += outcome
-
-
-def _told(tally: _Tally) -> Row:
+def _told(tally: Tally) -> Row:
     counts = {"scored": tally.scored, "unscored": tally.unscored}
     mean = min(1.0, tally.total / tally.scored) if tally.scored else None
     return {**counts, "mean": mean, **_interval(mean, tally.scored)}
@@ -118,12 +89,13 @@ def _interval(mean: float | None, n: int) -> Row:
     return {"lower": lower, "upper": upper}
 
 
-def _worst(found: Mapping[tuple[str, str, str], _Tally]) -> dict[tuple[str, str], str]:
+def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], str]:
     """By tag and candidate, the value with the lowest mean, the first of several."""
     lowest: dict[tuple[str, str], tuple[float, str]] = {}
-    for (tag, value, name), tally in found.items():
-        if tally.scored:
-            mean = tally.total / tally.scored
-            if (tag, name) not in lowest or mean < lowest[tag, name][0]:
-                lowest[tag, name] = (mean, value)
+    for name, tallies in found.items():
+        for (tag, value), tally in tallies.items():
+            if tally.scored:
+                mean = tally.total / tally.scored
+                if (tag, name) not in lowest or mean < lowest[tag, name][0]:
+                    lowest[tag, name] = (mean, value)
     return {key: value for key, (_, value) in lowest.items()}

@@ -21,7 +21,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.queries.breakdowns import values_of
+from winnow.tasks.queries.tag_counts import values_of
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.targets import check_targets
 from winnow.tasks.setup.trial_renders import check_tests, try_templates

@@ -21,6 +21,8 @@ CANDIDATES = 200
 CANDIDATES_PER_PROMPT = 10
 """Candidates that differ only in their model: they share each rendered prompt."""
 ROUND = 1024
+SUBJECTS = 57
+"""Values of the tag of the examples."""
 
 PROMPT = "Question %: what is the answer to life, the universe and everything? Think step by step. Answer: "
 TEXT = "The answer to question % is, as everybody knows, forty-two."
@@ -52,7 +54,9 @@ def prepared(database: Database, n_examples: int, name: str = "bench") -> int:
     """A campaign without rounds; its id."""
     with database.writing() as session:
         rows = [
-            NewExample(key=str(i), fields={"input": f"question {i}"}, targets=["1"])
+            NewExample(
+                key=str(i), fields={"input": f"question {i}", "subject": f"s{i % SUBJECTS}"}, targets=["1"]
+            )
             for i in range(n_examples)
         ]
         dataset = dataset_records.ensure_dataset(
@@ -66,7 +70,7 @@ def prepared(database: Database, n_examples: int, name: str = "bench") -> int:
             dataset_id=dataset,
             seed=0,
             spec=SPEC,
-            execution={"budget": n_examples * CANDIDATES},
+            execution={"budget": n_examples * CANDIDATES, "tags": ["subject"]},
             versions={},
             candidates=new,
             now=now(),

@@ -27,3 +27,16 @@ def plain_runs():
     with pytest.MonkeyPatch.context() as patch:
         leave_prefect_out(patch)
         yield
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    """A browser without pages, which a module's tests share."""
+    from dashboard_servers import chromium
+    from playwright.sync_api import sync_playwright
+
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as chrome,
+    ):
+        yield chrome

@@ -70,7 +70,7 @@ def stored(database, name, number, names):
     ]
     with database.writing() as session:
         dataset_id = dataset_records.ensure_dataset(
-            session, fingerprint="f" * 64, name="sums", path="sums.jsonl", examples=examples, now=NOW
+            session, fingerprint="e" * 64, name="sums", path="sums.jsonl", examples=examples, now=NOW
         )
         record = campaign_records.add_campaign(
             session,

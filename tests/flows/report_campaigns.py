@@ -122,6 +122,31 @@ def scored_campaign(folder):
     return campaign
 
 
+def decided_campaign(database, name="letters"):
+    """A campaign that b has won: it is proven to be ahead of a, and c is far behind."""
+    campaign = store_campaign(database, name)
+    campaign.finish(
+        campaign.plan(0, [0, 1, 1, 2], [0, 1, 2, 3]),
+        [1.0, 1.0, 1.0, 0.0],
+        best=1,
+        estimates=[0.6, 0.9, 0.1],
+        lower=[0.4, 0.8, 0.0],
+        upper=[0.7, 1.0, 0.3],
+        status=["eliminated", "best", "eliminated"],
+        claim={"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []},
+        stop=True,
+        reason="confident",
+        differences={
+            "against": 1,
+            "delta": 0.05,
+            "estimates": [-0.3, None, -0.8],
+            "lower": [-0.5, None, -0.9],
+            "upper": [-0.1, None, -0.5],
+        },
+    )
+    return campaign
+
+
 def duelled_campaign(folder):
     """A campaign of duels in which a beats b and nobody met c."""
     campaign = store_campaign(new_database(folder / "winnow.db"), objective="best-duel")

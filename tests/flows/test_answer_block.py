@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from report_campaigns import Elements, crowded_campaign, page_of, scored_campaign
-from stored_campaigns import new_database, store_campaign
+from report_campaigns import Elements, crowded_campaign, decided_campaign, page_of, scored_campaign
+from stored_campaigns import new_database
 
 from winnow.flows.reports.output import GREEN, PLAIN
 from winnow.flows.reports.summary import hanging, print_summary, summary_lines
@@ -12,7 +12,6 @@ from winnow.tasks.answer.block import block_lines, cost, named_winner
 from winnow.tasks.answer.words import headline
 from winnow.tasks.queries.status import campaign_status
 
-PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
 STORAGE = "sqlite:///winnow.db"
 
 
@@ -24,27 +23,7 @@ def status_of(campaign):
 @pytest.fixture
 def decided(tmp_path):
     """The status of a campaign that b has won."""
-    campaign = store_campaign(new_database(tmp_path / "winnow.db"))
-    campaign.finish(
-        campaign.plan(0, [0, 1, 1, 2], [0, 1, 2, 3]),
-        [1.0, 1.0, 1.0, 0.0],
-        best=1,
-        estimates=[0.6, 0.9, 0.1],
-        lower=[0.4, 0.8, 0.0],
-        upper=[0.7, 1.0, 0.3],
-        status=["eliminated", "best", "eliminated"],
-        claim=PROVEN,
-        stop=True,
-        reason="confident",
-        differences={
-            "against": 1,
-            "delta": 0.05,
-            "estimates": [-0.3, None, -0.8],
-            "lower": [-0.5, None, -0.9],
-            "upper": [-0.1, None, -0.5],
-        },
-    )
-    return status_of(campaign)
+    return status_of(decided_campaign(new_database(tmp_path / "winnow.db")))
 
 
 def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):

@@ -11,6 +11,7 @@ import campaign_processes as processes
 import duel_campaigns
 import pytest
 import scripted_engines
+from browser_pages import let_axe_in, violations
 from dashboard_servers import chromium, serving
 from duel_campaigns import model, model_judge, write_duels
 from playwright.sync_api import expect, sync_playwright
@@ -73,6 +74,7 @@ def browser(folder):
     ):
         context = chrome.new_context(base_url=url, viewport={"width": 1400, "height": 1000})
         context.set_default_timeout(PATIENCE)
+        let_axe_in(context)
         # The token is exchanged for a cookie, which the pages of the tests then have.
         context.new_page().goto(url)
         yield context
@@ -80,7 +82,7 @@ def browser(folder):
 
 @pytest.fixture
 def page(browser):
-    """A page that must do no harm, and ask nothing of other machines."""
+    """A page that does no harm, asks nothing of other machines, and ends without a fault that axe finds."""
     expect.set_options(timeout=PATIENCE)
     page = browser.new_page()
     strangers, dialogs = [], []
@@ -88,6 +90,7 @@ def page(browser):
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     yield page
     assert page.evaluate("window.harmed") is None
+    assert violations(page) == []
     assert dialogs == []
     assert {url.split("/")[2].split(":")[0] for url in strangers if url.startswith("http")} == {"127.0.0.1"}
     page.close()

@@ -1,8 +1,7 @@
 """The page in a browser: on a phone and on a desk, sorted by its headings, and read without JavaScript."""
 
 import pytest
-from dashboard_servers import chromium
-from playwright.sync_api import sync_playwright
+from browser_pages import DRAWN, let_axe_in, violations
 from report_campaigns import crowded_campaign, page_of
 
 N_CANDIDATES = 30
@@ -11,7 +10,6 @@ MARKS = """() => [...document.querySelectorAll("figure[aria-label='Estimates'] .
   const box = mark.getBoundingClientRect();
   return [box.left, box.right];
 })"""
-DRAWN = "[...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('.main-svg'))"
 
 
 @pytest.fixture(scope="module")
@@ -22,17 +20,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def chrome():
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as chrome,
-    ):
-        yield chrome
-
-
 def opened(chrome, folder, width, **options):
-    page = chrome.new_context(viewport={"width": width, "height": 844}, **options).new_page()
+    context = chrome.new_context(viewport={"width": width, "height": 844}, **options)
+    let_axe_in(context)
+    page = context.new_page()
     page.said = []
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
@@ -50,6 +41,7 @@ def test_a_page_fits_and_every_mark_can_be_seen(chrome, folder, width):
     assert all(0 <= left < right <= width for left, right in marks)
     assert len({round(left) for left, _ in marks}) > N_CANDIDATES / 2  # and are not heaped up at an edge
     assert page.said == []
+    assert violations(page) == []
     page.context.close()
 
 

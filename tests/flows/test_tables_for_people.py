@@ -8,6 +8,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
+from winnow.flows.reports.rows.names import told_apart
 from winnow.flows.reports.rows.people import print_table, table_lines
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.tasks.errors import WinnowError
@@ -46,6 +47,16 @@ def test_names_that_are_cut_stay_apart():
     names = [line.split("  ")[0] for line in table_lines(ROWS, 80)[1:4]]
     assert len(set(names)) == 3
     assert any("…" in name for name in names)
+
+
+@pytest.mark.parametrize("width", [40, 80, None])
+def test_names_that_differ_in_their_middles_alone_stay_apart_too(width):
+    ends = "one-organisation/a-model-with-a-long-name-of-", "-billion-parameters/step-by-step-in-few-words"
+    rows = [{"candidate": f"{ends[0]}{n}{ends[1]}", "estimate": 0.5} for n in range(200)]
+    names = [line.split()[0] for line in table_lines(rows, width)[1:]]
+    assert names == [f"…{n}…" for n in range(200)]
+    # Where short names tell them apart, they stay whole at their ends.
+    assert told_apart(["a/" + "x" * 80, "b/" + "x" * 80], 20) == ["a/" + "x" * 80, "b/" + "x" * 80]
 
 
 @pytest.mark.parametrize("width", [80, 90, 100])

@@ -3,21 +3,24 @@
 import json
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 import yaml
 from scripted_engines import SCRIPTED
+from sqlalchemy import text
 from stepwise_campaigns import prune, run_campaign, write_campaign
-from stored_campaigns import new_database
+from stored_campaigns import new_database, store_campaign
 
 from winnow.flows.reports.html.sections import common
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidates.stats import COUNTED, STATS
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.queries import breakdowns
-from winnow.tasks.queries.breakdowns import tags, values_of, wilson
+from winnow.tasks.queries import breakdowns, tag_counts
+from winnow.tasks.queries.breakdowns import tags, wilson
 from winnow.tasks.queries.pareto import pareto
+from winnow.tasks.queries.tag_counts import TagCounts, values_of
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import open_campaign
 from winnow.tasks.setup.trust import permissions
@@ -85,7 +88,7 @@ def test_each_candidate_has_a_mean_for_each_value_of_each_tag(asked):
 
 
 def test_the_report_shows_the_leader_by_tag_and_all_candidates_beside_their_cost(asked):
-    by_tag = asked(common.tags, tags=["subject"])
+    by_tag = asked(common.tags(TagCounts()), tags=["subject"])
     assert [(row["value"], row["scored"], row["mean"]) for row in by_tag.table] == [
         ("even", "4 of 4", 1.0), ("odd", "4 of 4", 1.0)
     ]  # fmt: skip
@@ -280,3 +283,58 @@ def test_metrics_are_part_of_what_a_campaign_is_and_their_functions_have_to_be_a
     own = spec([{"name": "mine", "judge": {"type": "python", "path": "judge.py:score"}}])
     [permission] = [each for each in permissions(own, tmp_path) if "Python file" in each.text]
     assert permission.keys == ("metrics[0].judge.path",)
+
+
+@pytest.fixture
+def grown(tmp_path, monkeypatch):
+    """A campaign whose examples are tagged with their number, and the rounds after which scores are read."""
+    campaign = store_campaign(new_database(tmp_path / "grown.db"))
+    read, ask = [], tag_counts.outcomes_since
+    monkeypatch.setattr(tag_counts, "outcomes_since", lambda *asked: read.append(asked[-1]) or ask(*asked))
+    return campaign, replace(campaign.record, execution={"tags": ["input"]}), read
+
+
+def tell(campaign, number, arm, example, outcome):
+    campaign.finish(campaign.plan(number, [arm], [example]), [outcome], best=arm)
+
+
+def test_a_later_look_reads_the_rounds_since_and_counts_what_a_first_one_would(grown):
+    campaign, record, read = grown
+    counts = TagCounts()
+
+    def looks(candidate):
+        with campaign.database.reading() as session:
+            one = tags(session, record, candidate=candidate, counts=counts)
+            assert one == tags(session, record, candidate=candidate)  # which reads all
+        return [(row["value"], row["scored"], row["unscored"], row["mean"]) for row in one if row["scored"]]
+
+    assert looks("a") == []
+    for number, (example, outcome) in enumerate([(0, 1.0), (1, 0.5)]):
+        tell(campaign, number, 0, example, outcome)
+    tell(campaign, 2, 1, 0, 0.25)
+    assert looks("a") == [("0", 1, 0, 1.0), ("1", 1, 0, 0.5)]
+    tell(campaign, 3, 0, 2, None)
+    tell(campaign, 4, 0, 3, 0.75)
+    tell(campaign, 5, 1, 3, 1.0)
+    assert looks("a") == looks("a") == [("0", 1, 0, 1.0), ("1", 1, 0, 0.5), ("3", 1, 0, 0.75)]
+    assert looks("b") == [("0", 1, 0, 0.25), ("3", 1, 0, 1.0)]
+    # Of two candidates in turn nothing is kept. Every second reading is that of a first look.
+    assert looks("a") == [("0", 1, 0, 1.0), ("1", 1, 0, 0.5), ("3", 1, 0, 0.75)]
+    assert read[::2] == [None, None, 2, 5, None, None]
+    assert set(read[1::2]) == {None}
+
+
+def test_another_past_or_other_tags_are_counted_from_the_start(grown):
+    campaign, record, read = grown
+    counts = TagCounts()
+    tell(campaign, 0, 0, 0, 1.0)
+    with campaign.database.reading() as session:
+        tags(session, record, candidate="a", counts=counts)
+    with campaign.database.writing() as session:
+        session.execute(text("UPDATE comparisons SET outcome = 0.0"))
+        session.execute(text("UPDATE decisions SET decided_at = '2026-02-02 00:00:00.000000'"))
+    with campaign.database.reading() as session:
+        assert tags(session, record, candidate="a", counts=counts)[0]["mean"] == 0.0
+        other = replace(record, execution={"tags": ["missing"]})
+        assert [row["value"] for row in tags(session, other, candidate="a", counts=counts)] == ["none"]
+    assert read == [None, None, None]

@@ -9,11 +9,10 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.html.model import SpecModel
-from winnow.flows.reports.html.sections.common import curve_read_once
+from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage import leases
 from winnow.storage.json_types import Row
-from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
@@ -46,8 +45,8 @@ class Snapshot:
     status: CampaignStatus
     leaderboard: Sequence[Row]
     sections: Sequence[SpecModel]
-    points: CurvePoints
-    """What was read of the curve; the next look of the same reader reads on."""
+    read: ReadOnce
+    """The next look of the same reader reads on."""
 
 
 def look_at(name: str, last: Snapshot | None) -> Snapshot:
@@ -63,14 +62,14 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
         moment = _moment(session, campaign)
         if last is not None and last.moment == moment:
             return last
-        points = curve_read_once() if last is None else last.points
+        read = ReadOnce() if last is None else last.read
         return Snapshot(
             moment=moment,
             status=campaign_status(session, campaign, in_full=True),
             leaderboard=list(ask(session, campaign, "leaderboard")),
             # Single comparisons have a page of their own.
-            sections=sections_of(session, campaign, with_samples=False, points=points),
-            points=points,
+            sections=sections_of(session, campaign, with_samples=False, read=read),
+            read=read,
         )
 
 

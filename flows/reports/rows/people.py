@@ -17,6 +17,7 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
+from winnow.flows.reports.rows.names import shortened, told_apart
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.queries.printable import printable
 
@@ -71,13 +72,13 @@ class Column:
         if len(different) > MOST_NAMES:
             return least
         for width in range(least, self.width):
-            if len({_shortened(text, width) for text in different}) == len(different):
+            if len({shortened(text, width) for text in different}) == len(different):
                 return width
         return self.width
 
     def cell(self, row: int, width: int) -> str:
         """The cell of a row, or the heading for row -1, just so wide."""
-        text = _shortened(self.name if row < 0 else self.texts[row], width)
+        text = shortened(self.name if row < 0 else self.texts[row], width)
         room = " " * (width - cell_len(text))
         return room + text if self.is_number else text + room
 
@@ -161,9 +162,10 @@ def _column(name: str, values: Sequence[Cell], *, names_rows: bool) -> Column:
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
     decimals = _decimals([value for value in known if isinstance(value, float) and math.isfinite(value)])
+    texts = [_text(value, decimals) for value in values]
     return Column(
         name=name,
-        texts=[_text(value, decimals) for value in values],
+        texts=told_apart(texts, LONGEST_CELL) if names_rows else texts,
         is_text=any(isinstance(value, str) for value in known),
         is_number=is_number,
         names_rows=names_rows,
@@ -225,18 +227,8 @@ def _records(columns: Sequence[Column], width: int) -> list[str]:
     for row in range(len(columns[0].texts)):
         lines += [""] if lines else []
         lines += [
-            f"{column.name:<{longest}}{GAP}{_shortened(column.texts[row], room)}"
+            f"{column.name:<{longest}}{GAP}{shortened(column.texts[row], room)}"
             for column in columns
             if column.texts[row]
         ]
     return lines
-
-
-def _shortened(text: str, most: int) -> str:
-    """The text, without its middle where it takes more columns of the terminal."""
-    kept = most
-    short = text
-    while cell_len(short) > most:  # some characters are two columns wide
-        kept -= 1
-        short = f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
-    return short

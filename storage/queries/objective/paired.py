@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, selec
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models import Candidate, Comparison, Example
+from winnow.storage.models import Candidate, Comparison, Example, Round
 
 AT_ONCE = 500
 """Ids in one statement."""
@@ -106,6 +106,31 @@ def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float |
         )
     )
     return {key: outcome for key, outcome in session.execute(rows)}
+
+
+def outcomes_since(
+    session: Session, campaign_id: int, name: str, after: int | None
+) -> list[tuple[int, float | None]]:
+    """A candidate's outcomes with the id of each example, of the rounds after this one; for benchmarks.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Whose.
+        name: Of the candidate.
+        after: The number of a round; None for all there are.
+    """
+    rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))
+    own = _candidate_id(campaign_id, name)
+    if after is None:
+        rows = rows.where(Comparison.candidate_a_id == own)
+    else:
+        rows = rows.join(Round, Round.id == Comparison.round_id).where(
+            Round.campaign_id == campaign_id,
+            Round.number > after,
+            # So that no index helps with it: else all comparisons of the candidate are read to find few.
+            Comparison.candidate_a_id + 0 == own,
+        )
+    return [(example, outcome) for example, outcome in session.execute(rows)]
 
 
 def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[float]:

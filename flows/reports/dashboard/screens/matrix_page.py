@@ -13,6 +13,7 @@ from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campai
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.widgets import opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.rows.names import shortened, told_apart
 from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow, Pattern
 from winnow.storage.records import campaigns as campaign_records
@@ -29,6 +30,8 @@ EXAMPLE, TARGET = "example", "target"
 """Columns before those of the candidates."""
 CANDIDATE = "candidate"
 """In the page's address, beside the example."""
+LONGEST_HEADING = 24
+"""Characters of a candidate's name above its column."""
 LONGEST_TARGET = 60
 """Characters."""
 
@@ -131,6 +134,8 @@ def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
     st.caption("Click a cell to read the texts behind it. Empty: not asked.")
     styled = _styled(rows, chosen)
     names = dict(zip(styled.columns[2:], chosen, strict=True))
+    short = [shortened(name, LONGEST_HEADING) for name in told_apart(list(names), LONGEST_HEADING)]
+    headings = dict(zip(names, short, strict=True))
     event = st.dataframe(
         styled,
         hide_index=True,
@@ -139,7 +144,10 @@ def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
         on_select="rerun",
         selection_mode="single-cell",
         placeholder="",
-        column_config={EXAMPLE: st.column_config.TextColumn(pinned=True)},
+        column_config={
+            EXAMPLE: st.column_config.TextColumn(pinned=True),
+            **{name: st.column_config.TextColumn(heading) for name, heading in headings.items()},
+        },
     )
     for row, column in event["selection"]["cells"]:
         cell = rows[row].cells.get(names.get(column, "")) if row < len(rows) else None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
+from winnow.flows.reports.rows.names import without_shared
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.queries.printable import printable
 
@@ -33,16 +34,7 @@ def shortened_apart(names: Sequence[str]) -> list[str]:
     short = [shortened(name) for name in names]
     if len(set(short)) == len(set(names)):
         return short
-    start = _shared(names)
-    end = _shared([name[start:][::-1] for name in names])
-    before, after = "…" * (start > 0), "…" * (end > 0)
-    return [shortened(f"{before}{name[start : len(name) - end]}{after}") for name in names]
-
-
-def _shared(names: Sequence[str]) -> int:
-    """How many characters all names begin with."""
-    first, last = min(names), max(names)
-    return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return [shortened(name) for name in without_shared(names)]
 
 
 def name_axis(names: Sequence[str], *, downwards: bool = False) -> JsonObject:

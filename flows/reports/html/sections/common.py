@@ -1,6 +1,7 @@
 """Sections of every objective: estimates, the curve, where the budget went, what is missing, samples."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
@@ -20,6 +21,7 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries import breakdowns
+from winnow.tasks.queries.tag_counts import TagCounts
 from winnow.tasks.queries.views import ask
 
 Builder = Callable[[Session, CampaignRecord], SpecModel | None]
@@ -88,8 +90,16 @@ def _since(row: Row) -> str:
 
 
 def curve_read_once() -> CurvePoints:
-    """What the section of the curve shows, to be kept from one look to the next."""
+    """What the section of the curve shows, nothing of it read yet."""
     return CurvePoints(most=MOST_ROUNDS, changes=MOST_CHANGES)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnce:
+    """What grows with a campaign and is read once: a later look with the same one reads what came since."""
+
+    points: CurvePoints = field(default_factory=curve_read_once)
+    counts: TagCounts = field(default_factory=TagCounts)
 
 
 def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
@@ -180,33 +190,39 @@ def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     )
 
 
-def tags(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def tags(counts: TagCounts) -> Builder:
     """The best candidate's mean by tag."""
-    decision = outcome_records.latest_decision(session, campaign.id)
-    if decision is None or decision.best is None:
-        return None
-    found = [row for row in breakdowns.tags(session, campaign, candidate=decision.best) if row["scored"]]
-    if not found:
-        return None
-    rows, cut = first_of(found, "tags")
-    return SpecModel(
-        name="tags",
-        title="The leader by tag",
-        note="Mean score of the leader on the examples of each tag that it was scored on, with Wilson's "
-        "interval at 95%. Plain intervals of single means, not certified: of many groups some look bad by "
-        f"chance.{cut}",
-        table=[
-            {
-                "tag": row["tag"],
-                "value": row["value"],
-                "scored": f"{row['scored']} of {row['examples']}",
-                "mean": row["mean"],
-                "interval": f"{row['lower']:.3f} to {row['upper']:.3f}",
-                "worst": "worst" if row["worst"] else "",
-            }
-            for row in rows
-        ],
-    )
+
+    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+        decision = outcome_records.latest_decision(session, campaign.id)
+        if decision is None or decision.best is None:
+            return None
+        rows = breakdowns.tags(session, campaign, candidate=decision.best, counts=counts)
+        found = [row for row in rows if row["scored"]]
+        if not found:
+            return None
+        shown, cut = first_of(found, "tags")
+        return SpecModel(
+            name="tags",
+            title="The leader by tag",
+            note="Mean score of the leader on the examples of each tag that it was scored on, with Wilson's "
+            "interval at 95%. Plain intervals of single means, not certified: of many groups some look bad "
+            f"by chance.{cut}",
+            table=[_tag_row(row) for row in shown],
+        )
+
+    return build
+
+
+def _tag_row(row: Row) -> Row:
+    return {
+        "tag": row["tag"],
+        "value": row["value"],
+        "scored": f"{row['scored']} of {row['examples']}",
+        "mean": row["mean"],
+        "interval": f"{row['lower']:.3f} to {row['upper']:.3f}",
+        "worst": "worst" if row["worst"] else "",
+    }
 
 
 def allocation(unit: str) -> Builder:

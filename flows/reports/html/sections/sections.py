@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.model import SpecModel
 from winnow.flows.reports.html.sections import certify, common, duels, route
-from winnow.storage.queries.curve_points import CurvePoints
+from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 
@@ -14,41 +14,41 @@ Builder = Callable[[Session, CampaignRecord], SpecModel | None]
 """Makes a section, or none where there is nothing to show yet."""
 
 
-def _of_scores(campaign: CampaignRecord, points: CurvePoints) -> tuple[Builder, ...]:
+def _of_scores(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     groups = grouping_of(campaign.spec)
     axis = "mean score" if groups is None else groups.value
     return (
         common.estimates("Estimates", axis),
         common.eliminations,
-        common.curve(axis, "comparisons", points),
+        common.curve(axis, "comparisons", read.points),
         common.pareto,
         common.metrics,
-        common.tags,
+        common.tags(read.counts),
         common.allocation("comparisons"),
     )
 
 
-def _of_duels(campaign: CampaignRecord, points: CurvePoints) -> tuple[Builder, ...]:
+def _of_duels(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     return (
         common.estimates("Estimates", "win rate against the candidate that does best against it"),
         duels.head_to_head,
         duels.strengths,
         duels.judges,
-        common.curve("win rate", "duels", points),
+        common.curve("win rate", "duels", read.points),
         common.allocation("duels"),
     )
 
 
-def _of_certificates(campaign: CampaignRecord, points: CurvePoints) -> tuple[Builder, ...]:
+def _of_certificates(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     return (
         *certify.evidence_of(campaign),
         certify.risks,
-        common.curve("risk", "comparisons", points),
+        common.curve("risk", "comparisons", read.points),
         common.allocation("human labels of the candidate's test"),
     )
 
 
-def _of_routes(campaign: CampaignRecord, points: CurvePoints) -> tuple[Builder, ...]:
+def _of_routes(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     return (
         route.shares,
         route.late_shares,
@@ -62,7 +62,7 @@ def _of_routes(campaign: CampaignRecord, points: CurvePoints) -> tuple[Builder, 
     )
 
 
-PAGES: dict[str, Callable[[CampaignRecord, CurvePoints], tuple[Builder, ...]]] = {
+PAGES: dict[str, Callable[[CampaignRecord, ReadOnce], tuple[Builder, ...]]] = {
     "best-mean": _of_scores,
     "best-duel": _of_duels,
     "certify": _of_certificates,
@@ -84,7 +84,7 @@ def sections_of(
     campaign: CampaignRecord,
     *,
     with_samples: bool = True,
-    points: CurvePoints | None = None,
+    read: ReadOnce | None = None,
 ) -> list[SpecModel]:
     """All sections of a campaign's page that have something to show, in order.
 
@@ -92,9 +92,9 @@ def sections_of(
         session: Reads the results.
         campaign: Whose.
         with_samples: Whether comparisons to read are among them.
-        points: What an earlier look has read of the curve, if there was one.
+        read: What an earlier look has read, if there was one.
     """
-    own = PAGES[campaign.objective](campaign, points or common.curve_read_once())
-    read = [common.samples(SAMPLES[campaign.objective])] if with_samples else []
-    builders = (*own, *read, *common.CLOSING)
+    own = PAGES[campaign.objective](campaign, read or ReadOnce())
+    samples = [common.samples(SAMPLES[campaign.objective])] if with_samples else []
+    builders = (*own, *samples, *common.CLOSING)
     return [section for build in builders if (section := build(session, campaign)) is not None]

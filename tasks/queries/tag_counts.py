@@ -1,0 +1,108 @@
+"""How candidates did on the examples of each tag, counted once: a later look reads the rounds told since."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.json_types import JsonView
+from winnow.storage.queries.objective.paired import outcomes_since
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.rounds import told_at
+from winnow.storage.records.values import CampaignRecord
+
+NO_TAG = "none"
+"""What an example is tagged with that lacks the field."""
+
+TagValue = tuple[str, str]
+"""A tag and a value of it."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Scores of one candidate on the examples with one value of a tag."""
+
+    scored: int = 0
+    unscored: int = 0
+    total: float = 0.0
+
+
+Tallies = dict[TagValue, Tally]
+Outcome = tuple[int, float | None]
+"""The id of an example, and a score of it, None where there is none."""
+
+
+class TagCounts:
+    """Of one campaign, what its examples are tagged with, and how the candidates did that were looked at.
+
+    Of a candidate that is looked at twice in a row only the rounds since are read; of others all.
+    """
+
+    _sizes: dict[TagValue, int]
+    _tagged: dict[int, tuple[TagValue, ...]]
+    """By the example's id."""
+    _found: dict[str, Tallies]
+    """By candidate."""
+    _last: tuple[int, dt.datetime] | None
+    """The last round that was read, and when it was decided on; None before any."""
+
+    def __init__(self) -> None:
+        self._of: object = None
+        self._forget()
+
+    def look(
+        self, session: Session, campaign: CampaignRecord, tags: Sequence[str], names: Sequence[str]
+    ) -> tuple[Mapping[TagValue, int], Mapping[str, Tallies]]:
+        """How many examples have each value of these tags, as they come, and tallies of these candidates."""
+        of = (campaign.id, campaign.created_at, campaign.dataset_id, tuple(tags))
+        # Another database may stand in the place of the one that was looked at.
+        if of != self._of or not self._is_past(session, campaign.id):
+            self._forget()
+            self._of = of
+            self._read_examples(session, campaign.dataset_id, tags)
+        last = told_at(session, campaign.id)
+        read = {name: self._read(session, campaign.id, name) for name in names}
+        # All is read: nothing that is counted now will be counted again.
+        self._found = {name: self._counted(name, rows) for name, rows in read.items()}
+        self._last = last
+        return self._sizes, self._found
+
+    def _is_past(self, session: Session, campaign_id: int) -> bool:
+        return self._last is None or told_at(session, campaign_id, self._last[0]) == self._last
+
+    def _forget(self) -> None:
+        self._sizes, self._tagged, self._found, self._last = {}, {}, {}, None
+
+    def _read_examples(self, session: Session, dataset_id: int, tags: Sequence[str]) -> None:
+        for example, fields in dataset_records.fields_by_id(session, dataset_id).items():
+            values = tuple((tag, value) for tag in tags for value in values_of(fields, tag))
+            self._tagged[example] = values
+            for each in values:
+                self._sizes[each] = self._sizes.get(each, 0) + 1
+
+    def _read(self, session: Session, campaign_id: int, name: str) -> Sequence[Outcome]:
+        after = self._last[0] if self._last is not None and name in self._found else None
+        return outcomes_since(session, campaign_id, name, after)
+
+    def _counted(self, name: str, rows: Sequence[Outcome]) -> Tallies:
+        found = self._found.get(name) or {each: Tally() for each in self._sizes}
+        for example, outcome in rows:
+            for each in self._tagged[example]:
+                _count(found[each], outcome)
+        return found
+
+
+def values_of(fields: JsonView, tag: str) -> list[str]:
+    """What an example is tagged with: the field's value, or each of a list, once."""
+    value = fields.get(tag)
+    several = value if isinstance(value, list) else [value]
+    return list(dict.fromkeys(NO_TAG if each in (None, "") else str(each) for each in several)) or [NO_TAG]
+
+
+def _count(tally: Tally, outcome: float | None) -> None:
+    if outcome is None:
+        tally.unscored += 1
+    else:
+        tally.scored += 1
+        tally.total += outcome
