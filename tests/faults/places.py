@@ -14,7 +14,7 @@ from tests.faults.registry import DONE, STOPPED, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
 from tests.faults.system_calls import begin_counting
-from tests.faults.tampering import At, hold
+from tests.faults.tampering import At, hold, with_environment
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
@@ -36,9 +36,7 @@ def no_temporary_files(scene: Scene) -> Meeting:
     yield scene.run(without_temporary_files).ended()
 
 
-@fault(
-    "its folder is removed before it is resumed", *OBJECTIVES, codes=(*DONE, 1), states=(*STOPPED, *SETTLED)
-)
+@fault("its folder is removed before it is resumed", *OBJECTIVES, codes=ERROR)
 def no_folder(scene: Scene) -> Meeting:
     scene.cut_short()
     yield scene.resume(in_a_folder_that_is_gone).ended()
@@ -46,7 +44,7 @@ def no_folder(scene: Scene) -> Meeting:
 
 @fault("the home folder is not there", "best-mean", "workers", codes=DONE, states=SETTLED)
 def no_home(scene: Scene) -> Meeting:
-    yield scene.run(partial(os.environ.update, {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE})).ended()
+    yield scene.run(partial(with_environment, {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE})).ended()
 
 
 @fault("Prefect's folder cannot be made", "best-mean", codes=ERROR, states=("new", None))

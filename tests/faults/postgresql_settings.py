@@ -21,6 +21,8 @@ SETTLED = ("ended",)
 ERROR = (1,)
 POSTGRESQL = ("postgresql",)
 IN_A_BATCH = At("before a batch", 3, hold)
+IDLE_S = 7.0
+"""Longer than a connection is trusted without being asked."""
 CROWD = 60
 """As many connections as the server takes."""
 
@@ -53,13 +55,13 @@ def statement_timeout(scene: Scene) -> Meeting:
         yield scene.resume().ended()
 
 
-@fault("PostgreSQL ends sessions that are idle", *OBJECTIVES, codes=(*DONE, 1), states=(*STOPPED, *SETTLED),
+@fault("PostgreSQL ends sessions that are idle", *OBJECTIVES, codes=DONE, states=SETTLED,
        databases=POSTGRESQL)  # fmt: skip
 def idle_sessions(scene: Scene) -> Meeting:
     scene.cut_short()
-    with _set(scene, "idle_session_timeout", "300ms"):
-        run = scene.resume(At("before a batch", 2, hold)).held()
-        time.sleep(1.0)
+    with _set(scene, "idle_session_timeout", f"{IDLE_S - 1:g}s"):
+        run = scene.resume(At("before a batch", 1, hold)).held()
+        time.sleep(IDLE_S)
         yield run.go().ended()
 
 
@@ -67,6 +69,13 @@ def idle_sessions(scene: Scene) -> Meeting:
        databases=POSTGRESQL)  # fmt: skip
 def serializable(scene: Scene) -> Meeting:
     with _set(scene, "default_transaction_isolation", "serializable"):
+        yield scene.run().ended()
+
+
+@fault("PostgreSQL rounds the numbers that it tells", *OBJECTIVES, codes=DONE, states=SETTLED,
+       databases=POSTGRESQL)  # fmt: skip
+def rounded(scene: Scene) -> Meeting:
+    with _set(scene, "extra_float_digits", "-14"):
         yield scene.run().ended()
 
 

@@ -13,7 +13,7 @@ from tests.faults.kinds import BY_ENGINE
 from tests.faults.registry import DONE, STOPPED, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
-from tests.faults.tampering import At, Tampering, die, hold
+from tests.faults.tampering import At, Tampering, die, hold, with_environment
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
@@ -50,7 +50,7 @@ def _on_ray(scene: Scene) -> Generator[Tampering, None, None]:
         spec = yaml.safe_load(file.read_text())
         spec["execution"] |= {"cluster": "ray", "ray_address": address, "max_restarts": 3}
         file.write_text(yaml.safe_dump(spec, sort_keys=False))
-        yield partial(os.environ.update, tokens())
+        yield partial(with_environment, tokens())
 
 
 @fault("the Ray cluster ends within a batch", "best-mean", "route", codes=(*DONE, 1),

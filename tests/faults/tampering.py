@@ -112,6 +112,11 @@ def within(container: str) -> None:
     liveness._exists = lambda pid: pid == own
 
 
+def with_environment(values: dict[str, str]) -> None:
+    """Have these variables in the environment."""
+    os.environ.update(values)
+
+
 def soon_again(seconds: float) -> None:
     """Send a server what it did not answer again this soon, and not after half a second."""
     from winnow.tasks.engines.openai import server_calls
