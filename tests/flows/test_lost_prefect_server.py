@@ -42,6 +42,6 @@ def test_a_place_for_its_files_that_cannot_be_written_ends_in_a_sentence(monkeyp
     monkeypatch.setattr("winnow.flows.prefect_support.server._has_own", lambda: False)
     (tmp_path / "file").touch()
     settle_environment(tmp_path)  # every command does, and most have no need of the place
-    with pytest.raises(PrefectServerFailed, match=r"no room for its files \(.*/file.*PREFECT_HOME"):
-        with prefect_server(tmp_path / log):
-            raise AssertionError("a server came up")
+    refused = pytest.raises(PrefectServerFailed, match=r"no room for its files \(.*/file.*PREFECT_HOME")
+    with refused, prefect_server(tmp_path / log):
+        raise AssertionError("a server came up")
