@@ -17,13 +17,15 @@ from tests.faults.tampering import At, Tampering, die, hold, with_environment
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
+TRUSTED = ("--trust",)
+"""Nobody is there to be asked whether the cluster may be joined."""
 REAL = BY_ENGINE["transformers"]
 
 
 @fault("a Ray actor is killed within a batch", *REAL, codes=DONE, states=SETTLED)
 def killed(scene: Scene) -> Meeting:
     with _on_ray(scene) as joined:
-        run = scene.run(joined, At("before a batch", 3, hold)).held()
+        run = _run(scene, joined, At("before a batch", 3, hold)).held()
         kill_actors(os.getpid())
         yield run.go().ended()
 
@@ -32,14 +34,16 @@ def killed(scene: Scene) -> Meeting:
 def killed_at_work(scene: Scene) -> Meeting:
     with _on_ray(scene) as joined:
         soon = partial(kill_actors_soon, os.getpid())
-        yield scene.run(joined, At("before a batch", 3, soon)).ended()
+        yield _run(scene, joined, At("before a batch", 3, soon)).ended()
 
 
 @fault("kill -9 while Ray actors hold its engines", *REAL, codes=DONE, states=SETTLED)
 def holder_killed(scene: Scene) -> Meeting:
     with _on_ray(scene) as joined:
-        assert scene.run(joined, At("before a batch", 3, die)).code == -signal.SIGKILL
-        yield scene.resume(joined).ended()
+        assert _run(scene, joined, At("before a batch", 3, die)).code == -signal.SIGKILL
+        yield scene.command(
+            "resume", "survivor", *TRUSTED, "--storage", scene.storage, tamperings=[joined]
+        ).ended()
 
 
 @contextmanager
@@ -58,11 +62,15 @@ def _on_ray(scene: Scene) -> Generator[Tampering, None, None]:
 def cluster_gone(scene: Scene) -> Meeting:
     """Another one takes its place, which the campaign is told of when it is run again."""
     with _on_ray(scene) as joined:
-        run = scene.run(joined, At("before a batch", 3, hold)).held()
+        run = _run(scene, joined, At("before a batch", 3, hold)).held()
     yield run.go().ended()
     _leave_ray(scene)
     again = scene.run().ended()
     assert again.code in DONE, again.said
+
+
+def _run(scene: Scene, *tamperings: Tampering) -> Run:
+    return scene.command("run", "campaign.yaml", *TRUSTED, tamperings=tamperings)
 
 
 def kill_actors_soon(harness: int) -> None:
