@@ -85,19 +85,19 @@ def own_table(scene: Scene) -> Meeting:
 @fault("an older copy of the file is put back", *OBJECTIVES, codes=DONE, states=SETTLED)
 def older_copy(scene: Scene) -> Meeting:
     scene.run(At("a round is done", 1, die)).ended()
-    copy = _copied(scene)
+    copy = copied(scene)
     scene.resume(LATE).ended()
-    _put_in_its_place(scene, copy)
+    put_in_its_place(scene, copy)
     yield scene.resume().ended()
 
 
 @fault("a copy that was made within a batch is gone on with", *OBJECTIVES, codes=DONE, states=SETTLED)
 def copy_of_a_running_one(scene: Scene) -> Meeting:
     run = scene.run(IN_A_BATCH).held()
-    copy = _copied(scene)
+    copy = copied(scene)
     run.process.kill()
     run.ended()
-    _put_in_its_place(scene, copy)
+    put_in_its_place(scene, copy)
     yield scene.resume().ended()
 
 
@@ -147,7 +147,7 @@ def _told(scene: Scene, statements: str) -> None:
         stranger.executescript(statements)
 
 
-def _copied(scene: Scene) -> Path:
+def copied(scene: Scene) -> Path:
     """A copy as a backup makes it, of what is committed."""
     copy = scene.folder / "copy.db"
     with closing(sqlite3.connect(scene.database)) as source, closing(sqlite3.connect(copy)) as target:
@@ -155,10 +155,11 @@ def _copied(scene: Scene) -> Path:
     return copy
 
 
-def _put_in_its_place(scene: Scene, copy: Path) -> None:
+def put_in_its_place(scene: Scene, copy: Path) -> None:
+    """Have a copy be the database."""
     for part in ("-wal", "-shm"):
         _part(scene, part).unlink(missing_ok=True)
-    shutil.move(copy, scene.database)
+    shutil.copy(copy, scene.database)
 
 
 def _part(scene: Scene, part: str) -> Path:

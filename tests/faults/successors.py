@@ -6,10 +6,10 @@ from functools import partial
 
 from tests.faults.commands import done, killed_at_calls
 from tests.faults.kinds import OBJECTIVES
-from tests.faults.prefect_servers import NONE
 from tests.faults.registry import DONE, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
+from tests.faults.strangers import copied, put_in_its_place
 from tests.faults.tampering import At, die, hold
 
 Meeting = Generator[Run, None, None]
@@ -55,7 +55,9 @@ def gate(scene: Scene) -> Meeting:
 @fault("kill -9 of winnow db index", *OBJECTIVES, codes=KILLED)
 def index(scene: Scene) -> Meeting:
     scene.cut_short()
-    yield from killed_at_calls(scene, "db", "index", "--storage", scene.storage)
+    again = partial(put_in_its_place, scene, copied(scene))
+    again()
+    yield from killed_at_calls(scene, "db", "index", "--storage", scene.storage, again=again)
     assert scene.problems() == []
     done(scene, "db", "index", "--storage", scene.storage)
 
@@ -65,19 +67,6 @@ def index_beside(scene: Scene) -> Meeting:
     run = scene.run(At("before a batch", 3, hold)).held()
     done(scene, "db", "index", "--storage", scene.storage)
     yield run.go().ended()
-
-
-@fault("kill -9 of winnow schedule within its first campaign", "best-mean", codes=KILLED, states=(None,))
-def schedule(scene: Scene) -> Meeting:
-    run = scene.anew("schedule", "campaign.yaml", "--interval", "3600", **NONE)
-    run.until(lambda: scene.is_stored and scene.stored("SELECT 1 FROM decisions"))
-    yield run.send(signal.SIGKILL).ended()
-    ((name,),) = scene.stored("SELECT name FROM campaigns")
-    if not scene.has_ended:
-        _ends(scene, "resume", "--all", "--storage", scene.storage)
-    assert scene.has_ended
-    assert scene.problems() == []
-    _prune(scene, name)
 
 
 def _found(scene: Scene, name: str) -> list[tuple]:
