@@ -28,7 +28,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-loads bench-scale bench-harness bench-peers bench-inspect faults faults-page fuzz lock clean
+.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-loads bench-scale bench-harness bench-peers bench-inspect faults faults-page machines fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -130,6 +130,9 @@ faults: install ## Inject faults and kills, and write docs/faults.md; begun agai
 
 faults-page: install ## Write docs/faults.md from the tables beside it.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --no-faults --page docs/faults.md
+
+machines: install ## A Ray cluster over two simulated machines, one of which dies (needs root).
+	@$(BIN)/python -m tests.machines --out $(FAULTS_OUT)
 
 fuzz: FUZZ_SEED := $(FUZZ_SEED)
 fuzz: install ## Try new random examples of every property: make fuzz FUZZ_EXAMPLES=n [FUZZ=folder].

@@ -6,7 +6,7 @@ right: `best_arms`, `arms_within_gap` or `arms_not_worse`.
 
 Sources: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Section 4.2 (precision, NDCG) and
 Corollary 1 (hardness); Tolochinsky et al., "Valid Best-Model Identification in LLM Evaluation via Low-Rank
-Factorization" (PULSE), Section 4 (accuracy, budget to 95%) and Appendix B (effective budget).
+Factorization" (PULSE), Section 4 (accuracy, budget to 95%).
 """
 
 import numpy as np
@@ -139,20 +139,6 @@ def hits(recommended: ArrayLike, right: BoolArray) -> BoolArray:
     return found
 
 
-def share_right(recommended: ArrayLike, right: BoolArray) -> FloatArray:
-    """Share of runs whose recommended arm counts as right, for every budget.
-
-    Args:
-        recommended: Shape (R, T), the arm each run recommends at each budget; `NOBODY` for none.
-        right: Shape (K,). With `best_arms` the share is the accuracy, with the others a top-1 precision.
-
-    Returns:
-        Shape (T,), in [0, 1].
-    """
-    shares: FloatArray = hits(recommended, right).mean(axis=0)
-    return shares
-
-
 def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
     """Normalised discounted cumulative gain of the first arms of a ranking.
 
@@ -234,26 +220,6 @@ def budget_to_reach(budgets: ArrayLike, accuracy: ArrayLike, level: float = 0.95
     spent, shares = _curve(budgets, accuracy)
     reached = np.flatnonzero(shares >= level)
     return float(spent[reached[0]]) if reached.size else float("inf")
-
-
-def effective_budgets(budgets: ArrayLike, accuracy: ArrayLike, reference: ArrayLike) -> FloatArray:
-    """The budgets a method needs to be as accurate as a reference method is at each budget.
-
-    Args:
-        budgets: Shape (T,), increasing; common to both curves.
-        accuracy: Shape (T,), of the method.
-        reference: Shape (T,), of the reference method.
-
-    Returns:
-        Shape (T,); below `budgets` where the method is the cheaper one, infinity where it never gets there.
-
-    Raises:
-        InvalidParameter: If the shapes differ or the budgets do not increase.
-
-    Source: Tolochinsky et al., Appendix B, Figure 3.
-    """
-    _, levels = _curve(budgets, reference)
-    return np.array([budget_to_reach(budgets, accuracy, level) for level in levels])
 
 
 def _means(means: ArrayLike) -> FloatArray:

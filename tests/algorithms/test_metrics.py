@@ -12,11 +12,9 @@ from winnow.algorithms.metrics import (
     arms_within_gap,
     best_arms,
     budget_to_reach,
-    effective_budgets,
     hardness,
     hits,
     ndcg,
-    share_right,
     true_means,
 )
 
@@ -78,12 +76,6 @@ def test_examples_that_either_arm_lacks_are_left_out_of_mcnemars_test():
 def test_an_arm_that_wins_more_often_is_not_worse_even_if_its_mean_is_lower():
     scores = np.array([[0.4] * 20 + [1.0] * 5, [0.5] * 20 + [0.0] * 5])
     assert arms_not_worse(scores, 0.1).tolist() == [True, True]
-
-
-def test_the_share_of_right_runs_is_taken_at_each_budget():
-    right = best_arms([0.1, 0.9, 0.9])
-    recommended = [[NOBODY, 0, 1], [2, 1, 2], [0, 0, NOBODY], [1, 0, 1]]
-    assert share_right(recommended, right).tolist() == [0.5, 0.25, 0.75]
 
 
 def test_nobody_is_never_right_though_it_would_index_the_last_arm():
@@ -151,9 +143,3 @@ def test_the_budget_is_the_first_that_reaches_the_level():
         budget_to_reach([10, 10], [0.0, 1.0])
     with pytest.raises(InvalidParameter, match=r"^accuracy must be of the budgets' shape"):
         budget_to_reach(budgets, [0.0, 1.0])
-
-
-def test_the_effective_budget_is_what_equals_the_reference():
-    method, reference = [0.2, 0.6, 0.9, 0.9], [0.1, 0.5, 0.8, 1.0]
-    assert effective_budgets([10, 20, 30, 40], method, reference).tolist() == [10, 20, 30, math.inf]
-    assert effective_budgets([10, 20, 30, 40], reference, method).tolist() == [20, 30, 40, 40]

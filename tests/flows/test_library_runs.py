@@ -1,17 +1,20 @@
 """`winnow.run` where programs call it: in a script, a thread, a running event loop, a cell of a notebook."""
 
-import ast
 import asyncio
 import json
 import os
 import runpy
 import signal
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 from scripted_engines import ScriptedEngine, letter
+from waiting import PATIENCE_S
 
 import winnow
 from winnow.algorithms.state import plugin_registry
@@ -70,6 +73,11 @@ def spec(tmp_path, monkeypatch):
     }
 
 
+def write_campaign(spec, folder, **changes):
+    dataset = {**spec["dataset"], "path": "data.jsonl"}
+    (folder / "campaign.yaml").write_text(json.dumps({**spec, "dataset": dataset, **changes}))
+
+
 def is_the_answer(found):
     return found.answer.outcome == "winner" and found.answer.best == "knows/plain"
 
@@ -98,10 +106,7 @@ def test_progress_is_written_where_it_is_asked_for(spec, capfd):
 
 
 def test_a_file_runs_as_on_the_command_line(spec, tmp_path):
-    dataset = {**spec["dataset"], "path": "data.jsonl"}
-    (tmp_path / "campaign.yaml").write_text(
-        json.dumps({**spec, "dataset": dataset, "storage": "sqlite:///other.db"})
-    )
+    write_campaign(spec, tmp_path, storage="sqlite:///other.db")
     assert is_the_answer(winnow.run("campaign.yaml"))
     assert list(winnow.open("sqlite:///other.db")) == ["letters"]
 
@@ -114,19 +119,25 @@ def test_a_thread_runs_one(spec):
     assert is_the_answer(found[0])
 
 
-CELL = """
-import winnow
-await asyncio.sleep(0)
-found = winnow.run(spec)
-"""
+CELLS = (
+    f"import sys\nsys.path[:0] = {sys.path!r}",
+    "import test_library_runs, winnow\n"
+    "from winnow.tasks.engines.providers import PROVIDERS\n"
+    'PROVIDERS["scripted"] = "test_library_runs:Engine"',
+    'found = winnow.run("campaign.yaml")\nfound',
+    "print(found.answer.outcome, found.answer.best)",
+)
 
 
-def test_a_cell_of_a_notebook_runs_one(spec):
-    # As IPython does: the cell is a coroutine, where an event loop is running.
-    cell = compile(CELL, "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    names = {"spec": spec, "asyncio": asyncio}
-    asyncio.run(eval(cell, names))
-    assert is_the_answer(names["found"])
+def test_a_notebook_runs_one_and_shows_the_answer(spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    write_campaign(spec, tmp_path)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    NotebookClient(notebook, timeout=PATIENCE_S, kernel_name="python3").execute()
+    *_, shown, printed = notebook.cells
+    assert "winner    knows/plain" in shown.outputs[-1]["data"]["text/plain"]
+    assert printed.outputs[0]["text"] == "winner knows/plain\n"
 
 
 async def call(spec):

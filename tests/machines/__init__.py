@@ -1,0 +1,1 @@
+"""Machines that are simulated on this one, and campaigns whose engines are spread over them."""
