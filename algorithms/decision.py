@@ -37,6 +37,8 @@ ArmStatus = Literal[
     "chosen",
     "eliminated",
     "not-better",
+    "infeasible",
+    "unfit",
     "certified",
     "refuted",
     "untested",
@@ -58,6 +60,9 @@ ArmStatus = Literal[
 * eliminated: shown not to be the best, or not to be one of the m best.
 * not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it may be
   worse, or as good.
+* infeasible: it cannot meet a constraint, whatever is not known.
+* unfit: shown not to be the best of those that meet the constraints, by bets that it misses one; that it does
+  is not shown of each such arm by itself.
 * certified: shown to keep its risk below the limit.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.

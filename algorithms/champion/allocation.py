@@ -1,16 +1,17 @@
 """Which arms to ask next, and how often, outside the race; nothing here changes what may be claimed.
 
 Where the least mean of groups counts, an arm is hoped to have the least of what its groups are hoped to have,
-and its draws go where it seems to be worst.
+and its draws go where it seems to be worst. With constraints, arms that are hoped to meet them come first.
 """
 
 import math
 
 import numpy as np
 
+from winnow.algorithms.champion.draws import Draws
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.switch import FIRST_DRAWS
-from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 BOLDNESS = 0.8  # a: of the bonus for what was seen little
 FILL_SHARE = 0.25  # phi: a row is filled outright once so much of it was asked
@@ -48,7 +49,7 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
 def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
     """Look for the row to fill: the arms that may be best, until one was asked often enough."""
-    order = np.argsort(-_hoped(evidence, arms, asked), kind="stable")
+    order = np.lexsort((-_hoped(evidence, arms, asked), ~_may_meet(evidence, arms)))
     asked = asked.sum(axis=1)
     first, n_first = int(arms[order[0]]), int(asked[order[0]])
     enough = FILL_SHARE * evidence.n_examples
@@ -65,7 +66,7 @@ def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int
 
 def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
     """Test the arms that may be best, so that a better one soon raises the level for all others."""
-    order = np.argsort(-_hoped(evidence, arms, asked, shrinks=True), kind="stable")
+    order = np.lexsort((-_hoped(evidence, arms, asked, shrinks=True), ~_may_meet(evidence, arms)))
     if round_size <= SMALLEST:
         return [(int(arms[order[0]]), round_size)]
     order = order[:MOST_ARMS]
@@ -108,7 +109,7 @@ def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool
     With `shrinks` the bonus is the smaller the less of a row is left.
     """
     rows, n = evidence.groups.rows_of(arms), asked.ravel()
-    bonus = _bonus(evidence, rows, n)
+    bonus = _bonus(evidence.draws, rows, n)
     if shrinks:
         n_left = 1.0 - n / np.tile(evidence.groups.part_sizes, len(arms))
         bonus = np.where(n_left > 0.0, bonus * n_left, 0.0)
@@ -121,9 +122,19 @@ def _counts(evidence: Evidence, arms: IntArray) -> IntArray:
     return np.asarray(evidence.draws.count[rows].reshape(-1, evidence.groups.n_parts).sum(axis=1))
 
 
-def _bonus(evidence: Evidence, arms: IntArray, asked: IntArray) -> FloatArray:
+def _may_meet(evidence: Evidence, arms: IntArray) -> BoolArray:
+    """Which of A arms are hoped to meet all constraints, shape (A,)."""
+    hoped = np.ones(len(arms), dtype=np.bool_)
+    for each in evidence.constraints:
+        counts = each.draws.count[arms]
+        means = each.draws.high[arms] / np.maximum(counts, 1)
+        hoped &= means + _bonus(each.draws, arms, counts) >= each.least / evidence.n_examples
+    return hoped
+
+
+def _bonus(draws: Draws, arms: IntArray, asked: IntArray) -> FloatArray:
     n = np.maximum(asked, 1)
-    by_variance = np.sqrt(4.0 * BOLDNESS * (evidence.draws.variances[arms] + 1.0 / n) / n)
+    by_variance = np.sqrt(4.0 * BOLDNESS * (draws.variances[arms] + 1.0 / n) / n)
     return np.where(asked > 0, np.minimum(by_variance, np.sqrt(BOLDNESS / n)), np.inf)
 
 

@@ -4,7 +4,9 @@ An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it,
 all its draws, C' that of its draws after the race. docs/how-the-guarantee-works.md has the proof that a best
 arm's M ever reaches 1 / delta with probability at most delta. Where the least mean of the groups of examples
 counts, each group has a C of its own, M is their average, and there is no race; an arm's mean then stands for
-its least one. docs/how-groups-are-compared.md has the proof for groups.
+its least one. docs/how-groups-are-compared.md has the proof for groups. With constraints, too, M is an
+average and there is no race; only a row that meets them is a champion. docs/how-constraints-are-met.md has
+the proof for these.
 """
 
 import math
@@ -12,6 +14,7 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
+from winnow.algorithms.champion.constraints import Constraints
 from winnow.algorithms.champion.control_variates import Band, Controls
 from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
 from winnow.algorithms.champion.race import Race
@@ -28,6 +31,8 @@ LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where le
 class Evidence:
     """What was drawn of K arms, and which are out.
 
+    Outcomes that are to meet constraints are told to `constraints`, before the scores of the same batch.
+
     Args:
         n_arms: K.
         n_examples: N.
@@ -37,6 +42,7 @@ class Evidence:
         past: Shape (N,), what a history says of the examples; None without one.
         top_m: m, how many of the best arms are looked for.
         groups: Of the examples; None where all count alike.
+        at_least: Shape (J,), the least means of further outcomes; None without constraints.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class Evidence:
         past: FloatArray | None,
         top_m: int = 1,
         groups: Groups | None = None,
+        at_least: FloatArray | None = None,
     ) -> None:
         self.top_m = top_m
         self.groups = groups = Groups.none(n_examples) if groups is None else groups
@@ -58,6 +65,7 @@ class Evidence:
         """Shape (K,), the wealth at which each arm is out."""
         self.draws = Draws(n_arms, groups)
         self.controls = Controls(n_arms, groups, past)
+        self.constraints = Constraints(n_arms, n_examples, at_least)
         self.race = Race(n_arms, n_examples)
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
@@ -82,6 +90,12 @@ class Evidence:
         return self.active & ~self.is_out
 
     @property
+    def is_unfit(self) -> BoolArray:
+        """Arms that bets on constraints alone put out, whatever T is, shape (K,)."""
+        won = self.constraints.averaged(np.arange(self.n_arms), np.zeros(self.n_arms))
+        return self.is_out & self._are_out(np.arange(self.n_arms), won)
+
+    @property
     def can_race(self) -> bool:
         """Whether common examples may be asked next: all arms in question were told the same so far."""
         alive = self.alive
@@ -97,8 +111,13 @@ class Evidence:
 
     @property
     def is_decided(self) -> bool:
-        """Whether m arms are known that no other one beats any of by more than epsilon."""
+        """Whether m arms are known that no other one beats any of by more than epsilon.
+
+        With constraints, of those that meet them, or whether no arm does.
+        """
         alive = self.alive
+        if self.champion is None and len(self.constraints):
+            return not alive.any()
         if self.champion is None:
             is_left = 1 <= np.count_nonzero(alive) <= self.top_m
             return bool(is_left and self._has_score()[alive].all())
@@ -109,8 +128,12 @@ class Evidence:
 
     @property
     def top(self) -> IntArray:
-        """The m arms with the highest means among the filled rows, best first; fewer where fewer are full."""
-        full = np.flatnonzero(self.active & self._is_full() & self._has_score())
+        """The m arms with the highest means among the filled rows, best first; fewer where fewer are full.
+
+        With constraints, among those that meet them.
+        """
+        may_be = self.active & self._is_full() & self._has_score() & self.constraints.are_met
+        full = np.flatnonzero(may_be)
         return full[np.argsort(-self._least_sums(self.draws.low)[full], kind="stable")][: self.top_m]
 
     def wealths(self, arms: IntArray) -> FloatArray:
@@ -121,12 +144,13 @@ class Evidence:
         weight, groups = self.mode.weight, self.groups
         raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
         if self.champion is None:
-            return raced
+            return self.constraints.averaged(arms, raced)
         rows = groups.rows_of(arms)
         tested = self._wealths.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
         if groups.n_parts > 1:  # which do not race
             return np.asarray(tested)
-        return np.asarray(raced * self._wealths.since_race(rows) + (1.0 - weight) * tested)
+        in_all = raced * self._wealths.since_race(rows) + (1.0 - weight) * tested
+        return self.constraints.averaged(arms, in_all)
 
     def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
         """Absorb common examples of all arms in question.
@@ -142,6 +166,7 @@ class Evidence:
         self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
         self._raced[batch.arms] = self.draws.count[batch.arms]
         self._rule_out_by_race()
+        self._rule_out_by_constraints()
         self._crown()
 
     def tell(self, batch: Grouped, untold: BoolArray) -> Band:
@@ -167,6 +192,7 @@ class Evidence:
         self.controls.weigh(batch.arms, self.draws)
         if is_test:
             self._rule_out(np.unique(batch.arms // self.groups.n_parts))
+        self._rule_out_by_constraints()
         self._crown()
         return band
 
@@ -206,6 +232,7 @@ class Evidence:
         self.is_out[:] = self.is_beaten[:] = False
         self.champion, self.total = None, math.nan
         self._rule_out_by_race()
+        self._rule_out_by_constraints()
         self._crown()
 
     def _absorb(self, batch: Grouped, played: Played) -> None:
@@ -271,7 +298,17 @@ class Evidence:
         most = self._least_sums(self.draws.high + self.draws.left)[arms]
         is_certain = most < self.total - self._slack
         self.is_out[arms] = is_certain | self._are_out(arms, self.wealths(arms))
-        self.is_beaten[arms] = self.is_out[arms] & (self._epsilon == 0.0)
+        self.is_beaten[arms] = self.is_out[arms] & ((self._epsilon == 0.0) | self.is_unfit[arms])
+
+    def _rule_out_by_constraints(self) -> None:
+        """Which arms cannot meet the constraints, or do not by bets on these alone, no row being filled."""
+        if not len(self.constraints):
+            return
+        are_missed = self.constraints.are_missed
+        self.is_out |= are_missed
+        self.is_beaten |= are_missed
+        if self.champion is None:
+            self._rule_out(np.flatnonzero(self.alive))
 
     def _rule_out_by_race(self) -> None:
         """Which arms are out by the race; if all were, the one with the least wealth is kept."""

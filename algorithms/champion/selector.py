@@ -10,6 +10,7 @@ from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
+from winnow.algorithms.champion.constraints import checked_constraints
 from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
@@ -65,6 +66,9 @@ class Champion:
             means on the groups come to.
         group_weights: Shape (G,), above 0, how much each group counts in the mean of the groups' means; None,
             with groups, to compare arms by the least of these, which takes a `start` other than "race".
+        constraints: Shape (J,), in (0, 1]: further outcomes of a pair, in [0, 1], are told beside its score,
+            and the best arm is that of those whose mean of each of them, over all examples, is at least
+            this. There is no race then, and no arm may be added. It needs `delta`.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -83,8 +87,12 @@ class Champion:
         history: FloatArray | None = None,
         groups: IntArray | None = None,
         group_weights: FloatArray | None = None,
+        constraints: FloatArray | None = None,
     ) -> None:
         check_top_m(top_m, setting.n_arms, start, prefer)
+        at_least = checked_constraints(
+            constraints, setting, start=start, prefer=prefer, top_m=top_m, has_groups=groups is not None
+        )
         given = groups_of(groups, group_weights, setting.n_examples)
         if groups is not None:
             _check_groups(top_m, start, prefer, is_least=group_weights is None)
@@ -92,7 +100,7 @@ class Champion:
         if thrift is not None and setting.delta is not None:  # half of both is for the best
             setting = replace(setting, delta=setting.delta / 2.0, epsilon=setting.epsilon / 2.0)
         self._setting = setting
-        has_no_race = top_m > 1 or given.n_parts > 1
+        has_no_race = top_m > 1 or given.n_parts > 1 or at_least is not None
         self._mode = mode_of(setting.n_arms, setting.n_examples, "champion" if has_no_race else start)
         self._matrix = ScoreMatrix(setting, given)
         self._verdict = Verdict(setting, self._matrix, self._mode, dropping, additions, top_m)
@@ -102,7 +110,15 @@ class Champion:
         if history is not None:
             past = past_ease(History.checked(history, setting.n_examples).scores)
         self.evidence = Evidence(
-            setting.n_arms, setting.n_examples, self._mode, level, setting.epsilon, past, top_m, given
+            setting.n_arms,
+            setting.n_examples,
+            self._mode,
+            level,
+            setting.epsilon,
+            past,
+            top_m,
+            given,
+            at_least,
         )
         self.rounds_told = 0
         """Batches told so far."""
@@ -144,6 +160,8 @@ class Champion:
             raise InvalidParameter("count", count, "at least 1")
         if self._thrift is not None:
             raise InvalidParameter("prefer", "cost", "'mean' where arms are added")
+        if len(self.evidence.constraints):
+            raise InvalidParameter("constraints", "an array", "None where arms are added")
         self._matrix.add_arms(count)
         self._verdict.add_arms(count)
         self.evidence.add_arms(self._verdict.levels)
@@ -168,10 +186,12 @@ class Champion:
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
-        scores = self._matrix.tell(batch, outcomes)
+        """Absorb scores in [0, 1], NaN where unscored; with constraints, 1 + J outcomes of each pair."""
+        given, values = self.evidence.constraints.split(batch, outcomes)
+        scores = self._matrix.tell(batch, given)
         if len(batch) == 0:
             return
+        self.evidence.constraints.tell(batch, values)
         if self._thrift is not None:
             self._thrift.tell(batch, scores, self._matrix.active)
             if self._thrift.has_begun:  # what was found out of the best is a fact now

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
-from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
 from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.differences import by_means, by_race, differences
@@ -47,6 +47,9 @@ class Verdict:
 
     * exact: it follows from the known scores, an example without one counting 0 for it and 1 for others.
     * proven: it follows from the tests, with the probability of an error that the claim names.
+
+    With constraints the same is said of the arms that meet them: the arm that is named does for certain.
+    Where all arms are out, what is claimed is that none does, and nobody is named.
 
     With m arms dropped and J lists of arms added, the best arm of the rest is among the first m + 1 arms of
     its list, whichever list that is. Which these are is settled before any of them is drawn from, and the
@@ -202,6 +205,8 @@ class Verdict:
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
         if self._top_m > 1:
             return self._answer_of_many(evidence, estimates, has_ended=has_ended, is_open=reason == "budget")
+        if len(evidence.constraints):
+            return self._answer_that_meets(evidence, estimates, has_ended=has_ended)
         if has_ended and certain.good_enough.any() and not has_begun_again:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
@@ -210,12 +215,10 @@ class Verdict:
             claim = self._proven_claim(spent)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
-        is_out = evidence.is_out | (certain.eliminated & evidence.alive)
-        ranked = np.where(evidence.active & ~is_out & ~np.isnan(estimates), estimates, -np.inf)
-        best = int(ranked.argmax()) if ranked.max() > -np.inf else None
+        best = _highest(estimates, evidence.alive & ~certain.eliminated)
         # An arm that is out by epsilon alone may be the best one: in question, until something is proven.
         is_beaten = evidence.is_beaten | (certain.eliminated & evidence.alive)
-        status = statuses(len(is_out), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
+        status = statuses(self._matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._setting.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
 
@@ -231,12 +234,58 @@ class Verdict:
             members, claim, is_beaten = known, EXACT, np.zeros(matrix.n_arms, dtype=np.bool_)
         else:
             is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
-            ranked = np.where(evidence.alive & ~is_beaten & ~np.isnan(estimates), estimates, -np.inf)
-            best = int(ranked.argmax()) if ranked.max() > -np.inf else None
-            status = statuses(len(ranked), [("eliminated", is_beaten), ("dropped", ~evidence.active)])
+            best = _highest(estimates, evidence.alive & ~is_beaten)
+            status = statuses(matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
             return best, status, HEURISTIC if is_open and self._setting.delta is None else NOTHING_CLAIMED
         groups = TheBest.of(matrix, members).groups(is_beaten, evidence.active)
         return int(members[0]), statuses(matrix.n_arms, groups), claim
+
+    def _answer_that_meets(
+        self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool
+    ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
+        """The arm to recommend of those that meet the constraints, what is known of each, and the claim."""
+        certain, best = self._certain_of(evidence), evidence.champion
+        is_decided = has_ended and evidence.is_decided
+        if has_ended and certain.good_enough.any():
+            best = certain.best(estimates)
+            return best, self._overlaid(evidence, certain.statuses(best, settled=True), by_bets=False), EXACT
+        if is_decided and best is not None:
+            return best, self._overlaid(evidence, self._proven(evidence, best)), self._proven_claim()
+        is_beaten = certain.eliminated & evidence.alive
+        if best is None or is_beaten[best]:
+            best = _highest(estimates, evidence.alive & ~is_beaten)
+        status = statuses(self._matrix.n_arms, [("eliminated", evidence.is_beaten | is_beaten)])
+        claim = NOTHING_CLAIMED
+        if is_decided:  # without a champion: nobody meets them
+            claim = EXACT if certain.dropped.all() else self._proven_claim()
+        return best, self._overlaid(evidence, status), claim
+
+    def _certain_of(self, evidence: Evidence) -> Standing:
+        """What known scores and values say for certain; who cannot meet the constraints is as if dropped."""
+        matrix, met = self._matrix, evidence.constraints.are_met
+        least, most = matrix.possible_means
+        return Standing.of(
+            np.where(met, least, -np.inf),  # nobody is out by who is not known to meet them
+            most,
+            scored=met & (matrix.scored > 0),
+            fully_scored=met & matrix.fully_scored,
+            active=matrix.active & ~evidence.constraints.are_missed,
+            epsilon=self._setting.epsilon,
+        )
+
+    def _overlaid(
+        self, evidence: Evidence, status: tuple[ArmStatus, ...], *, by_bets: bool = True
+    ) -> tuple[ArmStatus, ...]:
+        """The statuses with those of arms that cannot meet the constraints, or are out by bets on these."""
+        is_unfit, are_missed = evidence.is_unfit & by_bets, evidence.constraints.are_missed
+        over: list[tuple[ArmStatus, BoolArray]] = [
+            ("unfit", is_unfit),
+            ("infeasible", are_missed),
+            ("dropped", ~self._matrix.active),
+        ]
+        found = statuses(len(status), over)
+        is_over = is_unfit | are_missed | ~self._matrix.active
+        return tuple(new if over else old for new, old, over in zip(found, status, is_over, strict=True))
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:
         """What is proven, with what was spent of delta on another question."""
@@ -255,7 +304,7 @@ class Verdict:
         is_below = evidence.active & (most < least[best] - ROUNDING)
         # Within epsilon of the best would not do: the best is known to within epsilon of the highest only.
         is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
-        is_equal &= np.arange(matrix.n_arms) != self._chosen()
+        is_equal &= evidence.constraints.are_met & (np.arange(matrix.n_arms) != self._chosen())
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
         groups: list[tuple[ArmStatus, BoolArray]] = [
             ("not-better", ~is_best),
@@ -295,6 +344,12 @@ class Verdict:
     def _alpha_of(self, number: int) -> float:
         """The error probability of the intervals of a list's means, the lists counted from 0."""
         return self._share / float(_reserved(number)) if self._additions == "expected" else self._share
+
+
+def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
+    """The arm with the highest estimate of some, None where none of them has one."""
+    ranked = np.where(among & ~np.isnan(estimates), estimates, -np.inf)
+    return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
 
 def _reserved(count: ArrayLike) -> FloatArray:

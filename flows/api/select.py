@@ -102,6 +102,8 @@ def select(
         raise SpecError(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
         )
+    if "constraints" in params:
+        raise SpecError("select is told scores alone, and constraints are on other values; leave them out")
     given = {"delta": 0.05, **params}
     try:
         if (objective := describe(selector).objective) != "best-mean":

@@ -42,8 +42,8 @@ def plan(
 
     Nothing is asked of any model and nothing is written, but that --trust keeps what it allows. The
     campaign's own selector is played on scores that are assumed (--assume) or known (--table, --like); what
-    it takes is as good as they are. Of other objectives than best-mean, and of a gate, it says the most that
-    the budget allows.
+    it takes is as good as they are. Of other objectives than best-mean, of a gate, and with constraints, it
+    says the most that the budget allows.
     """
     from dataclasses import asdict
 
@@ -66,7 +66,7 @@ def plan(
     assumption = read_assumption(assume or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None
     checked = check_campaign_file(spec, set_ or [], approve)
-    if not isinstance(checked, BestMean) or checked.baseline is not None:
+    if not isinstance(checked, BestMean) or checked.baseline is not None or checked.constraints:
         if given:
             raise SpecError(
                 "--assume, --table and --like stand for the scores of a campaign that looks for the best "

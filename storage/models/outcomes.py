@@ -87,7 +87,7 @@ class Output(Base):
 
 
 class Metric(Base):
-    """What one more judge says of the texts of a comparison; nothing is decided by it."""
+    """What one more judge says of the texts of a comparison; constraints alone make anything hang on it."""
 
     __tablename__ = "metrics"
     __table_args__ = (

@@ -11,6 +11,7 @@ from winnow.storage.json_types import Arms
 from winnow.storage.models import (
     Comparison,
     Decision,
+    Metric,
     Round,
     table_of,
 )
@@ -90,8 +91,15 @@ def next_round_number(session: Session, campaign_id: int) -> int:
     return 0 if last is None else last + 1
 
 
-def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
-    """All finished rounds with their outcomes, in order; a bounded number of rows in memory at a time."""
+def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ()) -> Iterator[ToldRound]:
+    """All finished rounds with their outcomes, in order; a bounded number of rows in memory at a time.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Whose rounds.
+        metrics: Names of the metrics whose values are told beside.
+    """
+    further = [aliased(Metric, name=f"metric_{place}") for place in range(len(metrics))]
     finished = (
         select(Round.number, Round.arms, Round.examples, Round.propensities)
         .join(Decision, Decision.round_id == Round.id)
@@ -105,11 +113,15 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
             Comparison.auto_loss,
             Comparison.unlabelled_loss,
             Comparison.unlabelled_missing,
+            *(each.score for each in further),
         )
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number, Comparison.position)
     )
+    for each, name in zip(further, metrics, strict=True):
+        is_of = and_(each.comparison_id == Comparison.id, each.name == name)
+        scores = scores.outerjoin(each, is_of)
     connection = session.connection()  # beneath the ORM, which took most of the time of millions of rows
     with (
         connection.execute(finished.execution_options(yield_per=ROUNDS_AT_ONCE)) as rounds,
@@ -123,6 +135,7 @@ def told_rounds(session: Session, campaign_id: int) -> Iterator[ToldRound]:
                 examples=examples,
                 outcomes=[row[0] for row in rows],
                 losses=[(row[1], row[2], row[3], row[4]) for row in rows],
+                metrics=[tuple(row[5:]) for row in rows],
                 propensities=propensities,
             )
 

@@ -77,6 +77,9 @@ class RoundRecord:
     """Probability with which each arm was drawn; None where nothing was left to chance."""
 
 
+Values = Sequence[float | None]
+"""Of several comparisons, or of one by several metrics; None where there is none."""
+
 Losses = tuple[float | None, float | None, float | None, float | None]
 """Of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled examples,
 and the share of these whose loss is missing."""
@@ -89,9 +92,11 @@ class ToldRound:
     number: int
     arms: Arms
     examples: Sequence[int]
-    outcomes: Sequence[float | None]
+    outcomes: Values
     losses: Sequence[Losses]
     """For certify; elsewhere, all of them are None."""
+    metrics: Sequence[Values]
+    """Of each comparison, the values of the metrics that were named, None where there is none."""
     propensities: Sequence[float] | None = None
     """Probability with which each arm was drawn; None where nothing was left to chance."""
 

@@ -9,7 +9,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
     """How the winner compares with its closest rival on examples like these; empty where nobody asked."""
     found = answer.beyond
     if found is None:
-        return _of_groups(answer)
+        return _left_open(answer)
     pair = f"{found.winner} and {found.rival}"
     if found.joined is not None:
         why = f"{found.joined} joined after scores on these examples had been seen"
@@ -30,10 +30,11 @@ def beyond_lines(answer: Answer) -> list[Line]:
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]
 
 
-def _of_groups(answer: Answer) -> list[Line]:
-    if answer.groups is None or answer.outcome not in ("winner", "tied"):
+def _left_open(answer: Answer) -> list[Line]:
+    if answer.outcome not in ("winner", "tied") or (answer.groups is None and not answer.constraints):
         return []
-    return [("beyond", "nothing is worked out for new examples where groups are compared")]
+    where = "groups are compared" if answer.groups is not None else "constraints have to be met"
+    return [("beyond", f"nothing is worked out for new examples where {where}")]
 
 
 def _left_out(found: Beyond) -> str:

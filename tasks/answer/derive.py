@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import unscored as unscored_views
+from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
@@ -16,6 +17,7 @@ from winnow.tasks.answer.model import (
     Addition,
     Answer,
     CandidateStanding,
+    Constrained,
     Difference,
     Outcome,
     Unscored,
@@ -29,6 +31,7 @@ from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.baseline import baseline_name
+from winnow.tasks.objectives.best_mean.constraints import constraints_of
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
@@ -80,7 +83,8 @@ def answer_of(
     baseline = baseline_name(campaign.spec["selector"])
     outcome = None
     if has_ended and baseline is None:
-        outcome = _outcome(campaign.objective, decision, reason, claim)
+        is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
+        outcome = _outcome(campaign.objective, decision, reason, claim, is_none_known=is_none_known)
     elif has_ended:
         outcome = _outcome_of_gate(names, baseline, decision, reason)
     held_out = held_out_of(session, campaign, names, decision)
@@ -104,6 +108,7 @@ def answer_of(
         epsilon=campaign.spec["stopping"]["epsilon"],
         baseline=baseline,
         groups=grouping_of(campaign.spec),
+        constraints=_constraints(session, campaign, None if decision is None else decision.best),
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),
         costs=costs_of(campaign.spec["selector"]),
         people=people,
@@ -122,6 +127,22 @@ def answer_of(
         standing=standing,
     )
     return replace(answer, known=_known(session, campaign, answer))
+
+
+def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -> tuple[Constrained, ...]:
+    """What the best candidate has to meet, and its means so far."""
+    constraints = constraints_of(campaign.spec)
+    if not constraints:
+        return ()
+    rows = {row["metric"]: row for row in metric_means(session, campaign.id) if row["candidate"] == best}
+    return tuple(
+        Constrained(
+            constraint=each,
+            mean=rows[each.metric]["mean"] if each.metric in rows else None,
+            valued=rows[each.metric]["scored"] if each.metric in rows else 0,
+        )
+        for each in constraints
+    )
 
 
 def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
@@ -166,8 +187,8 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         return None
     if answer.held_out is not None and answer.held_out.told:
         return None  # the held-out examples say it, at no price for having chosen the two
-    if answer.groups is not None:
-        return None  # a plain mean over new examples is not what was compared
+    if answer.groups is not None or answer.constraints:
+        return None  # a plain mean over new examples is not what was compared, or not all of it
     rivals = [
         each
         for each in answer.candidates
@@ -223,7 +244,10 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
 
 
-def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim: Claim) -> Outcome:
+def _outcome(
+    objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
+) -> Outcome:
+    """How a campaign ended; with `is_none_known`, a decision that names nobody says that there is nobody."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     if objective == "certify":
@@ -232,6 +256,8 @@ def _outcome(objective: str, decision: DecisionRecord | None, reason: str, claim
         return "none" if reason == "none-certified" else "undecided"
     if objective == "route":
         return "policy"
+    if decision.best is None and is_none_known:
+        return "none"
     if decision.best is None or claim.kind == "none":
         return "undecided"
     if claim.kind != "heuristic" and not {"best", "top", "tied"} & set(decision.status):

@@ -11,6 +11,7 @@ from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.objectives.best_mean.constraints import Constraint
 from winnow.tasks.objectives.best_mean.groups import Grouping
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 from winnow.tasks.objectives.certify.certificate import Certificate
@@ -25,7 +26,8 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
 * decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
-* none: the tests are over and no candidate is certified; or no candidate beats or ties every other.
+* none: the tests are over and no candidate is certified; or no candidate beats or ties every other, or meets
+  the constraints.
 * waiting: people have to label examples, or to judge outputs, before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
 * failed: no candidate could be judged.
@@ -59,6 +61,17 @@ class CandidateStanding:
     """The round after which they had shown it to be out; None where they have not."""
     out_at: int | None = None
     """How many comparisons there were by then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constrained:
+    """A constraint, and what is known of how the best candidate meets it."""
+
+    constraint: Constraint
+    mean: float | None
+    """Of the values so far of the best candidate; None where there is none."""
+    valued: int
+    """How many of its comparisons have a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +127,8 @@ class Answer:
     """What the others are held against, where that is the question and not who is the best."""
     groups: Grouping | None = None
     """How means of groups are compared; None where means over all examples are."""
+    constraints: tuple[Constrained, ...] = ()
+    """What the best has to meet."""
     top_m: int = 1
     """How many of the best are looked for."""
     costs: Mapping[str, float] | None = None
@@ -166,7 +181,12 @@ class Answer:
 
     @property
     def runner_up(self) -> CandidateStanding | None:
-        """Who comes next to the best, or to the last of the m best; not who is tied with it."""
+        """Who comes next to the best, or to the last of the m best; not who is tied with it.
+
+        None with constraints: whether who has the next mean meets them is often not known.
+        """
+        if self.constraints:
+            return None
         known = [
             (each.difference.estimate, each)
             for each in self.candidates

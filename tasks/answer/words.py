@@ -3,6 +3,7 @@
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.beyond_words import beyond_lines
 from winnow.tasks.answer.certificate_words import certificate_lines
+from winnow.tasks.answer.constraint_words import constraint_lines, what_is_met
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
 from winnow.tasks.answer.held_out_words import held_out_lines
 from winnow.tasks.answer.model import Answer, CandidateStanding
@@ -101,6 +102,7 @@ def _lines(answer: Answer) -> list[Line]:
         *_cheapest(answer),
         *_how_well(answer),
         *_groups(answer),
+        *constraint_lines(answer),
         *_runner_up(answer),
         *held_out_lines(answer),
         ("sure", certainty(answer)),
@@ -165,6 +167,9 @@ def certainty(answer: Answer) -> str:
             return NOBODY
         case "undecided":
             return _undecided(answer)
+        case "none" if answer.constraints:
+            here = f"on these {_examples(answer)}"
+            return _bounded(f"{here} no candidate{_whom(answer)} meets the constraints", answer)
         case "none":
             return _bounded(
                 "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
@@ -191,6 +196,8 @@ def _who(answer: Answer) -> list[Line]:
         return [("tied", list_of(answer.tied))]
     if answer.outcome == "none":
         left = " that was not dropped" if answer.dropped else ""
+        if answer.constraints:
+            return [("winner", f"none: no candidate{left} meets the constraints")]
         return [
             ("winner", f"none: every candidate{left} is beaten by another one"),
             ("closest", answer.best or "nobody"),
@@ -329,10 +336,12 @@ def _bounded(said: str, answer: Answer) -> str:
 
 def _what(answer: Answer) -> str:
     """What is claimed, without how sure it is."""
-    if len(answer.candidates) == len(answer.dropped) + 1:
-        return "every other candidate was dropped, so there is none to compare it with"
     whom = _whom(answer)
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
+    if answer.constraints:
+        return what_is_met(answer, whom, within)
+    if len(answer.candidates) == len(answer.dropped) + 1:
+        return "every other candidate was dropped, so there is none to compare it with"
     if answer.objective == "best-duel":
         if answer.outcome == "tied":
             return f"no candidate{whom} is preferred over these{within}"
@@ -367,6 +376,11 @@ def _undecided(answer: Answer) -> str:
         return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
         lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
+        if answer.constraints and not lacks:
+            return (
+                "undecided: nothing is left to ask, and values that metrics lack could still change who "
+                "meets the constraints; winnow query NAME metrics says how many"
+            )
         return (
             "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
             f"best ({list_of(lacks)}); winnow query NAME coverage says why"

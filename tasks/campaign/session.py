@@ -198,8 +198,8 @@ def _retold(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> Iterator[ToldRound]:
     """Every finished round, once the selector was told it."""
-    for told in round_records.told_rounds(session, record.id):
-        outcomes = checked.outcomes(told.outcomes, told.losses)
+    for told in round_records.told_rounds(session, record.id, checked.told_metrics):
+        outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
         checked.at_round(selector, told.number).tell(_batch(told), outcomes)
         yield told
 

@@ -12,7 +12,7 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.storage.records.values import Losses
+from winnow.storage.records.values import Losses, Values
 from winnow.tasks.campaign.budget import WORDS, amount
 from winnow.tasks.campaign.budget_kinds import own_kind
 from winnow.tasks.campaign.lookahead import auto_lookahead
@@ -50,7 +50,7 @@ class ResolvedCampaign(ABC):
     weighing: Weighing | None = None
     """How the texts are made that models weigh; None where they write texts of their own."""
     metrics: Mapping[str, Judge] = field(default_factory=dict)
-    """Further judges of outputs by name, whose values decide nothing."""
+    """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
     begun_with_lookahead: int | None = None
     """What `lookahead: auto` was when the campaign began; None where it has not yet."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
@@ -283,8 +283,19 @@ class ResolvedCampaign(ABC):
         """The selector as it takes part in a round, told all rounds before it; safe to call again."""
         return selector
 
-    def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
-        """What a selector is told of a round's comparisons, NaN where one was not scored."""
+    @property
+    def told_metrics(self) -> Sequence[str]:
+        """The metrics whose values the selector is told, by name."""
+        return ()
+
+    def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
+        """What a selector is told of a round's comparisons, NaN where one was not scored.
+
+        Args:
+            scores: Of each comparison.
+            losses: Of each, to certify.
+            metrics: Of each, the values of `told_metrics`, None where there is none.
+        """
         known = [math.nan if score is None else score for score in scores]
         return np.array(known, dtype=np.float64)
 

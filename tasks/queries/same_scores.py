@@ -12,6 +12,7 @@ SEARCH = frozenset(
         "history_fingerprint",
         "holdout",
         "groups",
+        "constraints",
         "held_out_fingerprint",
         "batch_size",
         "stopping",

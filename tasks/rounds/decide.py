@@ -22,9 +22,17 @@ def decide_round(
         (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
         for each in comparisons
     ]
-    outcomes = checked.outcomes([each.outcome for each in comparisons], losses)
+    names = checked.told_metrics
+    metrics = [_values(each, names) for each in comparisons]
+    outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:
         return campaign.selector.decision()
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error
+
+
+def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
+    """What some metrics say of a comparison, None where there is no value."""
+    known = {each.name: each.score for each in comparison.metrics}
+    return [known.get(name) for name in metrics]

@@ -24,6 +24,9 @@ MADE_OF = (
 )
 """Of a stored identity, what scores and what is known of them beforehand come from."""
 
+CONSTRAINED = ("constraints", "metrics", "metric_code")
+"""What else the claim is about where there are constraints: bounds, and what the values come from."""
+
 MODELS = frozenset({"model", "models"})
 """Where a judge's models are."""
 PLACES = frozenset({"path"})
@@ -34,11 +37,13 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     """One that follows from the campaign's seed and from what its scores are made of.
 
     What is claimed is true if scores were settled before the draws and apart from them. A prompt that was
-    mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it would
-    seem to be so on all examples. The same goes for a judge, for targets and for a history. So where any of
-    these is another one, other examples are drawn. Of a served model the id counts, and not where it is. To
-    certify, labels are asked for again where they were asked before, as people made them; prompts that arrive
-    are not drawn.
+    mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it
+    would seem to be so on all examples. The same goes for a judge, for targets and for a history. So
+    where any of these is another one, other examples are drawn. Groups and constraints change no score;
+    but weights, or a bound, that were chosen where an earlier campaign saw who gains by them would be
+    tested by the draws they were chosen by. Without constraints metrics decide nothing, and change no
+    draw. Of a served model the id counts, and not where it is. To certify, labels are asked for again
+    where they were asked before, as people made them; prompts that arrive are not drawn.
 
     Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
     worst, and other campaigns made the texts of the pairs that they drew.
@@ -54,6 +59,10 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
             fingerprints = _without(served, identity.get("fingerprints"))
             apart_from["judge_identity"] = {**identity, "fingerprints": fingerprints}
         apart_from["model_fingerprints"] = _without(served, campaign.spec.get("model_fingerprints"))
+        if groups := campaign.spec.get("groups"):
+            apart_from["groups"] = groups
+        if campaign.spec.get("constraints"):
+            apart_from |= {key: campaign.spec.get(key) for key in CONSTRAINED}
         apart_from["served"] = sorted(_ids((campaign.spec.get("models"), judge), served))
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name

@@ -40,6 +40,7 @@ def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
             "history": [],
             "holdout": None,
             "groups": None,
+            "constraints": [],
             "batch_size": min(checked.grid, PAIRS_AT_ONCE),
             "stopping": StoppingSpec(budget=checked.grid),
         }

@@ -20,6 +20,7 @@ from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
 from winnow.tasks.candidates.server_keys import with_servers, without_servers
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.certify import CertifySpec
+from winnow.tasks.spec.sections.constraints import ConstraintSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec
@@ -45,6 +46,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "lookahead",
         "samples",
         "metrics",
+        "constraints",
         "groups",
         "tags",
         "output_type",
@@ -60,6 +62,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "lookahead",
         "samples",
         "metrics",
+        "constraints",
         "groups",
         "tags",
         "fresh_generations",
@@ -72,6 +75,7 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
         "lookahead",
         "samples",
         "metrics",
+        "constraints",
         "groups",
         "tags",
         "fresh_generations",
@@ -125,7 +129,7 @@ class JudgeSpec(BaseModel):
 
 
 class MetricSpec(SpecModel):
-    """One more judge, whose values are reported and decide nothing."""
+    """One more judge, whose values are reported; they decide where a constraint names them."""
 
     name: Name
     judge: JudgeSpec
@@ -197,6 +201,8 @@ class CampaignSpec(SpecModel):
     judge: JudgeSpec
     metrics: list[MetricSpec] = []
     """For best-mean: judges that ask no model, whose means are reported beside the score."""
+    constraints: list[ConstraintSpec] = []
+    """For best-mean: what the means of metrics have to be, so that a candidate may be the best."""
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
     """For route."""
@@ -253,6 +259,7 @@ class CampaignSpec(SpecModel):
     @field_validator(
         "samples",
         "metrics",
+        "constraints",
         "groups",
         "tags",
         "output_type",
@@ -328,7 +335,7 @@ class CampaignSpec(SpecModel):
             identity["stopping"]["budget"] = self.own_budget
         for key in FOREIGN_KEYS[self.objective]:
             identity.pop(key, None)
-        for key in ("samples", "metrics", "groups"):
+        for key in ("samples", "metrics", "constraints", "groups"):
             if not getattr(self, key):
                 identity.pop(key, None)
         # A campaign without guardrails is the same as before there were any.

@@ -230,6 +230,11 @@ def start_slips(model, settings):
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=40))
 
 
+def start_talks(model, settings):
+    """Answers number i with its letter, always, and in a sentence."""
+    return ScriptedEngine(lambda prompt: f"It is {letter(prompt, wrong_in=0)}.")
+
+
 def start_guesses(model, settings):
     """Is wrong on every other number."""
     return ScriptedEngine(lambda prompt: letter(prompt, wrong_in=2))
@@ -372,6 +377,7 @@ SCRIPTED = {
         "mumbles",
         "errs",
         "slips",
+        "talks",
         "codes",
         "bugs",
         "wavers",

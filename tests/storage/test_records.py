@@ -76,6 +76,7 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
                 examples=[4, 0, 3],
                 outcomes=[0.0, 1.0, 0.25],
                 losses=[(None, None, None, None)] * 3,
+                metrics=[()] * 3,
             ),
             ToldRound(
                 number=1,
@@ -83,6 +84,7 @@ def test_told_rounds_come_in_order_even_when_rows_were_inserted_in_another(campa
                 examples=[1, 1],
                 outcomes=[0.5, None],
                 losses=[(None, None, None, None)] * 2,
+                metrics=[()] * 2,
                 propensities=[0.1, 1 / 3],
             ),
         ]

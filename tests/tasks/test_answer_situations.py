@@ -72,6 +72,8 @@ class Situation(NamedTuple):
     """How many of the best are looked for."""
     groups: tuple | None = None
     """What is compared of groups of examples, and how these are weighted."""
+    constraints: tuple = ()
+    """What the means of metrics have to be."""
     baseline: str | None = None
     """Whom a gate holds the others against."""
     raised_by: tuple = ()
@@ -90,6 +92,8 @@ TIED = ("tied", "tied", "eliminated")
 
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
 OTHERS = "on these 5 examples no other candidate {}has a mean that is higher than that of any of these{}"
+MEETS = "b meets the constraints (known exactly), and of all that meet them no candidate has a mean that is higher"
+VALID = ({"metric": "valid", "at_least": 0.9, "at_most": None},)
 DUEL = "no candidate {}is preferred over b{}"
 
 SITUATIONS = [
@@ -142,6 +146,22 @@ SITUATIONS = [
     Situation("worst group, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), groups=("worst", "equal")),
     Situation("worst group, all others dropped", "best-mean", "exhausted", EXACT, "winner, exact", "exact: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped"), groups=("worst", "equal")),
     Situation("worst group of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", groups=("worst", "equal"), mixed=True),
+    # constraints of best-mean
+    Situation("mean under constraints, proven", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples {MEETS}; {WITHIN} 0.05", status=("infeasible", "best", "eliminated"), constraints=VALID),
+    Situation("mean under constraints, proven within epsilon, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"on these 5 examples b meets the constraints (known exactly), and of all that meet them no candidate {ONE_GONE}has a mean that is higher by more than 0.02; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "not-better"), epsilon=0.02, raised_by=("dropped",), constraints=VALID),
+    Situation("mean under constraints, exact", "best-mean", "confident", EXACT, "winner, exact", "exact: on these 5 examples b meets the constraints, and of all that meet them no candidate has a mean that is higher", status=("infeasible", "best", "infeasible"), constraints=VALID),
+    Situation("mean under constraints, all others dropped", "best-mean", "confident", ("proven", 0.15, ()), "winner, proven", f"on these 5 examples b meets the constraints (known exactly); every other candidate was dropped, so there is none to compare it with; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "dropped"), raised_by=("dropped",), constraints=VALID),
+    Situation("mean under constraints, tied", "best-mean", "confident", PROVEN, "tied, proven", f"on these 5 examples the tied candidates meet the constraints (known exactly) and have the same mean, and no other candidate that meets them has one that is higher; {WITHIN} 0.05", status=TIED, constraints=VALID),
+    Situation("mean under constraints, tied within epsilon", "best-mean", "confident", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates meet the constraints and have means within 0.05 of the highest of all that meet them, and no other candidate that meets them has one that is higher by more than 0.05", status=TIED, epsilon=0.05, constraints=VALID),
+    Situation("nobody meets the constraints, proven", "best-mean", "confident", PROVEN, "none", f"on these 5 examples no candidate meets the constraints; {WITHIN} 0.05", best=None, status=("unfit", "unfit", "infeasible"), constraints=VALID),
+    Situation("nobody meets the constraints, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "none", f"on these 5 examples no candidate {ONE_GONE}meets the constraints; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", best=None, status=("dropped", "unfit", "infeasible"), raised_by=("dropped",), constraints=VALID),
+    Situation("nobody meets the constraints, exact", "best-mean", "confident", EXACT, "none", "exact: on these 5 examples no candidate meets the constraints", best=None, status=("infeasible",) * 3, constraints=VALID),
+    Situation("nobody meets the constraints, of a served model that changed", "best-mean", "confident", PROVEN, "undecided", "undecided: the campaign ended without an answer", best=None, status=("eliminated",) * 3, constraints=VALID, mixed=True),
+    Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
+    Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
+    Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
+    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), constraints=VALID),
+    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", "undecided: nothing is left to ask, and values that metrics lack could still change who meets the constraints; winnow query NAME metrics says how many", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
     Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "the 2 best, proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
@@ -294,6 +314,8 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
         compared, weights = situation.groups
         groups = {"by": "level", "objective": compared, "weights": weights}
         record = replace(record, spec={**record.spec, "groups": groups})
+    if situation.constraints:
+        record = replace(record, spec={**record.spec, "constraints": list(situation.constraints)})
     if selector is not None:
         record = replace(record, spec={**record.spec, "selector": selector})
     if played is not None:
@@ -674,3 +696,25 @@ def test_intervals_of_lists_that_were_added_hold_less_surely_unless_they_were_ex
     assert "it guarantees nothing: candidates were added too often" in said(19)
     told = answer_lines(replace(answer, additions=(added,)))
     assert ("added", "c joined after 4 rounds") in told
+
+
+def test_who_is_out_by_a_constraint_is_named_and_how_surely(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "nobody meets the constraints, proven")
+    assert told["winner"] == "none: no candidate meets the constraints"
+    missed = "1 of 3 candidates cannot meet the constraints, whatever is not known of them: c"
+    unfit = "2 of 3 candidates are out by bets that they miss a constraint, which is not certain of each by itself"
+    assert (told["missed"], told["unfit"]) == (missed, f"{unfit}: a, b")
+
+
+def test_of_a_changed_model_nothing_is_said_to_miss_a_constraint(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "nobody meets the constraints, proven", changes={"mixed": True})
+    assert not told.keys() & {"missed", "unfit"}
+
+
+def test_under_constraints_nothing_is_said_of_a_runner_up_or_of_new_examples(database, monkeypatch):
+    differences = {"against": 1, "delta": 0.05, "estimates": [0.1, None, -0.2]}
+    differences |= {"lower": [0.0, None, -0.3], "upper": [0.2, None, -0.1]}
+    for name, has_one in (("mean proven", True), ("mean under constraints, proven", False)):
+        told = lines_of(database, monkeypatch, name, differences=differences)
+        assert ("runner-up" in told) == has_one
+        assert told.get("beyond", "").startswith("nothing is worked out for new examples") != has_one

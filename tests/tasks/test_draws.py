@@ -61,9 +61,15 @@ def test_draws_follow_from_the_seed_and_from_all_that_scores_are_made_of(campaig
     found = {seed_of_draws(replace(campaign, spec={**campaign.spec, key: "other"})) for key in MADE_OF}
     found |= {seed_of_draws(campaign), seed_of_draws(replace(campaign, seed=8))}
     assert len(found) == len(MADE_OF) + 2
-    searched = {"selector": {"name": "race"}, "batch_size": 3, "stopping": {}, "groups": {"by": "level"}}
+    searched = {"selector": {"name": "race"}, "batch_size": 3, "stopping": {}}
     other = replace(campaign, name="other", spec={**campaign.spec, **searched})
     assert seed_of_draws(other) == seed_of_draws(campaign)
+
+
+def test_other_groups_or_weights_draw_other_examples(campaign):
+    weighed = [{"by": "level"}, {"by": "level", "weights": "size"}, {"by": "level", "objective": "worst"}]
+    found = {seed_of_draws(replace(campaign, spec={**campaign.spec, "groups": each})) for each in weighed}
+    assert len(found | {seed_of_draws(campaign)}) == 4
 
 
 def test_where_the_models_of_a_judge_are_changes_no_draw(campaign):

@@ -1,5 +1,6 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, cast
 
@@ -7,10 +8,17 @@ from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
+from winnow.storage.records.values import Losses, Values
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
+from winnow.tasks.objectives.best_mean.constraints import (
+    Constraint,
+    check_constraints,
+    params_of,
+    told_outcomes,
+)
 from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
@@ -35,6 +43,8 @@ class BestMean(ScoredCampaign):
     """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
     groups: ExampleGroups | None
     """Of the examples, where means of groups are compared."""
+    constraints: tuple[Constraint, ...]
+    """What the means of metrics have to be, so that a candidate may be the best."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
@@ -47,6 +57,7 @@ class BestMean(ScoredCampaign):
             candidates=candidates,
             metrics=check_metrics(spec),
             groups=check_groups(spec, dataset.examples),
+            constraints=check_constraints(spec),
             history=load_history(spec.history, spec.storage, dataset),
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
@@ -56,7 +67,8 @@ class BestMean(ScoredCampaign):
     @property
     def takes_more_candidates(self) -> bool:
         """See `ResolvedCampaign`: the selector has to say what then holds."""
-        return takes_more_arms(self.spec.selector.name) and self.costs is None
+        can_grow = self.costs is None and not self.constraints
+        return can_grow and takes_more_arms(self.spec.selector.name)
 
     def at_round(self, selector: Selector, number: int) -> Selector:
         """See `ResolvedCampaign`: lists of candidates join, each as it was given."""
@@ -104,11 +116,24 @@ class BestMean(ScoredCampaign):
             history = history[:, self.split.selection]
         found = {"history": history, "baseline": self.baseline, "costs": self.costs}
         groups = {} if self.groups is None else self.groups.params()
-        return {name: value for name, value in {**found, **groups}.items() if value is not None}
+        found |= groups | params_of(self.constraints)
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def told_metrics(self) -> Sequence[str]:
+        """See `ResolvedCampaign`: those of the constraints, in their order."""
+        return [each.metric for each in self.constraints]
+
+    def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
+        """See `ResolvedCampaign`; with J constraints of shape (B, 1 + J)."""
+        told = super().outcomes(scores, losses, metrics)
+        return told_outcomes(self.constraints, told, metrics) if self.constraints else told
 
     @property
     def compared_words(self) -> str:
         """See `ResolvedCampaign`."""
+        if self.constraints:
+            return f"; the best is that of those which meet {', '.join(map(str, self.constraints))}"
         if self.groups is None or self.spec.groups is None:
             return ""
         return self.groups.words(self.spec.groups.by)

@@ -8,7 +8,7 @@ from winnow.algorithms.certify.setting import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import Losses
+from winnow.storage.records.values import Losses, Values
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.data.datasets import Dataset
@@ -89,7 +89,7 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
 
-    def outcomes(self, scores: Sequence[float | None], losses: Sequence[Losses]) -> FloatArray:
+    def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
         """See `ResolvedCampaign`; shape (B, 4)."""
         return as_losses(losses)
 

@@ -20,12 +20,14 @@ UNFORESEEN = {
     "often each is preferred to each",
     "certify": "how many labels it takes until candidates are certified: that hangs on their losses and on "
     "how well the autoevaluator knows them",
+    "constraints": "how many comparisons it takes until the best of those that meet the constraints is "
+    "known: that hangs on scores and on the values of metrics",
     "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
     "how far they are from it",
     "route": "which candidate answers which prompt: that hangs on what is learned on the way, and all are "
     "counted as if the dearest did",
 }
-"""What plan cannot say, by objective, as the end of a sentence."""
+"""What plan cannot say, by objective or what else is asked, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +94,18 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
             judged=Judgings(most.judged, most.judged * most.shown * longest),
             beside=most.beside,
         ),
-        unforeseen=UNFORESEEN["gate" if isinstance(checked, BestMean) else checked.spec.objective],
+        unforeseen=UNFORESEEN[_question(checked)],
         sampled_examples=pricing.tokens.examples,
         guessed_tokens=pricing.tokens.guessed,
         measured=pricing.measured,
         rate=rate,
     )
+
+
+def _question(checked: ResolvedCampaign) -> str:
+    if isinstance(checked, BestMean):
+        return "constraints" if checked.constraints else "gate"
+    return checked.spec.objective
 
 
 def _most(checked: ResolvedCampaign) -> _Most:

@@ -62,11 +62,12 @@ def eliminations(session: Session, campaign: CampaignRecord) -> SpecModel | None
     if not found:
         return None
     rows, cut = first_of(found, "eliminations")
+    missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
     return SpecModel(
         name="eliminations",
         title="Who is out since when",
         note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
-        f"where no score of what is left could make it the best.{cut}",
+        f"where no score of what is left could make it the best{missed}.{cut}",
         table=[
             {
                 "candidate": row["candidate"],

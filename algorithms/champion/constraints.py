@@ -1,0 +1,168 @@
+"""What arms have to meet beside a high mean: least means of further outcomes of the same pairs.
+
+Letters: K arms, N examples, J constraints, B pairs; c_j the least mean that is asked for of outcome j. An arm
+meets the constraints if its mean of outcome j over all N examples is at least c_j, for every j. An outcome
+that is missing is worth 0 where an arm is to meet them, and 1 where it is to be out. Means that differ by
+less than `ROUNDING` are equal, in favour of the arm. docs/how-constraints-are-met.md has the proof.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from winnow.algorithms.best_mean.groups import Groups
+from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.champion.draws import Draws, Grouped
+from winnow.algorithms.champion.switch import Start
+from winnow.algorithms.champion.thrift import Prefer
+from winnow.algorithms.champion.wealth import Wealths, log_factors
+from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+
+MOST_ADAPTIVE = 5.0
+FIRST_ADAPTIVE = 0.3  # the bet on an arm that was not seen yet
+LEAST_GAP = 1.4  # standard errors: what the distance to c_j is taken for where less was seen
+
+
+class Constraint(NamedTuple):
+    """What was drawn of the outcome of one constraint, and what bets that arms do not meet it have won."""
+
+    least: float
+    """N c_j, less what rounding may take off."""
+    is_bet_on: bool
+    """Not where c_j is 1: a value below it, by which alone a bet could win, shows for certain who is out."""
+    draws: Draws
+    wealths: Wealths
+
+    def tell(self, batch: Grouped) -> None:
+        """Bet on draws, then absorb them."""
+        nothing = np.zeros(len(batch.examples))
+        adaptive = self._adaptive_bets(batch.arms)[batch.group]
+        played = self.draws.next_of(batch, nothing, nothing, adaptive)
+        if self.is_bet_on:
+            logs = log_factors(played, np.full_like(nothing, self.least), played.total)
+            self.wealths.add(batch.arms, batch.starts, logs)
+        self.draws.append(batch, played, nothing)
+
+    def _adaptive_bets(self, arms: IntArray) -> FloatArray:
+        """By how far the mean so far is from c_j; all that was told before these draws decides."""
+        draws = self.draws
+        counts = np.maximum(draws.count[arms], 1)
+        deviations = np.maximum(draws.squares[arms] - draws.sums[arms] ** 2 / counts, 0.0)
+        variance = (deviations + 0.1) / (counts + 1)
+        gap = self.least / draws.n_examples - draws.sums[arms] / counts
+        gap = np.maximum(gap, LEAST_GAP * np.sqrt(variance / counts))
+        bets = np.minimum(gap / variance, MOST_ADAPTIVE)
+        return np.where(draws.count[arms] > 0, bets, FIRST_ADAPTIVE)
+
+
+class Constraints:
+    """Which arms meet all constraints, which cannot, and what bets that they do not have won.
+
+    Args:
+        n_arms: K.
+        n_examples: N.
+        at_least: Shape (J,), c_j; None where there are no constraints, which every arm meets.
+    """
+
+    def __init__(self, n_arms: int, n_examples: int, at_least: FloatArray | None) -> None:
+        self._n_arms = n_arms
+        self._each = [
+            Constraint(
+                least=n_examples * (least - ROUNDING),
+                is_bet_on=least < 1.0,
+                draws=Draws(n_arms, Groups.none(n_examples)),
+                wealths=Wealths(n_arms),
+            )
+            for least in ([] if at_least is None else at_least.tolist())
+        ]
+
+    def __len__(self) -> int:
+        """J."""
+        return len(self._each)
+
+    def __iter__(self) -> Iterator[Constraint]:
+        return iter(self._each)
+
+    @property
+    def are_met(self) -> BoolArray:
+        """Arms that meet all of them whatever is not known, shape (K,)."""
+        met = [each.draws.low >= each.least for each in self._each]
+        return np.array(np.all(met, axis=0)) if met else np.ones(self._n_arms, dtype=np.bool_)
+
+    @property
+    def are_missed(self) -> BoolArray:
+        """Arms that cannot meet one of them whatever is not known, shape (K,)."""
+        missed = [each.draws.high + each.draws.left < each.least for each in self._each]
+        return np.array(np.any(missed, axis=0)) if missed else np.zeros(self._n_arms, dtype=np.bool_)
+
+    def tell(self, batch: Batch, values: FloatArray) -> None:
+        """Absorb outcomes, shape (B, J), NaN where there is none."""
+        for each, told in zip(self._each, values.T, strict=True):
+            each.tell(Grouped.of(batch.arms, batch.examples, told))
+
+    def averaged(self, arms: IntArray, wealths: FloatArray) -> FloatArray:
+        """The average of the wealths of bets on the means of some arms, shape (A,), and on what is to be met.
+
+        The shares are fixed before anything is told.
+        """
+        bets = [each.wealths.since_start(arms) for each in self._each if each.is_bet_on]
+        return np.asarray((wealths + sum(bets)) / (1 + len(bets)))
+
+    def split(self, batch: Batch, outcomes: ArrayLike) -> tuple[ArrayLike, FloatArray]:
+        """The scores of a batch, still to be looked at, and the outcomes that are to meet constraints.
+
+        Args:
+            batch: B pairs.
+            outcomes: Shape (B, 1 + J), the score first; of shape (B,) without constraints.
+
+        Raises:
+            RefusedTell: If these outcomes cannot be right.
+        """
+        if not self._each:
+            return outcomes, np.zeros((len(batch), 0))
+        given, shape = np.array(outcomes, dtype=np.float64), (len(batch), 1 + len(self))
+        if given.shape != shape:
+            raise MalformedBatch("outcomes", f"of shape {shape}", f"shape {given.shape}")
+        values = given[:, 1:]
+        wrong = np.argwhere((values < 0.0) | (values > 1.0))
+        if wrong.size:
+            row, column = wrong[0].tolist()
+            arm, example = int(batch.arms[row]), int(batch.examples[row])
+            raise OutcomeOutOfRange(arm, example, float(values[row, column]), "in [0, 1]")
+        return given[:, 0], values
+
+
+def checked_constraints(
+    at_least: FloatArray | None,
+    setting: Setting,
+    *,
+    start: Start,
+    prefer: Prefer,
+    top_m: int,
+    has_groups: bool,
+) -> FloatArray | None:
+    """The least means that a selector is given, as floats; None where it is given none.
+
+    Raises:
+        InvalidParameter: If they are no means, or what else is asked for does not go with them.
+    """
+    if at_least is None:
+        return None
+    given = np.asarray(at_least, dtype=np.float64)
+    if given.ndim != 1 or given.size == 0 or not ((given > 0.0) & (given <= 1.0)).all():
+        raise InvalidParameter("constraints", given.tolist(), "an array of numbers above 0 and at most 1")
+    for name, value, holds, requirement in (
+        ("delta", setting.delta, setting.delta is not None, "given to prove that constraints are met"),
+        ("start", start, start != "race", "'auto' or 'champion' with constraints"),
+        ("prefer", prefer, prefer == "mean", "'mean' with constraints"),
+        ("top_m", top_m, top_m == 1, "1 with constraints"),
+        ("groups", "an array", not has_groups, "None with constraints"),
+    ):
+        if not holds:
+            raise InvalidParameter(name, value, requirement)
+    return given

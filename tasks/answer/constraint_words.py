@@ -1,0 +1,54 @@
+"""What an answer says of constraints: who meets them, who cannot, and of whom the claim is."""
+
+from winnow.tasks.answer.model import Answer, Constrained
+from winnow.tasks.answer.phrases import Line, list_of
+
+
+def constraint_lines(answer: Answer) -> list[Line]:
+    """What is to be met and how the best candidate stands to it, then who cannot meet it."""
+    lines = [("must", _stands(answer, each)) for each in answer.constraints]
+    if (missed := answer.named("infeasible")) and answer.mixed is None:
+        said = f"{len(missed)} of {len(answer.candidates)} candidates cannot meet the constraints"
+        lines.append(("missed", f"{said}, whatever is not known of them: {list_of(missed)}"))
+    if (unfit := answer.named("unfit")) and answer.mixed is None:
+        said = f"{len(unfit)} of {len(answer.candidates)} candidates are out by bets that they miss a"
+        lines.append(
+            ("unfit", f"{said} constraint, which is not certain of each by itself: {list_of(unfit)}")
+        )
+    return lines
+
+
+def what_is_met(answer: Answer, whom: str, within: str) -> str:
+    """What is claimed of a winner, or of several that share the first place, without how sure it is.
+
+    Args:
+        answer: With constraints.
+        whom: Whom a claim covers, where that is not every candidate.
+        within: How much higher a mean would have to be.
+    """
+    here = f"on these {answer.n_examples} examples"
+    known = " (known exactly)" if answer.claim.kind == "proven" else ""
+    meets = f"{answer.best} meets the constraints{known}"
+    if len(answer.candidates) == len(answer.dropped) + 1:
+        return f"{here} {meets}; every other candidate was dropped, so there is none to compare it with"
+    if answer.outcome != "tied":
+        return (
+            f"{here} {meets}, and of all that meet them no candidate{whom} has a mean that is higher{within}"
+        )
+    equal = "have the same mean"
+    if answer.epsilon:
+        equal = f"have means within {answer.epsilon:g} of the highest of all that meet them"
+    meet = f"the tied candidates meet the constraints{known} and {equal}"
+    return f"{here} {meet}, and no other candidate{whom} that meets them has one that is higher{within}"
+
+
+def _stands(answer: Answer, found: Constrained) -> str:
+    """A constraint, and the best candidate's mean of its metric."""
+    said = str(found.constraint)
+    if answer.best is None or found.mean is None:
+        return said
+    said += f": {answer.best} has {found.mean:.3f} on"
+    if found.valued < answer.n_examples:
+        return f"{said} {found.valued} of the {answer.n_examples} examples"
+    known = " (known exactly)" if answer.mixed is None else ""
+    return f"{said} the {answer.n_examples} examples{known}"

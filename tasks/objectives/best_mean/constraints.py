@@ -1,0 +1,145 @@
+"""What the means of metrics have to be so that a candidate may be the best: checked, told, and in words."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.records.values import Values
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.suggestions import unknown_name
+
+if TYPE_CHECKING:  # `winnow status` asks for `constraints_of` alone
+    from winnow.tasks.spec.campaign import CampaignSpec
+
+ABLE = "champion"
+"""Our selector that can."""
+PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
+"""Parameters of it, and the values at which they ask for nothing that does not go with constraints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """A bound on the mean of a metric over all examples; one of the two is given."""
+
+    metric: str
+    at_least: float | None
+    at_most: float | None
+
+    @property
+    def bound(self) -> str:
+        """In words, such as "at least 0.9"."""
+        return f"at most {self.at_most:g}" if self.at_least is None else f"at least {self.at_least:g}"
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.bound}"
+
+    @property
+    def least(self) -> float:
+        """What the mean of the values has to be at least, as selectors are told them."""
+        return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
+
+    def told(self, value: float | None) -> float:
+        """What a selector is told of a value: the more the better; NaN where there is none."""
+        if value is None:
+            return np.nan
+        return 1.0 - value if self.at_least is None else value
+
+
+def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
+    """The constraints of a stored definition."""
+    return tuple(Constraint(**each) for each in spec.get("constraints", ()))
+
+
+def told_outcomes(
+    constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Values]
+) -> FloatArray:
+    """What a selector is told of B pairs, shape (B, 1 + J): the score, then what is to meet constraints.
+
+    Args:
+        constraints: J of them.
+        scores: Shape (B,).
+        metrics: Of each pair, the value of each constraint's metric.
+    """
+    values = [[each.told(value) for each, value in zip(constraints, row, strict=True)] for row in metrics]
+    return np.column_stack([scores, np.array(values, dtype=np.float64).reshape(len(scores), -1)])
+
+
+def check_constraints(spec: "CampaignSpec") -> tuple[Constraint, ...]:
+    """The constraints of a campaign.
+
+    Raises:
+        SpecError: If one names no metric, they contradict each other, or what else is asked for does not go
+            with constraints.
+    """
+    if not spec.constraints:
+        return ()
+    _check_question(spec)
+    found = constraints_of({"constraints": [each.model_dump() for each in spec.constraints]})
+    _check_metrics(found, [each.name for each in spec.metrics])
+    return found
+
+
+def params_of(constraints: Sequence[Constraint]) -> JsonObject:
+    """What a selector is given."""
+    return {"constraints": np.array([each.least for each in constraints])} if constraints else {}
+
+
+def _check_question(spec: "CampaignSpec") -> None:
+    name, params = spec.selector.name, spec.selector.params
+    if name != ABLE:
+        raise SpecError(
+            f"{name} compares all candidates by their scores and knows no constraints; choose selector "
+            f"{ABLE}, or leave constraints out",
+            path="constraints",
+        )
+    if "constraints" in params:
+        raise SpecError(
+            "is made of the file's constraints; set them there, and leave it out here",
+            path="selector.params.constraints",
+        )
+    if spec.stopping.delta is None:
+        raise SpecError(
+            "constraints need delta, the chance that what is said of those that meet them is wrong; add it",
+            path="stopping.delta",
+        )
+    if params.get("start") == "race":
+        raise SpecError(
+            "a race may be won by who meets no constraint; leave start or constraints out",
+            path="selector.params.start",
+        )
+    for key, plain in PLAIN:
+        if params.get(key, plain) != plain:
+            raise SpecError(
+                f"{key} is not worked out for candidates that have to meet constraints; leave {key} or "
+                "constraints out",
+                path=f"selector.params.{key}",
+            )
+    for key in ("groups", "holdout"):
+        if getattr(spec, key) is not None:
+            raise SpecError(f"constraints are not worked out with {key}; leave one of them out", path=key)
+
+
+def _check_metrics(constraints: Sequence[Constraint], metrics: Sequence[str]) -> None:
+    for number, each in enumerate(constraints):
+        if each.metric not in metrics:
+            place = f"constraints[{number}].metric"
+            raise SpecError(unknown_name("metric", each.metric, metrics), path=place)
+    sides = Counter((each.metric, each.at_least is None) for each in constraints)
+    for (metric, _), count in sides.items():
+        if count > 1:
+            raise SpecError(
+                f"{metric} has {count} bounds on the same side; keep the stricter one", path="constraints"
+            )
+    at_most = {each.metric: each.at_most for each in constraints if each.at_most is not None}
+    for each in constraints:
+        most = at_most.get(each.metric)
+        if each.at_least is not None and most is not None and each.at_least > most:
+            raise SpecError(
+                f"no mean of {each.metric} is {each.bound} and at most {most:g}; mend one of them",
+                path="constraints",
+            )

@@ -1,0 +1,80 @@
+"""The best of those that meet constraints, the whole way from a file to an answer, on scripted models."""
+
+import json
+
+import pytest
+import scripted_engines
+import yaml
+from campaign_processes import rows
+from scored_campaigns import KILLS, decisions_with_kills, write_scored
+from test_command_line import winnow
+
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
+NAMES = ["talks", "slips", "guesses"]
+
+
+def write_constrained(folder, *constraints):
+    """Whoever answers in a sentence has the highest score, and never the value 1."""
+    path = write_scored(folder, NAMES, {"name": "champion"}, judge={"type": "contains"}, epsilon=0.0)
+    spec = yaml.safe_load(path.read_text())
+    spec["metrics"] = [{"name": "bare", "judge": {"type": "exact"}}]
+    spec["constraints"] = [{"metric": "bare", **each} for each in constraints]
+    path.write_text(yaml.safe_dump(spec, sort_keys=False))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch):
+    for name in NAMES:
+        scripted_engines.provide(monkeypatch, name)
+
+
+def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
+    write_constrained(tmp_path, {"at_least": 0.9}, {"at_most": 0.98})
+    checked = winnow(tmp_path, "validate", "campaign.yaml").stdout
+    assert "; the best is that of those which meet bare at least 0.9, bare at most 0.98" in checked
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("survivor: winner, proven\n")
+    assert (
+        "must      bare at least 0.9: slips/plain has 0.975 on the 120 examples (known exactly)\n"
+        "  must      bare at most 0.98: slips/plain has 0.975 on the 120 examples (known exactly)\n"
+    ) in result.stdout
+    assert (
+        "on these 120 examples slips/plain meets the constraints (known exactly), and of all that meet them "
+        "no candidate has a mean that is higher; the chance that this is wrong is at most 0.05\n"
+    ) in result.stdout
+    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    assert shown["constraints"][0] == {
+        "constraint": {"metric": "bare", "at_least": 0.9, "at_most": None},
+        "mean": 0.975,
+        "valued": 120,
+    }
+    assert shown["candidates"][0]["status"] == "unfit"
+    assert "candidates are out by bets that they miss a constraint, which is not certain" in result.stdout
+    ((asked,),) = rows(tmp_path, "SELECT count(*) FROM comparisons")
+    assert asked < 240
+
+
+def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
+    write_constrained(tmp_path, {"at_least": 1.0})
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 3, result.stderr
+    assert result.stdout.startswith("survivor: none\n  winner    none: no candidate meets the constraints\n")
+    assert "must      bare at least 1\n" in result.stdout
+    assert "sure      exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
+    assert "missed    3 of 3 candidates cannot meet the constraints, whatever is not known" in result.stdout
+    report = winnow(tmp_path, "report", "survivor").stdout
+    assert report.count("infeasible") >= len(NAMES)
+
+
+@pytest.mark.parametrize("lookahead", [0, 2])
+def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path, lookahead):
+    stored = []
+    for name, kills in (("whole", ()), ("killed", KILLS)):
+        path = write_constrained(tmp_path / name, {"at_least": 0.9})
+        path.write_text(f"{path.read_text()}lookahead: {lookahead}\n")
+        stored.append(decisions_with_kills(tmp_path / name, path, kills))
+    assert stored[0] == stored[1]
+    assert "best" in {status for *_, status in stored[0][0]["standings"]}
