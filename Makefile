@@ -125,10 +125,10 @@ bench-inspect: install ## Messages and scores beside Inspect's, example by examp
 	@test -d .winnow/demo || { echo "the demo's models are compared: run make demo first"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.inspect_peers --out $(BENCH_OUT) --inspect "$(INSPECT)"
 
-faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on: make faults FAULTS_OUT=folder.
+faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on from the tables beside it.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md
 
-faults-page: install ## Write docs/faults.md from what make faults has kept so far.
+faults-page: install ## Write docs/faults.md from the tables beside it.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --no-faults --page docs/faults.md
 
 machines: install ## A Ray cluster over two simulated machines, one of which dies (needs root).

@@ -18,6 +18,7 @@ GARBAGE = 50_000
 def main() -> None:
     """Run the command line; never returns."""
     open_standard_streams()
+    _require_folder()
     # Selectors multiply many small matrices: more threads cost time there, and would let sums, and so the
     # last bit of an estimate, depend on the number of cores. Engines do not use this library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -43,6 +44,14 @@ def open_standard_streams() -> None:
             stream = open(os.devnull, mode)  # noqa: SIM115 -- gets the lowest number that is free: theirs
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
+
+
+def _require_folder() -> None:
+    """Refuse to run where paths begin nowhere."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        sys.exit("winnow: the folder that you are in has been removed; change to one that is there")
 
 
 if __name__ == "__main__":

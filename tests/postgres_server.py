@@ -52,7 +52,7 @@ class PostgresServer:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self.binaries / "postgres", "-D", self.folder / "data", "-p", str(self.port), *options],
-                **_as_plain_user(),
+                **as_plain_user(),
                 cwd="/",
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -100,7 +100,7 @@ class PostgresServer:
         options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         made = subprocess.run(
             [self.binaries / "initdb", "-D", self.folder / "data", *options],
-            **_as_plain_user(),
+            **as_plain_user(),
             cwd="/",
             capture_output=True,
             text=True,
@@ -126,7 +126,7 @@ def postgres_server(parent=None, **settings):
         parent = "/dev/shm"
     folder = Path(tempfile.mkdtemp(prefix="winnow-pg-", dir=parent))
     try:
-        if user := _as_plain_user():
+        if user := as_plain_user():
             os.chown(folder, user["user"], user["group"])
         server = PostgresServer(folder, _binaries(), settings)
         try:
@@ -154,12 +154,12 @@ def _binaries():
 
 def _runs(program):
     try:
-        return subprocess.run([program, "--version"], **_as_plain_user(), capture_output=True).returncode == 0
+        return subprocess.run([program, "--version"], **as_plain_user(), capture_output=True).returncode == 0
     except OSError:
         return False
 
 
-def _as_plain_user():
+def as_plain_user():
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")

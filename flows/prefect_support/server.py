@@ -13,10 +13,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage import not_collecting
@@ -69,7 +70,8 @@ def settle_environment(folder: Path) -> None:
     if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
         os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
     if home := os.environ.get("PREFECT_HOME"):
-        Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
+        with suppress(OSError):  # most commands have no need of it; a server says so
+            Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
         # These two would go to ~/.prefect wherever PREFECT_HOME is.
         os.environ.setdefault("PREFECT_SERVER_MEMO_STORE_PATH", str(Path(home) / "memo_store.toml"))
         os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
@@ -149,8 +151,7 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
 @contextmanager
 def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
     port = _free_port()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    with _opened(log) as output:
         process = subprocess.Popen(
             # -P: a folder named `flows` where the user stands must not shadow ours.
             [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(port)],
@@ -171,6 +172,20 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _opened(log: Path) -> BinaryIO:
+    """The log of a temporary server, which has all folders that it needs."""
+    home = Path(os.environ.get("PREFECT_HOME", log.parent))
+    try:
+        for folder in (log.parent.absolute(), home):
+            folder.mkdir(parents=True, exist_ok=True)
+        return log.open("wb")
+    except OSError as error:
+        raise PrefectServerFailed(
+            f"Prefect's temporary server has no room for its files ({error}); run winnow in a folder that "
+            "can be written, and see that PREFECT_HOME names one if it is set"
+        ) from error
 
 
 def _has_own() -> bool:

@@ -54,7 +54,11 @@ Left to the system, a connection to it breaks two hours later, or 15 min after s
 """
 
 SETTINGS = {
+    # A role or a database may have others, by which numbers come rounded, and times as no driver reads them.
+    "DateStyle": "ISO",
     "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "default_transaction_isolation": "read committed",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -90,8 +94,8 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
             raise StorageUnavailable(
                 shown, f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'"
             )
-        for name, value in settings.items():
-            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+        connection.execute(f"SELECT {calls}", [each for setting in settings.items() for each in setting])
 
     @event.listens_for(engine, "checkin")
     def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:

@@ -2,8 +2,9 @@
 
 python -m tests.faults --out .winnow/faults [--only REGEX] [--anew] [--kills] [--page docs/faults.md]
 
-Results are kept in files of lines in OUT: begun again, this goes on where it was stopped, and a fault
-whose campaign did not end as it should is met again.
+Results are counted in tables beside the page: begun again, on whatever machine, this goes on where it was
+stopped, and a fault whose campaign did not end as it should is met again. The folders of killed campaigns
+that did not end as they should are kept in OUT.
 """
 
 import argparse
@@ -11,34 +12,29 @@ import re
 import sys
 from pathlib import Path
 
-from tests.faults.every_call import LEDGER as EVERY_CALL
+from tests.faults.counts import Counts
 from tests.faults.every_call import kill_at_every_call
-from tests.faults.kills import LEDGER as KILLS
 from tests.faults.kills import SHARES, Killing
-from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Outcome, Stage
 from tests.faults.pages import write_page
 from tests.faults.registry import all_faults
 from tests.faults.staging import stage
 from tests.faults.tables import cells
 
-LEDGER = "faults.jsonl"
-
 
 def main() -> None:
     options = _options()
-    options.out.mkdir(parents=True, exist_ok=True)
-    met, struck, killed = (BudgetTracker(options.out / name) for name in (LEDGER, EVERY_CALL, KILLS))
+    page = options.page or options.out / "faults.md"
+    counts = Counts(page)
     if options.inject or options.kills:
         with stage() as ready:
             if options.inject:
-                _meet_all(ready, met, options)
+                _meet_all(ready, counts, options)
             if options.kills:
-                kill_at_every_call(ready, struck)
-                Killing(ready, killed).kill(SHARES)
-    page = write_page(met, struck, killed, options.page or options.out / "faults.md")
-    print(f"written to {page}")
-    sys.exit(1 if any(ledger.wrong for ledger in (met, struck, killed)) else 0)
+                kill_at_every_call(ready, counts)
+                Killing(ready, counts, options.out / "left").kill(SHARES)
+    print(f"written to {write_page(counts, page)}")
+    sys.exit(1 if counts.wrong else 0)
 
 
 def _options() -> argparse.Namespace:
@@ -54,17 +50,19 @@ def _options() -> argparse.Namespace:
         action="store_true",
         help="kills at every call of a round, and random ones, after the faults",
     )
-    parser.add_argument("--page", type=Path, help="where the tables are written; faults.md in OUT without it")
+    where = "where the page is written, and the tables beside it; faults.md in OUT without it"
+    parser.add_argument("--page", type=Path, help=where)
     return parser.parse_args()
 
 
-def _meet_all(ready: Stage, met: BudgetTracker, options: argparse.Namespace) -> None:
+def _meet_all(ready: Stage, counts: Counts, options: argparse.Namespace) -> None:
     for fault in all_faults():
-        is_done = fault.key in met.rows and not met.rows[fault.key]["wrong"]
+        known = counts.faults.rows.get((fault.name, fault.kind, fault.database))
+        is_done = known is not None and not known["wrong"]
         if not re.search(options.only, fault.key) or (is_done and not options.anew):
             continue
         row = ready.outcome(fault)
-        met.add(fault.key, row.as_dict())
+        counts.add_fault(row)
         _tell(row)
 
 

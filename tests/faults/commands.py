@@ -4,7 +4,7 @@ import hashlib
 import re
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,28 +50,28 @@ def report_html(scene: Scene) -> Meeting:
 def copy(scene: Scene) -> Meeting:
     scene.cut_short()
     target = "sqlite:///copied.db"
-    yield from _killed(scene, "db", "copy", scene.storage, target)
+    yield from killed_at_calls(scene, "db", "copy", scene.storage, target)
     for part in ("", "-wal", "-shm", "-journal"):
         (scene.folder / f"copied.db{part}").unlink(missing_ok=True)
-    _done(scene, "db", "copy", scene.storage, target)
+    done(scene, "db", "copy", scene.storage, target)
 
 
 @fault("kill -9 of winnow db vacuum", *OBJECTIVES, codes=KILLED)
 def vacuum(scene: Scene) -> Meeting:
     scene.cut_short()
-    yield from _killed(scene, "db", "vacuum", "--storage", scene.storage)
+    yield from killed_at_calls(scene, "db", "vacuum", "--storage", scene.storage)
     assert scene.problems() == []
 
 
 @fault("kill -9 of winnow db prune", "best-mean", "best-duel", codes=KILLED)
 def prune(scene: Scene) -> Meeting:
-    _done(scene, "run", "campaign.yaml", "--set", "name=elder", "--set", "seed=12")
+    done(scene, "run", "campaign.yaml", "--set", "name=elder", "--set", "seed=12")
     scene.cut_short()
     arguments = ("--older-than", "0h", "--campaign", "elder", "--yes", "--storage", scene.storage)
-    yield from _killed(scene, "db", "prune", *arguments)
+    yield from killed_at_calls(scene, "db", "prune", *arguments)
     assert scene.problems() == []
     if scene.stored("SELECT 1 FROM campaigns WHERE name = 'elder'"):
-        _done(scene, "db", "prune", *arguments)
+        done(scene, "db", "prune", *arguments)
 
 
 @fault("upgrade beside a running campaign", *OBJECTIVES, codes=DONE, states=SETTLED, databases=BOTH)
@@ -127,7 +127,7 @@ def another_spec(scene: Scene) -> Meeting:
 )
 def another_campaign(scene: Scene) -> Meeting:
     yield _beside(scene, ("run", "campaign.yaml", "--set", "name=other", "--set", "seed=12"), codes=DONE)
-    _done(
+    done(
         scene, "db", "prune", "--older-than", "0h", "--campaign", "other", "--yes", "--storage", scene.storage
     )
 
@@ -146,12 +146,12 @@ def _killed_writing(scene: Scene, target: Path, *arguments: str) -> Meeting:
     """Kill a command again and again; what it writes is there as a whole or not at all."""
     scene.cut_short()
     command = (*arguments, "--storage", scene.storage)
-    _done(scene, *command)
+    done(scene, *command)
     whole = _files(scene.folder / target)
     _remove(scene.folder / target)
-    yield from _killed(scene, *command, written=Written(scene.folder / target, whole))
+    yield from killed_at_calls(scene, *command, written=Written(scene.folder / target, whole))
     _remove(scene.folder / target)
-    _done(scene, *command)
+    done(scene, *command)
     assert _files(scene.folder / target) == whole, "after a kill it writes something else"
 
 
@@ -177,12 +177,26 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _killed(scene: Scene, *command: str, written: Written | None = None) -> Meeting:
-    """Kill a command at some of its system calls, each time anew; yields the last of them."""
+def killed_at_calls(
+    scene: Scene, *command: str, written: Written | None = None, again: Callable[[], None] = lambda: None
+) -> Meeting:
+    """Kill a command at some of its system calls, each time anew; yields the last of them.
+
+    Args:
+        scene: Where.
+        command: The command's arguments.
+        written: What it writes beside the database.
+        again: Takes away what it wrote in the database, so that it has the same to do again.
+    """
+
+    def forget() -> None:
+        _forget(scene, command, written)
+        again()
+
     with overseen(scene) as overseer:
         whole = scene.command(*command, tamperings=(overseer.tampering, begin_counting))
-        assert whole.code == 0, whole.said
-    _forget(scene, command, written)
+        assert whole.code in DONE, whole.said
+    forget()
     for share in SHARES:
         number = max(1, round(share * len(overseer.calls)))
         with overseen(scene, lambda call, number=number: KILL if call.number == number else None) as killer:
@@ -190,7 +204,7 @@ def _killed(scene: Scene, *command: str, written: Written | None = None) -> Meet
         assert written is None or written.is_whole_or_absent(), f"a part of {written.path} is there"
         if share < SHARES[-1]:
             assert run.code == -signal.SIGKILL, run.said
-            _forget(scene, command, written)
+            forget()
     yield run
 
 
@@ -201,7 +215,7 @@ def _forget(scene: Scene, command: tuple[str, ...], written: Written | None) -> 
     for left in scene.folder.glob("copied.db*"):
         left.unlink()
     if "prune" in command and not scene.stored("SELECT 1 FROM campaigns WHERE name = 'elder'"):
-        _done(scene, "run", "campaign.yaml", "--set", "name=elder", "--set", "seed=12")
+        done(scene, "run", "campaign.yaml", "--set", "name=elder", "--set", "seed=12")
 
 
 def _remove(path: Path) -> None:
@@ -211,6 +225,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _done(scene: Scene, *arguments: str) -> None:
+def done(scene: Scene, *arguments: str) -> None:
+    """Have a command do what it is there for."""
     run = scene.command(*arguments)
     assert run.code in DONE, f"{' '.join(arguments)}: {run.code}: {run.said}"

@@ -1,10 +1,10 @@
 """kill -9 at every system call of one round: each write, flush, rename, removal and send, one by one.
 
-python -m tests.faults.every_call --out .winnow/faults [--only REGEX]
+python -m tests.faults.every_call --out .winnow/faults [--page docs/faults.md] [--only REGEX]
 
 A campaign is stopped behind its first round and put aside. From there it goes on as many times as its second
 round makes system calls, is killed at another one of them each time, goes on to the end, and is held against
-the same campaign left alone. What is done already is in every-call.jsonl.
+the same campaign left alone. What is done already is counted beside the page.
 """
 
 import argparse
@@ -12,15 +12,14 @@ import re
 import shutil
 import sys
 import time
-from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
 from tests.faults import histories
+from tests.faults.counts import EVERY_CALL, Counts, total
 from tests.faults.killed import Killed, check, compare, copied, phase_of
 from tests.faults.kills import DATABASES
 from tests.faults.kinds import BY_ENGINE, OBJECTIVES
-from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Stage
 from tests.faults.scenes import Scene
 from tests.faults.staging import stage
@@ -28,25 +27,24 @@ from tests.faults.strikes import AT_LEASE, CALL, overseen
 from tests.faults.system_calls import KILL, Call, begin_counting, end_counting
 from tests.faults.tampering import At, die
 
-LEDGER = "every-call.jsonl"
 ONE_ROUND = (At(AT_LEASE, 1, begin_counting), At("a round is done", 1, end_counting))
 
 
-def kill_at_every_call(ready: Stage, ledger: BudgetTracker, only: str = "") -> None:
+def kill_at_every_call(ready: Stage, counts: Counts, only: str = "") -> None:
     """Kill at each call of a round of every objective on both databases, or of those that fit a pattern."""
     kinds = zip(OBJECTIVES, BY_ENGINE["scripted"], strict=True)
     for (objective, kind), database in product(kinds, DATABASES):
         case = f"{objective} / {database}"
-        done = sum(row["case"].startswith(case) for row in ledger.rows.values())
-        if ledger.rows.get(f"{case} / {done}", {}).get("is_last") or not re.search(only, case):
+        done = counts.kills(EVERY_CALL, objective=objective, database=database)
+        if total(done, "whole") or not re.search(only, case):
             continue
         scene = ready.scene(kind, database)
         aside = Aside(scene)
         calls = aside.calls_of_one_round()
-        for call in calls[done:]:
+        for call in calls[total(done, "kills") :]:
             row = Killed(engine="scripted", objective=objective, database=database)
             _kill_at(aside, call, row, ready)
-            ledger.add(f"{case} / {call.number}", {**asdict(row), "is_last": call is calls[-1]})
+            counts.add_kills(EVERY_CALL, row, is_whole=call is calls[-1])
             what = f"call {call.number} of {len(calls)}, {call.name} {call.target}"
             print(f"{case}: {what}: {'; '.join(row.wrong) or 'as the reference'}", flush=True)
         aside.clear()
@@ -130,13 +128,13 @@ def _note_stored(scene: Scene) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(".winnow/faults"))
+    parser.add_argument("--page", type=Path, help="of the tables that count; faults.md in OUT without it")
     parser.add_argument("--only", default="", metavar="REGEX", help="only where OBJECTIVE / DATABASE fits")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    ledger = BudgetTracker(options.out / LEDGER)
+    counts = Counts(options.page or options.out / "faults.md")
     with stage() as ready:
-        kill_at_every_call(ready, ledger, options.only)
-    sys.exit(1 if ledger.wrong else 0)
+        kill_at_every_call(ready, counts, options.only)
+    sys.exit(1 if counts.wrong else 0)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """kill -9 at random moments, again and again, over campaigns of all four objectives on both databases.
 
-python -m tests.faults.kills --out .winnow/faults [--scripted 1700] [--transformers 200] [--vllm 100]
+python -m tests.faults.kills --out .winnow/faults [--page docs/faults.md] [--scripted 1700]
+                             [--transformers 200] [--vllm 100]
 
 A case is one campaign: its processes are killed, one after the other, until one gets to the end before its
 moment. After every kill a copy of the database is checked as `winnow db check` does, and after the last
 process all rows are held against those of the same campaign that nobody killed. The copy, since whoever opens
 a SQLite file in passing tidies up what the killed process left, and it is Winnow that has to. Finished cases
-are in kills.jsonl; a run that was stopped goes on behind them.
+are counted beside the page; a run that was stopped goes on behind them.
 """
 
 import argparse
@@ -16,14 +17,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from itertools import count, product
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from tests.faults import histories
+from tests.faults.counts import RANDOM, Counts, total
 from tests.faults.killed import Killed, check, compare, copied, phase_of
 from tests.faults.kinds import BY_ENGINE, OBJECTIVES
-from tests.faults.ledger import BudgetTracker
 from tests.faults.outcomes import Stage
 from tests.faults.scenes import Scene
 from tests.faults.shared_imports import shared_imports
@@ -35,7 +36,6 @@ SHARES = {"scripted": 1700, "transformers": 200, "vllm": 100}
 """Kills by what answers."""
 WAYS = {"scripted": (MOMENT, CALL), "transformers": (MOMENT, CALL), "vllm": (MOMENT, CALL, ENGINE)}
 """How processes are killed; an engine that is no process of its own cannot be."""
-LEDGER = "kills.jsonl"
 MOST_SAID = 5
 """Sentences about one campaign."""
 
@@ -63,9 +63,18 @@ class Killing:
     """Kills campaigns, one after the other."""
 
     def __init__(
-        self, ready: Stage, ledger: BudgetTracker, seed: int = 8, databases: Sequence[str] = DATABASES
+        self, ready: Stage, counts: Counts, left: Path, seed: int = 8, databases: Sequence[str] = DATABASES
     ) -> None:
-        self._ready, self._ledger, self._seed, self._databases = ready, ledger, seed, databases
+        """
+        Args:
+            ready: Where campaigns are run.
+            counts: Of what became of them.
+            left: Where the folder of a campaign is kept in which something went wrong.
+            seed: Of the moments.
+            databases: On which campaigns are.
+        """
+        self._ready, self._counts, self._left = ready, counts, left
+        self._seed, self._databases = seed, databases
         self._lengths: dict[tuple[str, str], Length] = {}
 
     def kill(self, shares: dict[str, int]) -> None:
@@ -79,24 +88,26 @@ class Killing:
     def _kill_on(self, engine: str, share: int) -> None:
         for case, most in self._cases(engine, share):
             row = self._one_campaign(case, most)
-            self._ledger.add(case.key, asdict(row))
+            self._counts.add_kills(RANDOM, row)
             said = "; ".join(row.wrong) or "as the reference"
             print(f"{case.key}: {len(row.kills)} kills, {row.seconds:.1f} s, {said}", flush=True)
 
     def _cases(self, engine: str, share: int) -> Iterator[tuple[Case, int]]:
         """What is left to be killed, and how often at most; all eight get on together."""
         cells = list(product(OBJECTIVES, self._databases))
-        left = {cell: share // len(cells) + (at < share % len(cells)) for at, cell in enumerate(cells)}
-        for number in count():
-            for objective, database in cells:
-                if left[objective, database] <= 0:
-                    continue
-                case = Case(engine=engine, objective=objective, database=database, number=number)
-                if case.key not in self._ledger.rows:
-                    yield case, left[objective, database]
-                left[objective, database] -= len(self._ledger.rows[case.key]["kills"])
-            if max(left.values()) <= 0:
-                return
+        shares = {cell: share // len(cells) + (at < share % len(cells)) for at, cell in enumerate(cells)}
+        while any(
+            left := {cell: max(0, most - self._so_far(engine, cell)[1]) for cell, most in shares.items()}
+        ):
+            for (objective, database), most in left.items():
+                number = self._so_far(engine, (objective, database))[0]
+                if most > 0:
+                    yield Case(engine=engine, objective=objective, database=database, number=number), most
+
+    def _so_far(self, engine: str, cell: tuple[str, str]) -> tuple[int, int]:
+        """How many campaigns there were, and how many kills."""
+        rows = self._counts.kills(RANDOM, engine=engine, objective=cell[0], database=cell[1])
+        return total(rows, "campaigns"), total(rows, "kills")
 
     def _one_campaign(self, case: Case, most: int) -> Killed:
         """Kill a campaign's processes until one gets to the end before its moment."""
@@ -112,7 +123,8 @@ class Killing:
             row.wrong.append(f"{type(error).__name__}: {error}")
         row.seconds = round(time.monotonic() - started, 1)
         if row.wrong:
-            row.wrong = [*row.wrong[:MOST_SAID], f"left in {self._ledger.keep(scene.folder)}"]
+            shutil.copytree(scene.folder, self._left / scene.folder.name, dirs_exist_ok=True)
+            row.wrong = [*row.wrong[:MOST_SAID], f"left in {scene.folder.name}"]
         self._ready.clear(scene)
         return row
 
@@ -149,15 +161,16 @@ class Killing:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(".winnow/faults"))
+    parser.add_argument("--page", type=Path, help="of the tables that count; faults.md in OUT without it")
     parser.add_argument("--seed", type=int, default=8, help="of the moments")
     for engine, share in SHARES.items():
         parser.add_argument(f"--{engine}", type=int, default=share, metavar="KILLS")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    ledger = BudgetTracker(options.out / LEDGER)
+    counts = Counts(options.page or options.out / "faults.md")
     with stage() as ready:
-        Killing(ready, ledger, options.seed).kill({engine: getattr(options, engine) for engine in SHARES})
-    sys.exit(1 if ledger.wrong else 0)
+        killing = Killing(ready, counts, options.out / "left", options.seed)
+        killing.kill({engine: getattr(options, engine) for engine in SHARES})
+    sys.exit(1 if counts.wrong else 0)
 
 
 if __name__ == "__main__":

@@ -126,6 +126,13 @@ def _on_workers(write: Callable[..., Path], folder: Path, storage: str) -> Path:
     return write("worker", folder, storage, execution=_worker_execution(folder, storage))
 
 
+def _ahead(folder: Path, storage: str) -> Path:
+    """Engines in processes of their own, and two rounds in flight beside the one that is told next."""
+    spec = _workers(folder, storage)
+    spec.write_text(spec.read_text() + "lookahead: 2\n")
+    return spec
+
+
 def _vllm_model(name: str) -> dict[str, Any]:
     args = {"max_model_len": 64, "dtype": "float32", "enforce_eager": True}
     return {"name": name, "provider": "vllm", "model": name, "model_args": args}
@@ -161,6 +168,7 @@ def _noting(folder: Path, storage: str, spec: Path) -> Path:
 KINDS = {
     "best-mean": Kind(objective="best-mean", write=_mean),
     "workers": Kind(objective="best-mean", write=_workers),
+    "workers ahead": Kind(objective="best-mean", write=_ahead),
     "served": Kind(objective="best-mean", write=_served),
     "vllm": Kind(objective="best-mean", write=_vllm),
     "vllm best-duel": Kind(objective="best-duel", write=_vllm_duels),

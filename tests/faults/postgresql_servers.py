@@ -58,7 +58,7 @@ def restarted(scene: Scene) -> Meeting:
 @fault("pg_terminate_backend of all connections", *OBJECTIVES, codes=ERROR, databases=POSTGRESQL)
 def terminated(scene: Scene) -> Meeting:
     run = scene.run(IN_A_BATCH).held()
-    _cut_off(scene)
+    cut_off(scene)
     yield run.go().ended()
 
 
@@ -69,7 +69,7 @@ def backend_killed(scene: Scene) -> Meeting:
         f"SELECT pid FROM pg_stat_activity WHERE datname = '{scene.database_name}'"
     )
     os.kill(pid, signal.SIGKILL)
-    _wait_until_back(scene)
+    wait_until_back(scene)
     yield run.go().ended()
 
 
@@ -83,7 +83,7 @@ def backend_killed(scene: Scene) -> Meeting:
 def refused(scene: Scene) -> Meeting:
     run = scene.run(IN_A_BATCH).held()
     scene.server.execute(f"ALTER DATABASE {scene.database_name} ALLOW_CONNECTIONS false")
-    _cut_off(scene)
+    cut_off(scene)
     yield run.go().ended()
     scene.server.execute(f"ALTER DATABASE {scene.database_name} ALLOW_CONNECTIONS true")
 
@@ -141,13 +141,13 @@ def _reading_role(scene: Scene) -> Generator[str, None, None]:
         scene.server.execute(f"DROP OWNED BY {role}; DROP ROLE {role}", scene.database_name)
 
 
-def _cut_off(scene: Scene) -> None:
+def cut_off(scene: Scene) -> None:
     scene.server.execute(
         f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{scene.database_name}'"
     )
 
 
-def _wait_until_back(scene: Scene) -> None:
+def wait_until_back(scene: Scene) -> None:
     """A server that has lost a backend cuts all others off and recovers."""
     deadline = time.monotonic() + 30
     while True:

@@ -7,6 +7,7 @@ from collections.abc import Generator
 
 import psutil
 
+from tests.faults.kinds import OBJECTIVES
 from tests.faults.registry import DONE, fault
 from tests.faults.runs import PATIENCE, Run
 from tests.faults.scenes import Scene
@@ -17,13 +18,31 @@ NONE = {"PREFECT_API_URL": ""}
 """A process of this environment starts a server of its own."""
 
 
-@fault(
-    "the run's own Prefect server is killed", "best-mean", codes=(*DONE, 1), states=(*SETTLED, "interrupted")
-)
+@fault("the run's own Prefect server is killed", *OBJECTIVES, codes=(*DONE, 1),
+       states=(*SETTLED, "interrupted"))  # fmt: skip
 def killed(scene: Scene) -> Meeting:
     run = scene.anew("run", "campaign.yaml", **NONE)
     run.until(lambda: _has_decisions(scene))
     os.kill(_server_of(run), signal.SIGKILL)
+    yield run.ended()
+
+
+@fault("the run's own Prefect server is killed as it comes up", "best-mean", codes=(1,),
+       states=("new", None))  # fmt: skip
+def killed_at_once(scene: Scene) -> Meeting:
+    run = scene.anew("run", "campaign.yaml", **NONE)
+    os.kill(_server_of(run), signal.SIGKILL)
+    yield run.ended()
+
+
+@fault("the run's own Prefect server is frozen for three seconds", "best-mean", codes=DONE, states=SETTLED)
+def frozen(scene: Scene) -> Meeting:
+    run = scene.anew("run", "campaign.yaml", **NONE)
+    run.until(lambda: _has_decisions(scene))
+    server = _server_of(run)
+    os.kill(server, signal.SIGSTOP)
+    time.sleep(3.0)
+    os.kill(server, signal.SIGCONT)
     yield run.ended()
 
 

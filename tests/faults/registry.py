@@ -12,11 +12,16 @@ MODULES = (
     "loading",
     "judges",
     "servers",
+    "webhooks",
     "sqlite_files",
+    "strangers",
     "postgresql_servers",
+    "postgresql_settings",
     "clocks",
     "signals",
     "limits",
+    "places",
+    "rounds_ahead",
     "boundaries",
     "calls",
     "leases",
@@ -25,6 +30,7 @@ MODULES = (
     "sizes",
     "outputs",
     "commands",
+    "successors",
     "crowds",
     "ray_actors",
     "prefect_servers",
@@ -94,4 +100,5 @@ def all_faults() -> list[Fault]:
     """Every fault, in the order of `MODULES`."""
     for module in MODULES:
         import_module(f"tests.faults.{module}")
-    return list(_FAULTS)
+    # Whoever imports one of them first has its faults come first.
+    return sorted(_FAULTS, key=lambda fault: MODULES.index(fault.meet.__module__.rpartition(".")[2]))

@@ -11,6 +11,7 @@ from faulty_server import (
     GARBAGE,
     HANGING,
     NO_CHOICES,
+    NO_TEXT,
     OVERLOADED,
     SERVER_ERROR,
     TORN,
@@ -112,6 +113,31 @@ def long_number(scene: Scene) -> Meeting:
 @fault("a server's answer comes with a flood of headers", "served", codes=DONE, states=SETTLED)
 def flooded(scene: Scene) -> Meeting:
     yield _met(scene, Fault(headers={"x-flood": "x" * 300_000}))
+
+
+@fault("a server answers with nothing", "served", codes=DONE, states=SETTLED)
+def nothing(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(body=b""))
+
+
+@fault("a server answers 408: too slow for it", "served", codes=DONE, states=SETTLED)
+def timed_out(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(status=408, body=b""))
+
+
+@fault("a server's proxy answers 502 with a page", "served", codes=DONE, states=SETTLED)
+def bad_gateway(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(status=502, body=b"<html><h1>502 Bad Gateway</h1></html>"))
+
+
+@fault("a server's text is a number", "served", codes=DONE, states=SETTLED)
+def no_text(scene: Scene) -> Meeting:
+    yield _met(scene, NO_TEXT)
+
+
+@fault("a server's answer comes a byte at a time", "served", codes=DONE, states=SETTLED)
+def dripping(scene: Scene) -> Meeting:
+    yield _met(scene, Fault(drip=0.2), times=1)
 
 
 @fault("a server hangs", "served", codes=DONE, states=SETTLED)

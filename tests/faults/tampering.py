@@ -112,6 +112,11 @@ def within(container: str) -> None:
     liveness._exists = lambda pid: pid == own
 
 
+def with_environment(values: dict[str, str]) -> None:
+    """Have these variables in the environment."""
+    os.environ.update(values)
+
+
 def soon_again(seconds: float) -> None:
     """Send a server what it did not answer again this soon, and not after half a second."""
     from winnow.tasks.engines.openai import server_calls
@@ -244,6 +249,12 @@ def _embedder() -> Any:
     return SentenceModel
 
 
+def _announcing() -> Any:
+    from winnow.flows.notify import announce
+
+    return announce
+
+
 def _texts() -> Any:
     from winnow.tasks.rounds.generation_batch import GenerationBatch
 
@@ -273,6 +284,7 @@ POINTS: dict[str, Callable[[Callable[[], None]], None]] = {
     "a server is to be asked again": _before(_server_calls, "_wait"),
     "a model loads": _before(_transformers, "_load"),
     "a model decodes": _before(_llama, "forward"),
+    "the end is told": _before(_announcing, "_announce"),
     "texts are at hand": _after(_texts, "__init__"),
     "before embedding": _before(_embedder, "embed"),
     "before a commit": _commits("before_commit"),

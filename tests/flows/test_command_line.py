@@ -71,6 +71,14 @@ def winnow(folder, *arguments):
     return Ran(left.value.code or 0, out.getvalue(), err.getvalue())
 
 
+def test_a_folder_that_has_been_removed_is_named(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(SystemExit, match="the folder that you are in has been removed; change to one"):
+        main()
+
+
 def edit(folder, before, after):
     spec = folder / "campaign.yaml"
     text = spec.read_text()

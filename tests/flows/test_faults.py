@@ -11,12 +11,14 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.faults import child, histories
+from tests.faults import ROOT, child, histories
 from tests.faults.calls import Passage
+from tests.faults.counts import EVERY_CALL, RANDOM, Counts, code_state, total
 from tests.faults.every_call import Aside
+from tests.faults.killed import Killed
 from tests.faults.kills import Killing
-from tests.faults.ledger import BudgetTracker
-from tests.faults.outcomes import Stage
+from tests.faults.ledger import Ledger
+from tests.faults.outcomes import Outcome, Stage
 from tests.faults.pages import write_page
 from tests.faults.registry import all_faults
 from tests.faults.staging import fork_server
@@ -126,17 +128,17 @@ def test_a_call_can_be_made_to_fail(tmp_path):
 
 
 def test_random_kills_go_on_where_they_were_stopped(stage, tmp_path):
-    path = tmp_path / "kills.jsonl"
-    shares = {"scripted": 2}
-    Killing(stage, BudgetTracker(path), databases=("sqlite",)).kill(shares)
-    rows = BudgetTracker(path).rows
-    kills = [kill for row in rows.values() for kill in row["kills"]]
-    assert len(kills) == 2
-    assert [row["wrong"] for row in rows.values()] == [[]] * len(rows)
-    assert all(row["same_decision"] for row in rows.values())
-    before = path.read_bytes()
-    Killing(stage, BudgetTracker(path), databases=("sqlite",)).kill(shares)
-    assert path.read_bytes() == before, "what was done is done again"
+    page, shares = tmp_path / "docs" / "faults.md", {"scripted": 2}
+    Killing(stage, Counts(page), tmp_path / "left", databases=("sqlite",)).kill(shares)
+    rows = Counts(page).kills(RANDOM, engine="scripted")
+    assert total(rows, "kills") == 2
+    assert [row["wrong"] for row in rows] == [""] * len(rows)
+    assert total(rows, "same decision") == total(rows, "campaigns")
+    before = {path: path.read_bytes() for path in page.parent.iterdir()}
+    Killing(stage, Counts(page), tmp_path / "left", databases=("sqlite",)).kill(shares)
+    assert {path: path.read_bytes() for path in page.parent.iterdir()} == before, (
+        "what was done is done again"
+    )
 
 
 @pytest.mark.parametrize("how", [MOMENT, CALL])
@@ -162,45 +164,68 @@ def test_what_was_put_aside_is_had_again(stage):
     aside.clear()
 
 
-def test_a_line_that_was_cut_off_is_left_out(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    ledger = BudgetTracker(path)
-    ledger.add("a", {"wrong": []})
-    ledger.add("b", {"wrong": ["this"]})
-    path.write_text(path.read_text() + '{"case": "c", "wr')
-    again = BudgetTracker(path)
-    assert list(again.rows) == ["a", "b"]
-    assert again.wrong == ["b"]
-    again.add("b", {"wrong": []})
-    assert BudgetTracker(path).wrong == []
+def test_rows_of_a_ledger_are_put_or_added_by_any_process_and_go_on_from_the_file(tmp_path):
+    def opened():
+        return Ledger(tmp_path / "new" / "a.csv", ("name",), ("kills", "most", "wrong"), largest=("most",))
+
+    row = {"name": "7", "kills": 2, "most": 2, "wrong": 'this, and "that"'}
+    one, other = opened(), opened()
+    one.add(row)
+    other.add(row | {"kills": 3, "most": 3, "wrong": ""})
+    one.add(row | {"name": "8"})
+    both = opened().rows
+    assert both["7",] == {"name": "7", "kills": "5", "most": "3", "wrong": 'this, and "that"'}
+    assert both["8",]["kills"] == "2"
+    other.put(row | {"wrong": ""})
+    assert opened().rows["7",] == {"name": "7", "kills": "2", "most": "2", "wrong": ""}
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["a.csv"]
 
 
-def test_the_page_counts_what_the_ledgers_hold(tmp_path):
-    met, struck_, killed = (BudgetTracker(tmp_path / name) for name in ("met", "struck", "killed"))
-    found = {"lost": 0, "doubled": 0, "same_decision": True, "wrong": []}
-    fault = {"fault": "it rains", "campaign": "route", "database": "sqlite", "code": -9}
-    met.add("it rains / route / sqlite", fault | found)
-    kill = {"how": CALL, "where": "pwrite64 out-12.txt", "phase": "planned"}
-    cell = {
-        "engine": "scripted",
-        "objective": "route",
-        "database": "sqlite",
-        "wrong_links": 0,
-        "asked_again": 0,
-    }
-    killed.add("x", cell | found | {"kills": [kill, kill]})
-    killed.add(
-        "y", cell | found | {"kills": [kill], "lost": 3, "wrong": ["3 rows lost"], "same_decision": False}
+def killed(database, wheres, **found):
+    kills = [{"how": CALL, "where": where, "phase": "planned"} for where in wheres]
+    names = {"engine": "scripted", "objective": "route", "database": database}
+    return Killed(**names, kills=kills, **({"same_decision": True} | found))
+
+
+def test_the_page_counts_what_the_tables_beside_it_hold(tmp_path):
+    page = tmp_path / "docs" / "faults.md"
+    counts = Counts(page)
+    first, *_ = all_faults()
+    good = Outcome(
+        fault=first.name, campaign=first.kind, database=first.database, code=-9, same_decision=True
     )
-    struck_.add("z", cell | found | {"kills": [kill], "is_last": False})
-    struck_.add("z, again", cell | found | {"database": "postgresql", "kills": [kill], "is_last": True})
-    page = write_page(met, struck_, killed, tmp_path / "docs" / "faults.md").read_text()
-    assert "3 kills of 2 campaigns: 3 rows lost, 0 doubled, 0 wrong links, 0 committed texts" in page
-    assert "| scripted | route | sqlite | 3 | 2 | 2 | 0 | 3 | 0 | 3 | 0 | 0 | 0 | 1 of 2 |" in page
-    assert "| pwrite64 out-n.txt | 3 |" in page
-    assert "- y: 3 rows lost" in page
-    assert "| it rains | route | sqlite | SIGKILL | 0 | 0 | 1 of 1 |" in page
-    assert "1 different faults, met 1 times in all: 1 of 1 campaigns ended" in page
-    assert f"{len(all_faults())} cases are still to be met." in page
-    assert "| route | sqlite | 1 | its beginning | 0 | 0 | 0 | 0 | 1 of 1 |" in page
-    assert "| route | postgresql | 1 | all | 0 | 0 | 0 | 0 | 1 of 1 |" in page
+    counts.add_fault(good)
+    counts.add_kills(RANDOM, killed("sqlite", ["pwrite64 out-12.txt"] * 2))
+    spoilt = {"lost": 3, "wrong": ["3 rows lost"], "same_decision": False}
+    counts.add_kills(RANDOM, killed("sqlite", ["pwrite64 out-3.txt"], **spoilt))
+    counts.add_kills(EVERY_CALL, killed("sqlite", ["pwrite64 out-3.txt"]))
+    counts.add_kills(EVERY_CALL, killed("postgresql", ["sendto PostgreSQL"]), is_whole=True)
+    told = write_page(Counts(page), page).read_text()
+    assert "3 kills of 2 campaigns: 3 rows lost, 0 doubled, 0 wrong links, 0 committed texts" in told
+    assert "| scripted | route | sqlite | 3 | 2 | 2 | 0 | 3 | 0 | 3 | 0 | 0 | 0 | 1 of 2 |" in told
+    assert "| pwrite64 out-n.txt | 3 |" in told
+    assert "| planned | 3 |" in told
+    assert "- random / scripted / route / sqlite: 3 rows lost" in told
+    assert Counts(page).wrong == [f"random / scripted / route / sqlite / {code_state()}: 3 rows lost"]
+    assert f"| {first.name} | {first.kind} | {first.database} | SIGKILL | 0 | 0 | 1 of 1 |" in told
+    assert "1 different faults, met 1 times in all: 1 of 1 campaigns ended" in told
+    assert f"{len(all_faults()) - 1} cases are still to be met." in told
+    assert "| route | sqlite | 1 | its beginning | 0 | 0 | 0 | 0 | 1 of 1 |" in told
+    assert "| route | postgresql | 1 | all | 0 | 0 | 0 | 0 | 1 of 1 |" in told
+    assert f"| {code_state()} | 1 | 3 | 2 |" in told
+
+
+def test_a_fault_that_is_met_again_counts_as_it_ended_last(tmp_path):
+    counts = Counts(tmp_path / "faults.md")
+    row = Outcome(fault="it rains", campaign="route", database="sqlite", code=1)
+    row.wrong = ["another decision"]
+    counts.add_fault(row)
+    assert counts.wrong == ["it rains / route / sqlite: another decision"]
+    row.wrong = []
+    counts.add_fault(row)
+    assert Counts(tmp_path / "faults.md").wrong == []
+
+
+def test_the_page_of_the_documentation_is_that_of_the_tables_beside_it(tmp_path):
+    page = ROOT / "docs" / "faults.md"
+    assert page.read_text() == write_page(Counts(page), tmp_path / "faults.md").read_text()

@@ -1,8 +1,11 @@
 """A Prefect server that is lost on the way ends a run in a sentence, whatever its client raises."""
 
+import os
+
 import httpx
 import pytest
 
+from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server, settle_environment
 from winnow.flows.run import flow as campaign
 from winnow.flows.run.resume import run_flow
 from winnow.flows.run.signals import Interrupts
@@ -29,3 +32,16 @@ def test_a_lost_server_is_named_with_the_remedy(monkeypatch, error):
     monkeypatch.setattr(campaign, "run_campaign", run_campaign)
     with pytest.raises(WinnowError, match=r"Prefect's server does not answer any more .* nothing .* is lost"):
         run_flow("sqlite:///winnow.db", "survivor", Interrupts())
+
+
+@pytest.mark.parametrize(("home", "log"), [("file/home", "log"), ("home", "file/log")])
+def test_a_place_for_its_files_that_cannot_be_written_ends_in_a_sentence(monkeypatch, tmp_path, home, log):
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / home))
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setattr("winnow.flows.prefect_support.server._has_own", lambda: False)
+    (tmp_path / "file").touch()
+    settle_environment(tmp_path)  # every command does, and most have no need of the place
+    refused = pytest.raises(PrefectServerFailed, match=r"no room for its files \(.*/file.*PREFECT_HOME")
+    with refused, prefect_server(tmp_path / log):
+        raise AssertionError("a server came up")

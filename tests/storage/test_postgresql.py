@@ -1,5 +1,6 @@
 """What is particular to PostgreSQL: how it is reached, what it says when it is not, and who may not write."""
 
+import datetime as dt
 import os
 import socket
 from contextlib import contextmanager
@@ -102,6 +103,18 @@ def test_a_database_whose_encoding_cannot_hold_every_text_is_refused(postgresql)
     assert "its encoding LATIN1 cannot hold every text: create it with ENCODING 'UTF8'" in refusal(
         postgresql.url("latin")
     )
+
+
+def test_numbers_and_times_are_read_as_stored_whatever_a_database_is_set_to(postgresql, database):
+    name = database.url.rpartition("/")[2]
+    for setting in ("extra_float_digits = -14", "DateStyle = German", "TimeZone = 'Pacific/Kiritimati'"):
+        postgresql.execute(f"ALTER DATABASE {name} SET {setting}")
+    told = open_database(database.url)
+    with told.reading() as session:
+        number, time = session.execute(text("SELECT 1 / 3::float8, timestamptz '2026-11-23 10:00+00'")).one()
+    told.close()
+    assert number == 1 / 3
+    assert time == dt.datetime(2026, 11, 23, 10, tzinfo=dt.UTC)
 
 
 def test_a_value_too_large_for_its_column_is_refused_in_one_sentence(campaign):

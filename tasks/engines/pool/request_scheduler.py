@@ -87,7 +87,7 @@ class RequestScheduler:
         no further ask is begun then. Whoever stops listening before the end ends all engines at once.
         """
         try:
-            while self._waiting or self._running:
+            while self._waiting or self._running or self._error is not None:
                 yield self.next_outcome()
         finally:
             self.close()

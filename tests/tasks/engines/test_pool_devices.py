@@ -145,6 +145,25 @@ def test_a_death_is_raised_when_what_was_begun_beside_it_is_answered(open_pool, 
     assert len(told(pool.answers(asks("a", "b", "c", "b")))) == 4
 
 
+def test_a_death_is_raised_where_nothing_is_left_but_what_outlives_it(open_pool):
+    asking, together = {}, meeting(2)
+
+    def die():
+        asking["a"] = threading.current_thread()
+        together()
+        raise EngineDied("a", "gone")
+
+    def outlive():
+        together()
+        asking["a"].join(PATIENCE_S)
+
+    pool = open_pool(ScriptedFactory({"a": [die], "b": [outlive]}), devices=[0, 1])
+    answered = pool.answers(asks("a", "b"))
+    assert next(answered)[0] == 1
+    with pytest.raises(EngineDied, match="gone"):
+        next(answered)
+
+
 def test_a_model_that_cannot_be_loaded_leaves_the_others_alone(open_pool):
     factory = ScriptedFactory(start_errors={"a": EngineLoadFailed("a", "bad")})
     pool = open_pool(factory, devices=[0, 1])
