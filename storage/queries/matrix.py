@@ -4,13 +4,15 @@ Both questions count or fetch the comparisons of the candidates that are asked a
 the answers: `statements.give_up_after` bounds the wait.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.json_types import JsonView
 from winnow.storage.models import Candidate, Comparison, Example, Round
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
@@ -21,6 +23,10 @@ Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
 * all right: all of them that have a score have at least 1/2,
 * unscored: one of them was asked and has no score.
 """
+
+
+READ_AT_ONCE = 500
+"""Examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ def matrix_rows(
     *,
     pattern: Pattern = "all",
     words: str = "",
+    reason: str | None = None,
+    fits: Callable[[str, JsonView], bool] | None = None,
     begin: int = 0,
     most: int,
 ) -> list[MatrixRow]:
@@ -75,6 +83,8 @@ def matrix_rows(
         candidates: Names; of no others it is asked how they did.
         pattern: How they must have done.
         words: Found in the key or the fields of the example; A to Z match in either case.
+        reason: Why one of the candidates has no score on it.
+        fits: What else is asked of the key and the fields of the example.
         begin: The least id of an example.
         most: Rows.
     """
@@ -87,19 +97,27 @@ def matrix_rows(
         "unscored": func.count() > scored,
     }
     examples = (
-        select(Example.id, Example.key, Example.targets)
+        select(Example.id, Example.key, Example.targets, Example.fields)
         .join(Comparison, Comparison.example_id == Example.id)
         .where(*_of(campaign_id, candidates), Example.id >= begin)
         .group_by(Example.id)
         .order_by(Example.id)
-        .limit(most)
     )
     if pattern in likes:
         examples = examples.having(likes[pattern])
+    if reason is not None:
+        examples = examples.having(func.count().filter(Comparison.reason == reason) > 0)
     if words:
         texts = (Example.key, cast(Example.fields, Text))
         examples = examples.where(or_(*(text.icontains(words, autoescape=True) for text in texts)))
-    found = [(id_, key, targets) for id_, key, targets in session.execute(examples)]
+    if fits is None:
+        examples = examples.limit(most)
+    rows = session.execute(examples.execution_options(yield_per=READ_AT_ONCE))
+    like_this = (
+        (id_, key, targets) for id_, key, targets, fields in rows if fits is None or fits(key, fields)
+    )
+    found = list(islice(like_this, most))
+    rows.close()
     cells = _cells(session, campaign_id, candidates, [id_ for id_, *_ in found])
     return [MatrixRow(id_, key, targets, cells.get(id_, {})) for id_, key, targets in found]
 

@@ -4,7 +4,7 @@ The intervals are plain ones of single means. Which examples a candidate was ask
 selector chose in sight of scores; and of many groups some look bad by chance. So none of it is certified.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import sqrt
 
 from sqlalchemy.orm import Session
@@ -20,6 +20,13 @@ Z = 1.959963984540054
 """The 97.5% quantile of the normal distribution: intervals are at 95%."""
 
 
+def tags_of(campaign: CampaignRecord) -> list[str]:
+    """The fields that tag the examples of a campaign; first the one that groups them, if one does."""
+    groups = grouping_of(campaign.spec)
+    by = [] if groups is None else [groups.by]
+    return list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
+
+
 def tags(
     session: Session,
     campaign: CampaignRecord,
@@ -28,8 +35,6 @@ def tags(
     counts: TagCounts | None = None,
 ) -> list[Row]:
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
-
-    Where means of groups decide, the field that groups the examples is the first tag.
 
     `examples` is how many of the dataset have the value. `lower` and `upper` are Wilson's interval at 95%, as
     if the scored examples were a random sample; they are not certified. `worst` marks the value of each tag
@@ -41,9 +46,7 @@ def tags(
         candidate: Only the rows of this one: the comparisons of others are then not read.
         counts: What an earlier look has counted, if there was one.
     """
-    groups = grouping_of(campaign.spec)
-    by = [] if groups is None else [groups.by]
-    wanted: Sequence[str] = list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
+    wanted = tags_of(campaign)
     if not wanted:
         return []
     names = candidate_names(session, campaign.id) if candidate is None else [candidate]

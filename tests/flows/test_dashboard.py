@@ -354,6 +354,22 @@ def test_the_matrix_shows_each_score_and_finds_examples_by_how_candidates_did(tm
     }
 
 
+def test_the_matrix_finds_examples_by_reason_tag_and_regular_expression(tmp_path):
+    scored_campaign(tmp_path)
+    change(tmp_path, "UPDATE campaigns SET execution = json_set(execution, '$.tags', json('[\"input\"]'))")
+    page = shown("matrix_page")
+    _, reason, tag = page.main.selectbox
+    assert tag.options == [f"input: {value}" for value in range(5)]
+    assert list(table(reason.select("no_answer").run())["example"]) == ["e0"]
+    page.main.selectbox[1].set_value(None).run()
+    assert list(table(page.main.selectbox[2].select_index(1).run())["example"]) == ["e1"]
+    page.main.selectbox[2].set_value(None).run()
+    page.main.checkbox[0].check().run()
+    assert list(table(page.main.text_input[0].set_value(r"^e[12]\n").run())["example"]) == ["e1", "e2"]
+    page.main.text_input[0].set_value("(").run()
+    assert any("'(' is not a regular expression" in each for each in texts(page))
+
+
 def test_two_candidates_of_the_matrix_are_compared_on_the_examples_of_both(tmp_path):
     scored_campaign(tmp_path)
     page = shown("matrix_page")

@@ -11,37 +11,27 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.frames import table_frame
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.screens.matrix_filters import CANDIDATE, ask_for
 from winnow.flows.reports.dashboard.widgets import opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened, told_apart
 from winnow.storage.queries import matrix
-from winnow.storage.queries.matrix import Cell, MatrixRow, Pattern
+from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.views import ask
 
 ROWS = 50
 """Examples that are shown at once."""
-SHOWN_FIRST = 8
-"""Candidates that are columns until the reader chooses others: the best ones."""
 TABLE_HEIGHT = 420
 """Pixels."""
 EXAMPLE, TARGET = "example", "target"
 """Columns before those of the candidates."""
-CANDIDATE = "candidate"
-"""In the page's address, beside the example."""
 LONGEST_HEADING = 24
 """Characters of a candidate's name above its column."""
 LONGEST_TARGET = 60
 """Characters."""
 
-PATTERNS: dict[Pattern, str] = {
-    "all": "all that were asked",
-    "disagreements": "candidates disagree",
-    "all wrong": "all wrong (scores below 0.5)",
-    "all right": "all right (scores of 0.5 or more)",
-    "unscored": "one has no score",
-}
 STARTS = "starts of the matrix"
 """In the reader's session: what is asked for, and with which example each page that was opened begins."""
 
@@ -66,12 +56,20 @@ def show() -> None:
 
 
 def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
-    asked = _asked_for(campaign, ranked)
-    chosen, pattern, words = asked
+    asked = ask_for(campaign, ranked)
+    chosen = asked.candidates
     starts = opened_pages(STARTS, (campaign.id, *asked), partial(_first, campaign))
     with asking() as session:
         rows = matrix.matrix_rows(
-            session, campaign.id, chosen, pattern=pattern, words=words, begin=starts[-1], most=ROWS + 1
+            session,
+            campaign.id,
+            chosen,
+            pattern=asked.pattern,
+            words="" if asked.is_regex else asked.words,
+            reason=asked.reason,
+            fits=asked.fits(),
+            begin=starts[-1],
+            most=ROWS + 1,
         )
     if len(chosen) == 2:
         _show_pair(campaign, *chosen)
@@ -82,23 +80,6 @@ def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
     _turn(starts, rows)
     if cell is not None:
         show_comparison(campaign, cell.comparison_id, whole=st.toggle("Whole texts"))
-
-
-def _asked_for(campaign: CampaignRecord, ranked: Sequence[str]) -> tuple[tuple[str, ...], Pattern, str]:
-    """The candidates, the pattern and the words that the reader asks for, in boxes above the table."""
-    first = list(ranked[:SHOWN_FIRST])
-    linked = st.query_params.get(CANDIDATE)
-    if linked is not None and linked in ranked and linked not in first:
-        first[-1:] = [linked]
-    chosen = st.multiselect(
-        "Candidates", ranked, default=first, format_func=readable, key=f"matrix-candidates-{campaign.id}"
-    )
-    pattern_box, words_box = st.columns(2)
-    pattern: Pattern = pattern_box.selectbox(
-        "Examples", list(PATTERNS), format_func=lambda each: PATTERNS[each], key="matrix-pattern"
-    )
-    words = words_box.text_input("Search", placeholder="in keys and fields of examples")
-    return tuple(chosen), pattern, words.strip()
 
 
 def _first(campaign: CampaignRecord) -> list[int]:
