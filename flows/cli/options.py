@@ -97,7 +97,9 @@ LogLevelOption = Annotated[
     typer.Option(
         "--log-level",
         envvar="WINNOW_LOG_LEVEL",
-        help="The least that is logged; by default warning as text and info as json.",
+        metavar="LEVEL",
+        help=f"The least that is logged, one of {', '.join(LogLevel)}; by default warning as text and "
+        "info as json.",
     ),
 ]
 AllowHost = Annotated[

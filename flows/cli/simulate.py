@@ -78,8 +78,9 @@ def simulate(
     metric: Annotated[
         MetricChoice | None,
         typer.Option(
-            help="What to measure; by default accuracy. The last three are for routes: outscore-the-best by "
-            "default."
+            metavar="METRIC",
+            help=f"What to measure, one of {', '.join(MetricChoice)}; by default accuracy. The last three "
+            "are for routes: outscore-the-best by default.",
         ),
     ] = None,
     gap: Annotated[float, typer.Option(help="Of top1-eps: how far below the best still counts.")] = 0.001,

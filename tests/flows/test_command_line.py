@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ import pandas as pd
 import pytest
 import typer.main
 from tiny_models import save_tiny_llama
+from typer.testing import CliRunner
 from waiting import PATIENCE_S, eventually
 
+from winnow.flows.cli import app
 from winnow.flows.main import main
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
@@ -351,3 +354,18 @@ def test_the_second_interrupt_stops_at_once_and_frees_the_lease(prefect_api, fol
     assert process.returncode == 130, told
     assert "Traceback" not in told
     assert processes.rows(folder, "SELECT released_at IS NOT NULL FROM leases") == [(1,)]
+
+
+def helps(*words):
+    """What --help says of a command, and of all below it."""
+    said = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80", "TERM": "dumb"}).stdout
+    below = re.findall(r"^│ ([a-z][a-z-]+) ", said, re.MULTILINE) if "─ Commands ─" in said else []
+    return said + "".join(helps(*words, each) for each in below)
+
+
+def test_no_help_folds_the_names_of_choices():
+    said = helps()
+    assert "One of leaderboard, comparisons, pareto" in said
+    assert [line for line in said.splitlines() if "<" in line and ">" not in line.partition("<")[2]] == [
+        each for each in said.splitlines() if "[1<=x" in each
+    ]

@@ -13,10 +13,10 @@ from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.views import VIEWS, ask
+from winnow.tasks.spec.suggestions import unknown_name
 
 # mypy knows the members of no StrEnum that is not written out.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
-View = StrEnum("View", {name: name for name in VIEWS})  # type: ignore[misc]
 FOR_PEOPLE = FormatChoice("table")
 SHOWN_BY = "--columns NAME,... or --format csv"
 """What shows the columns for which a terminal has no room."""
@@ -24,13 +24,18 @@ SHOWN_BY = "--columns NAME,... or --format csv"
 
 def query(
     name: OneCampaign = None,
-    view: Annotated[View | None, typer.Argument(help="What to ask of it.")] = None,
+    view: Annotated[
+        str | None,
+        typer.Argument(metavar="[VIEW]", help=f"One of {', '.join(VIEWS)}.", autocompletion=lambda: [*VIEWS]),
+    ] = None,
     sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
     series: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The campaigns that a schedule began: did the winner change?"),
     ] = None,
-    format_: Annotated[FormatChoice, typer.Option("--format", help="How to print.")] = FOR_PEOPLE,
+    format_: Annotated[
+        FormatChoice, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FormatChoice)}.")
+    ] = FOR_PEOPLE,
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
     columns: Annotated[
@@ -74,7 +79,9 @@ def query(
             tell(of_sql)
         return
     if name is None or view is None:
-        raise SpecError(f"name a campaign and one of {', '.join(View)}, or give --series or --sql")
+        raise SpecError(f"name a campaign and one of {', '.join(VIEWS)}, or give --series or --sql")
+    if view not in VIEWS:
+        raise SpecError(unknown_name("view", view, VIEWS))
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         rows = ask(session, campaign, view, candidate=candidate, limit=limit)

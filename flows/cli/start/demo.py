@@ -17,7 +17,11 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the models, data and results go.")] = DEMO_FOLDER,
     objective: Annotated[
         ObjectiveChoice,
-        typer.Option(help="Scores on a benchmark, duels before a judge, certificates, or routed prompts."),
+        typer.Option(
+            metavar="OBJECTIVE",
+            help="Scores on a benchmark (best-mean), duels before a judge (best-duel), certificates "
+            "(certify) or routed prompts (route).",
+        ),
     ] = ObjectiveChoice.best_mean,
     quick: Annotated[
         bool,

@@ -15,7 +15,8 @@ def init(
         "campaign.yaml"
     ),
     objective: Annotated[
-        ObjectiveChoice, typer.Option(help="The question to ask.")
+        ObjectiveChoice,
+        typer.Option(metavar="OBJECTIVE", help=f"The question to ask: {', '.join(ObjectiveChoice)}."),
     ] = ObjectiveChoice.best_mean,
 ) -> None:
     """Write a campaign's file to start from."""
