@@ -2,7 +2,16 @@
 
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import MIXED, NOBODY, Line, assumed, dropped_lines, held, list_of, spent
+from winnow.tasks.campaign.budget import amount
 from winnow.tasks.objectives.certify.certificate import Certificate
+
+COSTS = {
+    "size": "its checkpoint has {} bytes of weights",
+    "prompt-length": "its prompts have {} characters on average",
+    "price": "its price is {} as certify.costs counts it",
+    "custom": "its cost is {} as certify.costs counts it",
+}
+"""What a cost says, by `certify.cost`."""
 
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
@@ -36,10 +45,8 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     allowed = _allowed(certificate)
     if answer.best is not None:
         so_far = "" if answer.outcome == "winner" else " so far"
-        cost = certificate.costs[answer.best]
-        return (
-            f"{answer.best}, the cheapest candidate{so_far} that was shown to have {allowed}; cost {cost:g}"
-        )
+        cost = COSTS[certificate.cost].format(amount(certificate.costs[answer.best]))
+        return f"{answer.best}, the cheapest candidate{so_far} that was shown to have {allowed}; {cost}"
     if answer.outcome == "none":
         others = " of those that are not refuted" if answer.named("refuted") else ""
         return (

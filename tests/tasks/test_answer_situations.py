@@ -257,6 +257,7 @@ def certificate(situation):
         baseline=None,
         selector=situation.selector,
         costs={"a": 3.0, "b": 2.0, "c": 1.0},
+        cost="custom",
         labels_used=40,
         waits_for=situation.waits,
         incomplete=0,
@@ -718,3 +719,19 @@ def test_under_constraints_nothing_is_said_of_a_runner_up_or_of_new_examples(dat
         told = lines_of(database, monkeypatch, name, differences=differences)
         assert ("runner-up" in told) == has_one
         assert told.get("beyond", "").startswith("nothing is worked out for new examples") != has_one
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        ("size", "its checkpoint has 2 bytes of weights"),
+        ("prompt-length", "its prompts have 2 characters on average"),
+        ("price", "its price is 2 as certify.costs counts it"),
+        ("custom", "its cost is 2 as certify.costs counts it"),
+    ],
+)
+def test_the_cost_of_who_is_certified_has_a_unit(database, monkeypatch, cost, said):
+    situation = next(each for each in SITUATIONS if each.name == "certify certified")
+    answer = answered(database, situation, monkeypatch)
+    answer = replace(answer, certificate=replace(answer.certificate, cost=cost))
+    assert dict(answer_lines(answer))["certified"].endswith(f"; {said}")

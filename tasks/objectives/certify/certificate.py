@@ -28,6 +28,8 @@ class Certificate:
     selector: str
     costs: Mapping[str, float]
     """By candidate, in testing order."""
+    cost: str
+    """What they are, as `certify.cost` names it."""
     labels_used: int
     waits_for: tuple[str, ...]
     """Keys of the examples that the planned round needs labels of."""
@@ -63,6 +65,7 @@ def certificate_of(
         baseline=section["baseline"],
         selector=campaign.spec["selector"]["name"],
         costs={name: campaign.spec["candidate_costs"][name] for name in names},
+        cost=section["cost"],
         labels_used=labels.spent(session, campaign.id),
         waits_for=tuple(waits_for(session, campaign)),
         incomplete=labels.incomplete(
