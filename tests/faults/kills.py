@@ -97,7 +97,9 @@ class Killing:
         cells = list(product(OBJECTIVES, self._databases))
         shares = {cell: share // len(cells) + (at < share % len(cells)) for at, cell in enumerate(cells)}
         while any(
-            left := {cell: max(0, most - self._so_far(engine, cell)[1]) for cell, most in shares.items()}
+            (
+                left := {cell: max(0, most - self._so_far(engine, cell)[1]) for cell, most in shares.items()}
+            ).values()
         ):
             for (objective, database), most in left.items():
                 number = self._so_far(engine, (objective, database))[0]
