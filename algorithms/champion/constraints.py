@@ -100,6 +100,10 @@ class Constraints:
         missed = [each.draws.high + each.draws.left < each.least for each in self._each]
         return np.array(np.any(missed, axis=0)) if missed else np.zeros(self._n_arms, dtype=np.bool_)
 
+    def add_arms(self, count: int) -> None:
+        """Let more arms take part, which the selector refuses where there are constraints."""
+        self._n_arms += count
+
     def tell(self, batch: Batch, values: FloatArray) -> None:
         """Absorb outcomes, shape (B, J), NaN where there is none."""
         for each, told in zip(self._each, values.T, strict=True):

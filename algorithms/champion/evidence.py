@@ -209,6 +209,7 @@ class Evidence:
         self.n_arms, self.levels = len(levels), levels
         self.draws.add_arms(count)
         self.controls.add_arms(count)
+        self.constraints.add_arms(count)
         self.race.add_arms(count)
         n_rows = count * self.groups.n_parts
         self._wealths.add_arms(n_rows)
