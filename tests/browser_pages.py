@@ -9,6 +9,9 @@ DRAWN = "[...document.querySelectorAll('.plot')].every((plot) => plot.querySelec
 VIOLATIONS = """async (rules) => (await axe.run(document, {resultTypes: ['violations'], ...rules})).violations
     .map((each) => `${each.id} (${each.nodes.length}): ${each.nodes[0].html}`)"""
 
+LOOKS, BETWEEN_MS = 8, 1_000
+"""How often axe looks at a page with which something is wrong, and milliseconds in between."""
+
 FIRST_SCREEN = """() => {
   const said = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -30,8 +33,15 @@ def let_axe_in(context: BrowserContext) -> None:
 
 
 def violations(page: Page, *rules: str) -> list[str]:
-    """Each rule that the page breaks, of these or of all, how often, and the first element that does."""
-    found: list[str] = page.evaluate(VIOLATIONS, {"runOnly": list(rules)} if rules else {})
+    """Each rule that the page breaks, of these or of all, how often, and the first element that does.
+
+    What is only broken while a page is being drawn, or drawn anew in other colours, is not.
+    """
+    for _ in range(LOOKS):
+        found: list[str] = page.evaluate(VIOLATIONS, {"runOnly": list(rules)} if rules else {})
+        if not found:
+            break
+        page.wait_for_timeout(BETWEEN_MS)
     return found
 
 

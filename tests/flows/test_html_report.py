@@ -53,7 +53,7 @@ def test_where_a_plain_mean_is_trusted_there_are_risks_and_nothing_is_certified(
     campaign = store_campaign(new_database(tmp_path / "winnow.db"), objective="certify")
     spec = {
         **campaign.record.spec,
-        "certify": {"alpha": None, "drop": 0.3, "baseline": "a"},
+        "certify": {"alpha": None, "drop": 0.3, "baseline": "a", "cost": "custom"},
         "selector": {"name": "eval", "params": {}},
         "candidate_costs": {"a": 3.0, "b": 2.0, "c": 1.0},
     }
