@@ -154,7 +154,7 @@ def decided_again(path):
         with database.reading() as session:
             for told in round_records.told_rounds(session, record.id):
                 batch = Batch(np.array(told.arms), np.array(told.examples))
-                selector.tell(batch, checked.outcomes(told.outcomes, told.losses))
+                selector.tell(batch, checked.outcomes(told.outcomes, told.losses, told.metrics))
                 decision = selector.decision()
                 known = [None if np.isnan(each) else each for each in decision.estimates]
                 found.append((decision.best, known, list(decision.status)))
