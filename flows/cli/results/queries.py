@@ -22,11 +22,22 @@ SHOWN_BY = "--columns NAME,... or --format csv"
 """What shows the columns for which a terminal has no room."""
 
 
+def _known(view: str | None) -> str | None:
+    if view is None or view in VIEWS:
+        return view
+    raise SpecError(unknown_name("view", view, VIEWS))
+
+
 def query(
     name: OneCampaign = None,
     view: Annotated[
         str | None,
-        typer.Argument(metavar="[VIEW]", help=f"One of {', '.join(VIEWS)}.", autocompletion=lambda: [*VIEWS]),
+        typer.Argument(
+            metavar="[VIEW]",
+            help=f"One of {', '.join(VIEWS)}.",
+            autocompletion=lambda: [*VIEWS],
+            callback=_known,
+        ),
     ] = None,
     sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
     series: Annotated[
@@ -80,8 +91,6 @@ def query(
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(VIEWS)}, or give --series or --sql")
-    if view not in VIEWS:
-        raise SpecError(unknown_name("view", view, VIEWS))
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         rows = ask(session, campaign, view, candidate=candidate, limit=limit)
