@@ -158,9 +158,9 @@ CHEATS = {
     "an end at the exit": ("import atexit; atexit.register(os._exit, 0)\nf = None", "TypeError"),
     "a result that is printed": ("print(guessed(''))\nf = None", "TypeError"),
     "a result that is written everywhere": (
-        "for each in range(64):\n    try: os.write(each, guessed('0' * 32).encode())\n    except OSError: pass\n",
+        "for each in range(4096):\n    try: os.write(each, guessed('0' * 32).encode())\n    except OSError: pass\n",
         "NameError"),
-    "all descriptors closed": ("os.closerange(0, 64)", "before all tests"),
+    "all descriptors closed": ("os.closerange(0, 4096)", "before all tests"),
     "an equal of everything": (
         "class A:\n    def __eq__(self, other): return True\ndef f(): return A()",
         "AssertionError"),
