@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import runpy
 import signal
 import sys
@@ -39,7 +38,8 @@ class Engine(ScriptedEngine):
     def generate(self, requests):
         Engine.batches += 1
         if Engine.batches == Engine.interrupts_at:
-            os.kill(os.getpid(), signal.SIGINT)
+            # To the thread that handles it: one that waits may not hear of what another one gets.
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return super().generate(requests)
 
 
@@ -162,7 +162,7 @@ def test_an_interrupt_finishes_the_round_and_the_next_call_goes_on(spec, monkeyp
     left = winnow.open("sqlite:///winnow.db")["letters"]
     assert left.answer.outcome is None
     before = left.comparisons()
-    assert set(before["round"]) <= {0, 1}  # a busy machine may be late to tell the main thread
+    assert set(before["round"]) == {0}
     found = here()
     assert is_the_answer(found)
     assert found.comparisons().head(len(before)).equals(before)

@@ -24,6 +24,8 @@ SHOWN_FIRST = 8
 CANDIDATE = "candidate"
 """In the page's address, beside the example."""
 ANY = "any"
+TAGS = "tags of the matrix"
+"""In the reader's session: what was read of the examples."""
 PATIENCE_S = 10.0
 """How long a page may take to look for a regular expression."""
 
@@ -60,7 +62,6 @@ class Asked(NamedTuple):
             pattern = compiled(self.words) if self.is_regex else None
         except ValueError as error:
             raise WinnowError(str(error)) from error
-
         until = time.monotonic() + PATIENCE_S
 
         def fits(key: str, fields: JsonView) -> bool:
@@ -111,14 +112,10 @@ def _choice(place: DeltaGenerator, label: str, options: Sequence[str]) -> str | 
 
 
 def _tags(campaign: CampaignRecord) -> list[TagValue]:
-    """The tags of a campaign with all their values, which are read once a session."""
-    wanted = tags_of(campaign)
-    known = f"tags of {campaign.id} {campaign.dataset_id} {wanted}"
-    if not wanted:
+    """The tags of a campaign with all their values; a reader's next look reads no example again."""
+    if not (wanted := tags_of(campaign)):
         return []
-    if known not in st.session_state:
-        with asking() as session:
-            sizes, _ = TagCounts().look(session, campaign, wanted, ())
-        st.session_state[known] = sorted(sizes, key=lambda each: (wanted.index(each[0]), each[1]))
-    found: list[TagValue] = st.session_state[known]
-    return found
+    counts: TagCounts = st.session_state.setdefault(TAGS, TagCounts())
+    with asking() as session:
+        sizes, _ = counts.look(session, campaign, wanted, ())
+    return sorted(sizes, key=lambda each: (wanted.index(each[0]), each[1]))
