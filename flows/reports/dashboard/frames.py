@@ -68,11 +68,13 @@ def with_short_names(frame: pd.DataFrame) -> pd.DataFrame | Styler:
             short[name] = dict(zip(dict.fromkeys(whole), apart_, strict=True))
     if not short or len(frame) > MOST_STYLED:
         return frame
-    return frame.style.format({name: partial(_short, of) for name, of in short.items()})
+    whole_numbers = set(frame.select_dtypes("float")) - set(number_formats(frame))
+    names = {name: partial(_short, of) for name, of in short.items()}
+    return frame.style.format(names | dict.fromkeys(whole_numbers, "{:.0f}"), na_rep="")
 
 
-def _short(short: Mapping[str, str], value: object) -> str:
-    return short.get(value, value) if isinstance(value, str) else ""
+def _short(short: Mapping[str, str], value: str) -> str:
+    return short.get(value, value)
 
 
 def _cell(value: object, longest: int) -> object:
