@@ -96,6 +96,57 @@ def page(browser):
     page.close()
 
 
+PAGES = {
+    "": "Click the box before a campaign",
+    "over-time": "No question was asked twice here yet",
+    "campaign": "Engine time",
+    "matrix": "Duels give a candidate no score of its own on an example",
+    "compare": "First candidate",
+    "factors": "Duels give a candidate no score of its own",
+    "judges": "Judged by models",
+    "comparisons": "Newest first.",
+    "sql": "Statement",
+}
+"""Page -> a text that stands on it once it is drawn. Where people judge is in test_accessible_pages."""
+
+
+def test_every_page_is_drawn_beside_a_campaign_that_runs(page):
+    for name, text in PAGES.items():
+        page.goto(f"/{name}?campaign=survivor")
+        expect(page.get_by_text(text).first).to_be_visible()
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+CURVE = "[class*='st-key-figure-curve'] .js-plotly-plot"
+ZOOM = (
+    f"""() => document.querySelector("{CURVE}")._fullLayout.xaxis.range.map((end) => end.toFixed(6)).join()"""
+)
+LOOK_FRAMES = 6
+"""Messages from the server in which it has looked twice at least."""
+HOVERED = f"""() => document.querySelector("{CURVE} .hoverlayer").textContent"""
+
+
+def zoomed(page):
+    """Draw a range on the curve with the mouse; what its axis then shows."""
+    page.locator(CURVE).scroll_into_view_if_needed()
+    whole, box = page.evaluate(ZOOM), page.locator(f"{CURVE} .nsewdrag").first.bounding_box()
+    x, y = box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + box["width"] * 0.4, y + 2, steps=5)
+    page.mouse.up()
+    until(lambda: page.evaluate(ZOOM) != whole)
+    return page.evaluate(ZOOM)
+
+
+def hovered(page):
+    """Hold the mouse over the curve; what is then told of the round there."""
+    box = page.locator(f"{CURVE} .nsewdrag").first.bounding_box()
+    for step in (0.4, 0.5):
+        page.mouse.move(box["x"] + box["width"] * step, box["y"] + box["height"] / 2)
+    return until(lambda: page.evaluate(HOVERED))
+
+
 def said(page, text):
     return page.get_by_test_id("stText").filter(has_text=text)
 
@@ -106,18 +157,27 @@ def board(page):
 
 
 def test_a_running_campaign_is_seen_to_go_on(folder, page):
+    """While nothing is new the page stays as the reader left it; a round changes what it is about alone."""
     _, process = folder
+    received = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(frame)))
     page.goto("/")
     expect(page.get_by_test_id("stDataFrame").locator("td", has_text="survivor")).to_have_count(1)
     page.get_by_role("link", name="Campaign", exact=True).click()
     expect(said(page, "best-duel campaign, running")).to_be_visible()
-    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    expect(page.locator(CURVE)).to_be_visible()
+    expect(page.get_by_text("Engine time").first).to_be_attached()
+    zoom, hover, looks = zoomed(page), hovered(page), len(received)
+    until(lambda: len(received) > looks + LOOK_FRAMES)
+    assert (page.evaluate(ZOOM), page.evaluate(HOVERED)) == (zoom, hover)
     before, cost = board(page), said(page, "comparisons in").text_content()
     os.kill(process.pid, signal.SIGCONT)
     expect(said(page, cost)).to_have_count(0)
     expect(said(page, "240 comparisons in 30 rounds")).to_be_visible()
     expect(said(page, "best-duel campaign, winner, heuristic")).to_be_visible()
     until(lambda: board(page) != before)  # is drawn after the texts
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    assert page.evaluate(ZOOM) == zoom
 
 
 def test_a_duel_is_read_with_both_texts_and_its_judgments(page):

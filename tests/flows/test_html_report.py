@@ -24,6 +24,7 @@ from test_command_line import winnow
 from winnow.flows.reports import text_report
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.leaderboard import leaderboard
+from winnow.flows.reports.html.page import cells
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
 from winnow.flows.reports.html.sections.sections import PAGES, sections_of
 
@@ -213,3 +214,12 @@ def test_the_table_has_all_candidates_with_their_numbers_and_no_empty_column(sco
 def test_a_page_of_many_candidates_and_examples_is_small(tmp_path):
     crowded_campaign(tmp_path, 200, 10_000)
     assert len(page_of(tmp_path).encode()) < 3_000_000
+
+
+def test_numbers_of_a_column_are_written_alike():
+    rows = [{"x": 0.9, "n": 3, "t": "a", "u": None}, {"x": 0.8965, "n": 1_200, "t": "b", "u": 2.0}]
+    assert [[text for text, _ in row] for row in cells(rows)] == [
+        ["0.900", "3", "a", ""],
+        ["0.896", "1,200", "b", "2"],
+    ]
+    assert [is_number for _, is_number in cells(rows)[0]] == [True, True, False, False]

@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -16,8 +17,10 @@ from plotly.offline import get_plotlyjs
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
-from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.model import SpecModel, nothing_yet
+from winnow.flows.reports.rows.people import decimals_of
 from winnow.flows.reports.summary import further_lines
+from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.words import badge, headline, outcome_words
@@ -44,7 +47,7 @@ def page(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"cell": cell, "as_json": _as_json, "figure_json": _figure_json}
+    environment.filters |= {"cells": cells, "as_json": _as_json, "figure_json": _figure_json}
     answer, plotly, script = status.answer, get_plotlyjs(), (RESOURCES / "page.js").read_text("utf-8")
     return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
         campaign=campaign,
@@ -59,6 +62,7 @@ def page(
         further=further_lines(status),
         board=board,
         sections=sections,
+        nothing_yet=readable(nothing_yet(campaign.name)),
         definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
         versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
         themes=themes(),
@@ -75,12 +79,30 @@ def _around(name: str | None, sentence: str) -> tuple[str, str]:
     return readable(sentence[:start]), readable(sentence[start:])
 
 
-def cell(value: object) -> str:
+def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:
+    """By row, each value of a table as it is written, and whether it is a number: those of a column alike."""
+    decimals = {name: _decimals([row[name] for row in rows]) for name in rows[0]}
+    return [[(cell(value, decimals[name]), _is_number(value)) for name, value in row.items()] for row in rows]
+
+
+def _decimals(values: Sequence[object]) -> int | None:
+    """How many decimals the numbers of a column have that holds fractions; None of others."""
+    known = [value for value in values if isinstance(value, float) and math.isfinite(value)]
+    return decimals_of(known) if any(value % 1.0 for value in known) else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def cell(value: object, decimals: int | None = None) -> str:
     """A value in a table."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if decimals is not None and isinstance(value, float) and math.isfinite(value):
+        return f"{value:,.{decimals}f}"
     if isinstance(value, float) and abs(value) < LARGE:
         return f"{value:.4g}"
     if isinstance(value, float | int):

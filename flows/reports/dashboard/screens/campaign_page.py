@@ -8,7 +8,8 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.page_state import Snapshot, look_at
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.widgets import show_figure, show_heading, show_rows, show_soft
-from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.model import SpecModel, nothing_yet
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
@@ -31,7 +32,7 @@ def show() -> None:
             look = _look(name)
             _head(look.status)
             _leaderboard(look)
-            _sections(look.sections)
+            _sections(name, look.sections)
             st.fragment(_wait, run_every=EVERY)(name, look)
 
 
@@ -65,7 +66,7 @@ def _leaderboard(look: Snapshot) -> None:
         show_rows(look.leaderboard, key="leaderboard")
 
 
-def _sections(sections: Sequence[SpecModel]) -> None:
+def _sections(name: str, sections: Sequence[SpecModel]) -> None:
     for section in sections:
         if section.figure is None and not section.table:
             continue
@@ -76,4 +77,4 @@ def _sections(sections: Sequence[SpecModel]) -> None:
         if section.table:
             show_rows(section.table, key=f"table-{section.name}")
     if not sections:
-        st.text("No round is finished yet: there is nothing more to show.")
+        st.text(readable(nothing_yet(name)))

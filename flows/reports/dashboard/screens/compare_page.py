@@ -37,7 +37,7 @@ MOST_EXAMPLES = 500
 """In the table, those that differ most."""
 TABLE_HEIGHT = 320
 """Pixels."""
-LONGEST_IN_BOX = 30
+LONGEST_IN_BOX = 24
 """Columns of a terminal that a name may take in a third of the page."""
 FIRST, SECOND, OTHER = "first", "second", "with"
 """In the page's address: the two candidates, and the campaign of the second one."""
