@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.dashboard.widgets import choose_name
 
 ADDRESS = "campaign"
 """In the page's address."""
 CHOSEN = "chosen campaign"
 """In the reader's session; what a box holds is forgotten once a page without it is shown."""
 BOX = "campaign box"
+LONGEST_IN_SIDEBAR = 24
+"""Columns of a terminal that a name may take there."""
 
 
 def remember_campaign(name: str) -> None:
@@ -31,7 +33,9 @@ def choose_campaign(names: Sequence[str]) -> str | None:
     newest_first = list(reversed(names))
     if st.session_state.get(BOX) not in newest_first:
         st.session_state[BOX] = wanted if wanted in newest_first else newest_first[0]
-    name: str = st.sidebar.selectbox("Campaign", newest_first, key=BOX, format_func=readable)
+    name = choose_name(st.sidebar, "Campaign", newest_first, key=BOX, most=LONGEST_IN_SIDEBAR)
+    if name is None:
+        return None
     remember_campaign(name)
     if st.query_params.get(ADDRESS) != name:
         st.query_params[ADDRESS] = name

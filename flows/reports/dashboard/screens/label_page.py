@@ -6,8 +6,7 @@ import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.widgets import as_html, show_heading, show_problem, show_soft
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.dashboard.widgets import as_html, as_plain, show_heading, show_problem, show_soft
 from winnow.storage.engine.urls import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
@@ -90,7 +89,7 @@ class _Labelling:
         task = question.key
         for column, (number, choice) in zip(st.columns(len(named)), enumerate(named, 1), strict=True):
             column.button(
-                _label(choice.name),
+                as_plain(choice.name),
                 key=f"choice-{number}-{task}",
                 shortcut=str(number),
                 on_click=self._answer,
@@ -184,11 +183,3 @@ def _show_box(title: str, text: str, *, key: str) -> None:
     st.header(title)
     with st.container(border=True, key=f"written-{key}"):
         st.html(as_html(text))
-
-
-def _label(name: str) -> str:
-    """A name on a button, whose label is Markdown."""
-    return "".join(f"\\{c}" if c in MARKUP else c for c in readable(name).replace("\n", " "))
-
-
-MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")
