@@ -43,8 +43,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.queries.warnings import own_judge
+    from winnow.tasks.setup.check import without_targets
     from winnow.tasks.setup.load import check_spec_file
-    from winnow.tasks.setup.targets import without_targets
     from winnow.tasks.setup.trust import permissions
     from winnow.tasks.spec.yaml_file import read_spec_file
 
@@ -71,7 +71,7 @@ def _of_the_task(spec: "CampaignSpec") -> str:
     """What a benchmark became, as a campaign's file would say it."""
     import yaml
 
-    from winnow.tasks.data.task_keys import BECOMES
+    from winnow.tasks.data.benchmarks import BECOMES
 
     values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)

@@ -10,9 +10,7 @@ from operator import attrgetter
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.bulk import in_portions, insert_rows
-from winnow.storage.engine.id_lookup import ids_with, rows_with
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import ids_with, in_portions, insert_rows, rows_with, run
 from winnow.storage.errors import TextsLost
 from winnow.storage.models import (
     Generation,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.engine.bulk import insert_row
+from winnow.storage.engine.raw_sql import insert_row
 from winnow.storage.json_types import Arms
 from winnow.storage.models import (
     Comparison,

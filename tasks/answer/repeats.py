@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.phrases import Line
-from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec.stored_spec import judge_entries
 
 STEADY = frozenset({"float32", "batch-invariant"})
 """Words in the identity of an engine whose texts do not depend on what is written beside them."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from winnow.tasks.engines.pool.sharing import devices_wanted, engine_key
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.providers import REMOTE, devices_wanted, engine_key
 from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 VLLM_SEQUENCES = 256

@@ -21,14 +21,13 @@ from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundReco
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
 from winnow.tasks.campaign.canaries.contacts import Contacts
 from winnow.tasks.campaign.lease import holding
-from winnow.tasks.candidates.request_keys import RequestKeys
+from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.vllm.imports import imports_once
-from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
+from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
-from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.generation_batch import HeadStart, ReplicateCounter, meetings_of
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

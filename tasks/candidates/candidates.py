@@ -19,11 +19,10 @@ from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.reasoning import Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
-from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_CANDIDATES = 1_000_000
 """So many, before exclusions, that no campaign compares them."""

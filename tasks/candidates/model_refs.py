@@ -10,9 +10,8 @@ from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.litellm.apis import api_of, why_unaskable
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.models import ModelSpec
-from winnow.tasks.spec.suggestions import unknown_name
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
 """Models of OpenAI's own server that do not chat, and those that were trained further from them."""

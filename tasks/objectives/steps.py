@@ -15,8 +15,7 @@ from winnow.tasks.objectives.certify.scoring import score_losses
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.rounds.generate import generate_meetings
-from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.generation_batch import GenerationBatch, HeadStart
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs

@@ -17,7 +17,7 @@ from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records.values import DecisionRecord
-from winnow.tasks.answer.held_out_words import held_out_lines
+from winnow.tasks.answer.beyond_words import held_out_lines
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines

@@ -14,10 +14,9 @@ from winnow.flows.reports.export.inspect_files import write_logs
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.queries.columns import cells, kinds_of
 from winnow.tasks.queries.views import answered_by, ask
-from winnow.tasks.spec.suggestions import unknown_name
 
 BATTLES, INSPECT = "battles", "inspect"
 DUELS = "best-duel"

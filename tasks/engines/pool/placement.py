@@ -4,9 +4,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.protocol import Engine, ModelRef
-from winnow.tasks.engines.providers import REMOTE, EngineFactory, EngineSettings, start_engine
+from winnow.tasks.engines.providers import REMOTE, EngineFactory, EngineSettings, devices_wanted, start_engine
 from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 

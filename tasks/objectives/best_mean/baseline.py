@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:  # `winnow status` asks for `baseline_name` alone
     from winnow.tasks.candidates.candidates import Candidate

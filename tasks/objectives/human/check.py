@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.stored_spec import HUMAN
 
 
 def check_people(spec: CampaignSpec) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
 from winnow.tasks.spec.spec_model import SpecModel
-from winnow.tasks.spec.stored_only import ONLY
+from winnow.tasks.spec.stored_spec import ONLY
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

@@ -8,10 +8,9 @@ from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
 from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.widgets import as_html, show_heading, show_problem, show_soft
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.storage.engine.urls import shown_url
+from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     PAGE,
@@ -22,6 +21,7 @@ from winnow.tasks.objectives.human.annotating import (
     question_of,
     require_name,
 )
+from winnow.tasks.spec.stored_spec import is_human
 
 NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"
