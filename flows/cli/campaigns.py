@@ -101,7 +101,7 @@ def run(
     with logged(log_format, log_level), starting_early(approval) as approve:
         checked = check_campaign_file(spec, overrides, approve)
         if exhaustive:
-            from winnow.tasks.setup.exhaustive import exhaustive_campaign
+            from winnow.tasks.setup.load import exhaustive_campaign
 
             checked = exhaustive_campaign(checked)
         store_campaign(checked)

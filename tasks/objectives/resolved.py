@@ -14,12 +14,12 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.campaign.budget import WORDS, amount
-from winnow.tasks.campaign.lookahead import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.pool.placement import auto_lookahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.protocol import Judge

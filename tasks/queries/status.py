@@ -16,7 +16,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.repeats import unsteady_engines
+from winnow.tasks.answer.running import unsteady_engines
 from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of

@@ -19,7 +19,7 @@ from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.human.check import check_people
+from winnow.tasks.objectives.human.asking import check_people
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.objectives.scored import ScoredCampaign

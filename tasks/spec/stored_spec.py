@@ -60,3 +60,12 @@ def is_human(spec: Mapping[str, object]) -> bool:
     """Whether people judge a stored campaign, by its spec."""
     judge = spec.get("judge")
     return isinstance(judge, Mapping) and judge.get("type") == HUMAN
+
+
+GATE = "gate"
+"""The selector that compares candidates with a baseline in the place of finding the best."""
+
+
+def baseline_name(selector: JsonView) -> str | None:
+    """Whom a campaign's selector, as it is stored, holds the others against; None where it is no gate."""
+    return str(selector["params"]["baseline"]) if selector["name"] == GATE else None

@@ -34,8 +34,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import (
     others_came_first,
 )
 from winnow.tasks.queries.same_scores import has_the_same_scores
-from winnow.tasks.setup.exhaustive import exhaustive_campaign
-from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 
 KEYS = [f"e{i}" for i in range(30)]
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from winnow.tasks.candidates.model_refs import model_ref
-from winnow.tasks.candidates.sampling import sampling_of
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig

@@ -9,12 +9,11 @@ from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
-from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.errors import JudgeError, SpecError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
 from winnow.tasks.judges.registry import create_judge, judge_code
-from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
 from winnow.tasks.objectives.best_mean.constraints import (
     Constraint,
     check_constraints,
@@ -28,6 +27,7 @@ from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
+from winnow.tasks.spec.stored_spec import GATE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +192,30 @@ def check_metrics(spec: CampaignSpec) -> dict[str, Judge]:
 def metric_code(spec: CampaignSpec) -> Mapping[str, object]:
     """What the code of each of these judges is, by the name of its metric."""
     return {each.name: judge_code(each.judge.type, **each.judge.params) for each in spec.metrics}
+
+
+BASELINE_PLACE = "selector.params.baseline"
+
+
+def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int | None:
+    """The arm that a gate holds the others against; None for other selectors.
+
+    Raises:
+        SpecError: If a gate names no candidate, or may be wrong with a probability that nobody gave.
+    """
+    if spec.selector.name != GATE:
+        return None
+    names = [each.name for each in candidates]
+    name = spec.selector.params.get("baseline")
+    if name is None:
+        raise SpecError(
+            f"gate holds the others against one of the candidates; name it, one of: {', '.join(names)}",
+            path=BASELINE_PLACE,
+        )
+    if name not in names:
+        raise SpecError(unknown_name("candidate", str(name), names), path=BASELINE_PLACE)
+    if spec.stopping.delta is None:
+        raise SpecError(
+            "gate needs delta, the chance that anything it says is wrong; add it", path="stopping.delta"
+        )
+    return names.index(name)

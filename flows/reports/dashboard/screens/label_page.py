@@ -5,8 +5,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.widgets import as_html, show_heading, show_problem, show_soft
+from winnow.flows.reports.dashboard.widgets import (
+    as_html,
+    choose_campaign,
+    show_heading,
+    show_problem,
+    show_soft,
+)
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
