@@ -2,7 +2,7 @@
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import MIXED, Line, percent
+from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
 from winnow.tasks.objectives.best_mean.holdout import standing as held_out
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 
@@ -23,13 +23,15 @@ def beyond_lines(answer: Answer) -> list[Line]:
         few = f"only {found.n} examples were scored for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = f"between {found.lower:.3f} and {found.upper:.3f}"
+    even = 0.5 if answer.objective == "best-duel" else 0.0
     if answer.objective == "best-duel":
         said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
     sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
-    return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]
+    open_ = which_is_open(found.lower, found.upper, even)
+    return [("beyond", f"on new examples like these: {said} ({sample}; {sure}){open_}")]
 
 
 def _left_open(answer: Answer) -> list[Line]:
@@ -80,7 +82,8 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
     is_sure = answer.mixed is None and found.joined is None and not found.went_on
     with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
-    return [("ahead by", f"{said}; on new examples like these {between}{with_it}")]
+    open_ = which_is_open(found.difference_lower, found.difference_upper)
+    return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
 
 
 def _sure(answer: Answer, found: HeldOut) -> str:
