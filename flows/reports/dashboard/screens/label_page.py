@@ -7,12 +7,12 @@ import streamlit as st
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
 from winnow.flows.reports.dashboard.widgets import (
     as_html,
+    as_plain,
     choose_campaign,
     show_heading,
     show_problem,
     show_soft,
 )
-from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
@@ -95,7 +95,7 @@ class _Labelling:
         task = question.key
         for column, (number, choice) in zip(st.columns(len(named)), enumerate(named, 1), strict=True):
             column.button(
-                _label(choice.name),
+                as_plain(choice.name),
                 key=f"choice-{number}-{task}",
                 shortcut=str(number),
                 on_click=self._answer,
@@ -189,11 +189,3 @@ def _show_box(title: str, text: str, *, key: str) -> None:
     st.header(title)
     with st.container(border=True, key=f"written-{key}"):
         st.html(as_html(text))
-
-
-def _label(name: str) -> str:
-    """A name on a button, whose label is Markdown."""
-    return "".join(f"\\{c}" if c in MARKUP else c for c in readable(name).replace("\n", " "))
-
-
-MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")
