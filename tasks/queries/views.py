@@ -5,8 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import Row
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import did_you_mean
+from winnow.tasks.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:  # the command line reads the names alone
     from sqlalchemy.orm import Session

@@ -7,9 +7,15 @@ from sqlalchemy.orm import Session
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
-from winnow.flows.reports.dashboard.widgets import choose_name, pick_row, show_figure, show_rows, show_soft
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    choose_name,
+    pick_row,
+    show_figure,
+    show_rows,
+    show_soft,
+)
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row

@@ -5,9 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
-from winnow.flows.reports.dashboard.widgets import choose_name, opened_pages, pick_row, shown_of_pages
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    choose_name,
+    opened_pages,
+    pick_row,
+    shown_of_pages,
+)
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views

@@ -5,17 +5,22 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
-from winnow.flows.reports.dashboard.widgets import choose_name, pick_row, show_rows, show_soft
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    choose_name,
+    pick_row,
+    show_rows,
+    show_soft,
+)
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Doubt, Filters
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
 from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.spec.stored_spec import is_human
 
 PATIENCE = 30.0
 """Seconds that a table may take."""

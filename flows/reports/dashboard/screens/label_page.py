@@ -5,12 +5,17 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.widgets import as_html, as_plain, show_heading, show_problem, show_soft
-from winnow.storage.engine.urls import shown_url
+from winnow.flows.reports.dashboard.widgets import (
+    as_html,
+    as_plain,
+    choose_campaign,
+    show_heading,
+    show_problem,
+    show_soft,
+)
+from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     PAGE,
@@ -21,6 +26,7 @@ from winnow.tasks.objectives.human.annotating import (
     question_of,
     require_name,
 )
+from winnow.tasks.spec.stored_spec import is_human
 
 NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"

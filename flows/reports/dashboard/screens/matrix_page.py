@@ -9,10 +9,9 @@ from pandas.io.formats.style import Styler
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.frames import table_frame
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.screens.matrix_filters import CANDIDATE, ask_for
-from winnow.flows.reports.dashboard.widgets import opened_pages, shown_of_pages
+from winnow.flows.reports.dashboard.widgets import choose_campaign, opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.queries import matrix
