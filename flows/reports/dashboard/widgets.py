@@ -6,10 +6,13 @@ Which campaign the reader looks at is kept from page to page, and in the address
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
+import pandas as pd
 import streamlit as st
 from markdown_it import MarkdownIt
+from pandas.io.formats.style import Styler
 from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.column_config_utils import ColumnConfigMappingInput
 
 from winnow.flows.reports.dashboard.frames import (
     LONGEST_NAME,
@@ -110,35 +113,38 @@ def show_passage(label: str, text: str, length: int, *, key: str) -> None:
 def show_rows(rows: Sequence[Row], *, key: str) -> None:
     """A table to look at."""
     frame = as_frame(rows)
-    st.dataframe(
-        with_short_names(frame),
-        hide_index=True,
-        key=key,
-        placeholder="",
-        column_config={
-            name: st.column_config.NumberColumn(format=form) for name, form in number_formats(frame).items()
-        },
-    )
+    data = with_short_names(frame)
+    st.dataframe(data, hide_index=True, key=key, placeholder="", column_config=_formats(frame))
+    _tell_of_short_names(data)
 
 
 def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto") -> int | None:
     """A table of whose rows one can be chosen; its index, once it is."""
     frame = as_frame(rows)
+    data = with_short_names(frame)
     event = st.dataframe(
-        with_short_names(frame),
+        data,
         hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format=form) for name, form in number_formats(frame).items()
-        },
+        column_config=_formats(frame),
         key=key,
         height=height,
         on_select="rerun",
         selection_mode="single-row",
         placeholder="",
     )
+    _tell_of_short_names(data)
     chosen = event["selection"]["rows"]
     # The table may have become shorter since it was clicked.
     return chosen[0] if chosen and chosen[0] < len(rows) else None
+
+
+def _formats(frame: pd.DataFrame) -> ColumnConfigMappingInput:
+    return {name: st.column_config.NumberColumn(format=form) for name, form in number_formats(frame).items()}
+
+
+def _tell_of_short_names(data: pd.DataFrame | Styler) -> None:
+    if isinstance(data, Styler):
+        st.caption("To read a long name whole, click its cell and press Enter.")
 
 
 def choose_name(
