@@ -1,9 +1,9 @@
 """Which process of pytest-xdist runs which files, and when.
 
-The suite is short where its work is spread evenly over the processors and what is dear is started once. A file
-is run by one process, and so are files that share vLLM's imports, a fork server or a Prefect server, each of
-which takes ten seconds of a processor or more. What takes longest begins first: idle processors would else
-wait for it at the end.
+The suite is short where its work is spread evenly over the processors and what is dear is started once. A
+file is run by one process, and so are files that share vLLM's imports, a fork server or a Prefect server,
+each of which takes ten seconds of a processor or more. What takes longest begins first: idle processors
+would else wait for it at the end.
 """
 
 from functools import cache
