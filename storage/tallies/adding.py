@@ -23,6 +23,7 @@ from winnow.storage.tallies.counting import (
 )
 
 TEXT_SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
+PAID_SUMS = (*TEXT_SUMS, "cached_tokens", "cacheable_tokens")
 ROUND_SUMS = ("rounds", "comparisons", "answered", "scored", *TEXT_SUMS)
 METRIC_SUMS = ("scored", "unscored", "score_sum")
 DUEL_SUMS = ("duels", "scored", "wins", "losses", "outcome_sum")
@@ -73,7 +74,7 @@ def _add(table: str, sums: Sequence[str], rows: str) -> str:
 
 @cache
 def _paid(parts: tuple[str, ...]) -> str:
-    return _add("cost_stats", TEXT_SUMS, paid(parts, used="round_id = ?", where="r.id = ?"))
+    return _add("cost_stats", PAID_SUMS, paid(parts, used="round_id = ?", where="r.id = ?"))
 
 
 IS_PINNED = (

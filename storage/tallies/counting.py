@@ -33,6 +33,12 @@ SUMS = (
 )
 """Of texts `g`."""
 
+CACHE_SUMS = (
+    "coalesce(sum(g.cached_tokens), 0) AS cached_tokens, "
+    "coalesce(sum(CASE WHEN g.cached_tokens IS NOT NULL THEN g.input_tokens END), 0) AS cacheable_tokens"
+)
+"""Of those texts `g` whose engines told what they had in their prefix caches."""
+
 
 def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
     """The owner of each text that rounds use, as `round_id, generation_id, position, judge`.
@@ -59,7 +65,7 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
         where: A condition on the rounds `r`.
     """
     return f"""
-        SELECT r.campaign_id, {ROLE}, {NAME}, g.model, {SUMS}
+        SELECT r.campaign_id, {ROLE}, {NAME}, g.model, {SUMS}, {CACHE_SUMS}
         FROM rounds r
         JOIN generations g ON g.round_id = r.id
         LEFT JOIN ({owners(parts, used)}) u ON u.round_id = r.id AND u.generation_id = g.id
