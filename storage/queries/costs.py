@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, case, func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import once_a_look
@@ -27,8 +27,16 @@ from winnow.storage.records.candidates.stats import PRODUCTS
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.rounds import is_untold, last_told
 
-NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
+NO_TEXTS = {
+    "generations": 0,
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "seconds": 0.0,
+    "cached_tokens": 0,
+    "cacheable_tokens": 0,
+}
 NO_LOADS = {"loads": 0, "load_seconds": 0.0}
+NO_HITS = {"cached_tokens": None, "cache_hit_rate": None}
 
 
 @once_a_look
@@ -37,7 +45,9 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
 
     A text that an earlier campaign had made cost nothing and is not counted; one that several candidates
     share is counted for the first of them in the round that paid for it, and the loads of a model stand in
-    its first row. Rows without a candidate come last, one per model: replies of judges, answers of the
+    its first row. `cached_tokens` are those of the input that engines had in their prefix caches, and
+    `cache_hit_rate` is their share of the input of the texts of which engines tell that; both are None where
+    they tell it of none. Rows without a candidate come last, one per model: replies of judges, answers of the
     autoevaluator and to unlabelled examples, and texts of rounds not yet finished. All rows add up to the
     totals of the campaign.
     """
@@ -63,9 +73,8 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
     for row in _unfinished(session, campaign_id):
         before = nobodys.get(row["model"], NO_TEXTS)
         nobodys[row["model"]] = row | {name: before[name] + row[name] for name in NO_TEXTS}
-    return _with_loads(
-        [*owned, *(nobodys[model] for model in sorted(nobodys))], loads_by_model(session, campaign_id)
-    )
+    rows = [*owned, *(nobodys[model] for model in sorted(nobodys))]
+    return [_with_hit_rate(row) for row in _with_loads(rows, loads_by_model(session, campaign_id))]
 
 
 def _unfinished(session: Session, campaign_id: int) -> list[Row]:
@@ -78,6 +87,10 @@ def _unfinished(session: Session, campaign_id: int) -> list[Row]:
             func.sum(Generation.input_tokens).label("input_tokens"),
             func.sum(Generation.output_tokens).label("output_tokens"),
             func.sum(Generation.seconds).label("seconds"),
+            func.coalesce(func.sum(Generation.cached_tokens), 0).label("cached_tokens"),
+            func.coalesce(
+                func.sum(case((Generation.cached_tokens.is_not(None), Generation.input_tokens))), 0
+            ).label("cacheable_tokens"),
         )
         .where(Generation.round_id.in_(rounds))
         .group_by(Generation.model)
@@ -96,6 +109,23 @@ def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
     idle = [{"candidate": None, "model": model, **NO_TEXTS} for model in loads if model not in asked]
     left = dict(loads)
     return [{**row, **left.pop(row["model"], NO_LOADS)} for row in [*rows, *idle]]
+
+
+def _with_hit_rate(row: Row) -> Row:
+    """The row with what is known of prefix caches."""
+    cached, cacheable = row.pop("cached_tokens"), row.pop("cacheable_tokens")
+    known = {"cached_tokens": cached, "cache_hit_rate": cached / cacheable} if cacheable else NO_HITS
+    return {**row, **known}
+
+
+def cache_hit_rate(session: Session, campaign_id: int) -> float | None:
+    """The share of finished rounds' input that engines had in their prefix caches, as far as they tell."""
+    cached, cacheable = session.execute(
+        select(func.sum(CostStats.cached_tokens), func.sum(CostStats.cacheable_tokens)).where(
+            CostStats.campaign_id == campaign_id
+        )
+    ).one()
+    return float(cached / cacheable) if cacheable else None
 
 
 SUMS = ("generations", "input_tokens", "output_tokens", "seconds")

@@ -43,6 +43,12 @@ SUMS = (
 )
 """Of texts `g`."""
 
+CACHE_SUMS = (
+    "coalesce(sum(g.cached_tokens), 0) AS cached_tokens, "
+    "coalesce(sum(CASE WHEN g.cached_tokens IS NOT NULL THEN g.input_tokens END), 0) AS cacheable_tokens"
+)
+"""Of those texts `g` whose engines told what they had in their prefix caches."""
+
 
 def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
     """The owner of each text that rounds use, as `round_id, generation_id, position, judge`.
@@ -69,7 +75,7 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
         where: A condition on the rounds `r`.
     """
     return f"""
-        SELECT r.campaign_id, {ROLE}, {NAME}, g.model, {SUMS}
+        SELECT r.campaign_id, {ROLE}, {NAME}, g.model, {SUMS}, {CACHE_SUMS}
         FROM rounds r
         JOIN generations g ON g.round_id = r.id
         LEFT JOIN ({owners(parts, used)}) u ON u.round_id = r.id AND u.generation_id = g.id
@@ -123,6 +129,7 @@ DUELS = """
 
 
 TEXT_SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
+PAID_SUMS = (*TEXT_SUMS, "cached_tokens", "cacheable_tokens")
 ROUND_SUMS = ("rounds", "comparisons", "answered", "scored", *TEXT_SUMS)
 METRIC_SUMS = ("scored", "unscored", "score_sum")
 DUEL_SUMS = ("duels", "scored", "wins", "losses", "outcome_sum")
@@ -173,7 +180,7 @@ def _add(table: str, sums: Sequence[str], rows: str) -> str:
 
 @cache
 def _paid(parts: tuple[str, ...]) -> str:
-    return _add("cost_stats", TEXT_SUMS, paid(parts, used="round_id = ?", where="r.id = ?"))
+    return _add("cost_stats", PAID_SUMS, paid(parts, used="round_id = ?", where="r.id = ?"))
 
 
 IS_PINNED = (

@@ -10,7 +10,7 @@ from functools import partial
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import Prompt
-from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, OptionLogprobs, TokenLogprobs
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.openai.answers import Tokens, read, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused
@@ -111,7 +111,8 @@ class TokenChoices:
             return error.failure
         known = generated.first_logprobs
         names = {token: f"token_id:{token}" for token in question.options}
-        return {token: known[name] for token, name in names.items() if name in known}
+        logprobs = {token: known[name] for token, name in names.items() if name in known}
+        return OptionLogprobs(logprobs, generated.usage.cached_tokens)
 
 
 def _tokens_bytes(fields: Mapping[str, object]) -> int:

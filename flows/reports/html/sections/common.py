@@ -15,6 +15,7 @@ from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_grou
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
+from winnow.storage.queries.costs import cache_hit_rate
 from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
@@ -273,7 +274,8 @@ def cost_in_tokens(session: Session, campaign: CampaignRecord) -> Section | None
         name="tokens",
         title="Tokens",
         note="Of the texts that were made for this campaign; what an earlier one had made cost nothing. "
-        f"Models in brackets judged, or answered examples without a label.{cut}",
+        "Models in brackets judged, or answered examples without a label."
+        f"{_caching(session, campaign)}{cut}",
         figure=tokens(rows),
     )
 
@@ -338,6 +340,17 @@ def _loading(session: Session, campaign: CampaignRecord) -> str:
     return (
         f" Loading models took {seconds:.1f} s ({loads} load{'s' * (loads > 1)}), {share:.0%} of all engine "
         "time; loads of a model that several candidates share stand with the first of them."
+    )
+
+
+def _caching(session: Session, campaign: CampaignRecord) -> str:
+    """What prefix caches spared engines, where they tell."""
+    rate = cache_hit_rate(session, campaign.id)
+    if rate is None:
+        return ""
+    return (
+        f" {rate:.0%} of the prompts' tokens, as far as engines tell, were in their prefix caches and not "
+        "computed again."
     )
 
 
