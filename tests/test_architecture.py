@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from distribution import SHARED, SLOWEST, company_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -179,6 +180,14 @@ def test_every_module_has_one_name():
     ).stdout.split()[-2:]
     assert int(modules) > 300
     assert modules == files
+
+
+def test_the_suite_begins_with_files_that_there_are_and_companies_have_several():
+    files = list((ROOT / "tests").rglob("test_*.py"))
+    assert {path.stem for path in files} >= set(SLOWEST)
+    sizes = Counter(company_of(path.relative_to(ROOT).as_posix()) for path in files)
+    assert all(sizes[company] > 3 for company in SHARED.values())
+    assert all(any(word in path.read_text() for path in files) for word in SHARED)
 
 
 @pytest.mark.parametrize("name", ["create_selector", "Router", "open", "select", "__version__"])
