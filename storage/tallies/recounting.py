@@ -7,8 +7,21 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from winnow.storage.records.candidates.stats import COUNTED, STATS
-from winnow.storage.tallies.adding import DUEL_SUMS, KEYS, METRIC_SUMS, PAID_SUMS, ROUND_SUMS, TEXT_SUMS
-from winnow.storage.tallies.counting import DUELS, METRICS, TOTALS, USED, owners, paid, taken
+from winnow.storage.tallies.adding import (
+    DUEL_SUMS,
+    DUELS,
+    KEYS,
+    METRIC_SUMS,
+    METRICS,
+    PAID_SUMS,
+    ROUND_SUMS,
+    TEXT_SUMS,
+    TOTALS,
+    USED,
+    owners,
+    paid,
+    taken,
+)
 
 Key = tuple[object, ...]
 Values = tuple[Any, ...]

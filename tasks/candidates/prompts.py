@@ -7,7 +7,7 @@ from typing import Self, cast, get_args
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.few_shot import FewShot, last_of_user
 from winnow.tasks.candidates.templates import Template, compile_template, render
-from winnow.tasks.engines.chat.messages import Message, Prompt, Role
+from winnow.tasks.engines.chat import Message, Prompt, Role
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
 
@@ -114,6 +114,9 @@ class PromptTemplate:
         Raises:
             TemplateError: If it cannot be rendered.
         """
+        first = self.turns[0]
+        if not self.is_chat and self.few_shot is None and guardrail is None and isinstance(first, Turn):
+            return render(first.content, fields, key)  # as most are
         messages = [each for turn in self.turns for each in _rendered(turn, fields, key)]
         if self.few_shot is not None:
             messages = self.few_shot.before(messages, fields, key)

@@ -22,7 +22,7 @@ from winnow.tasks.candidates.cache_keys import (
     sha256,
 )
 from winnow.tasks.candidates.weighing import Asked, asked_of
-from winnow.tasks.engines.chat.messages import as_stored, separated
+from winnow.tasks.engines.chat import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling

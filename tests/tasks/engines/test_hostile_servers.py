@@ -12,7 +12,6 @@ from faulty_server import MODEL, Fault, always, faulty_server, in_order
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.engines.openai.answer_sizes import bytes_for
 from winnow.tasks.engines.openai.answers import (
     MOST_LISTED,
     answer_of,
@@ -21,7 +20,7 @@ from winnow.tasks.engines.openai.answers import (
     read_listing,
 )
 from winnow.tasks.engines.openai.errors import Server, Unreadable, seconds_to_wait
-from winnow.tasks.engines.openai.requests import answer_bytes
+from winnow.tasks.engines.openai.requests import answer_bytes, bytes_for
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine

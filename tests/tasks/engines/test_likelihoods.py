@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from winnow.tasks.engines.chat.messages import Message, as_stored
+from winnow.tasks.engines.chat import Message, as_stored
 from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
 from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told

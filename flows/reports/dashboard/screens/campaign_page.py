@@ -14,7 +14,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_soft,
 )
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.model import SpecModel, nothing_yet
+from winnow.flows.reports.html.model import Section, nothing_yet
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
@@ -71,7 +71,7 @@ def _leaderboard(look: Snapshot) -> None:
         show_rows(look.leaderboard, key="leaderboard")
 
 
-def _sections(name: str, sections: Sequence[SpecModel]) -> None:
+def _sections(name: str, sections: Sequence[Section]) -> None:
     for section in sections:
         if section.figure is None and not section.table:
             continue
