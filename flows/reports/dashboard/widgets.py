@@ -206,7 +206,6 @@ def show_figure(figure: Figure, *, key: str) -> None:
     """A figure of the report, which is given the colours of the page."""
     # In place: to copy a figure takes plotly ten times as long as all else here.
     figure.layout.template = themes()["dark" if st.context.theme.type == "dark" else "light"]
-    figure.layout.uirevision = key  # as long as that stays, a zoom outlives what is drawn anew
     st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False, "displayModeBar": False})
 
 
