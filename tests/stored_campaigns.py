@@ -1,11 +1,18 @@
 """Campaigns in a real database, written as a run writes them, but with made-up texts and scores."""
 
+import atexit
 import datetime as dt
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from sqlalchemy import inspect
+
+from winnow.storage.admin import schema
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
@@ -29,19 +36,40 @@ NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
 
 def new_database(path):
     """An open database at this path, with all tables and no rows."""
-    path.write_bytes(_empty_database())
+    shutil.copyfile(_empty_database(), path)
     return open_database(f"sqlite:///{path}")
 
 
 @cache
 def _empty_database():
-    """Its bytes: a file is copied faster than migrated."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.db"
-        database = open_database(f"sqlite:///{path}")
+    """The path of one: a file is copied faster than migrated."""
+    folder = tempfile.mkdtemp(prefix="empty-database-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "empty.db"
+    with closing(open_database(f"sqlite:///{path}")) as database:
         ensure_schema(database)
-        database.close()
-        return path.read_bytes()
+    return path
+
+
+def copy_tables(patch):
+    """Have new files of SQLite get their tables by a copy, in a sixth of the time of migrating one."""
+    migrate, empty = schema._migrate, _empty_database()
+
+    def copy(database):
+        if database.is_postgresql or _has_tables(database):
+            return migrate(database)
+        with (
+            closing(sqlite3.connect(empty)) as source,
+            closing(database.engine.raw_connection()) as connection,
+        ):
+            source.backup(connection.driver_connection)
+
+    patch.setattr(schema, "_migrate", copy)
+
+
+def _has_tables(database):
+    with database.engine.connect() as connection:
+        return bool(inspect(connection).get_table_names())
 
 
 def generation(key, **fields):

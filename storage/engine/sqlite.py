@@ -4,7 +4,10 @@ import sqlite3
 import time
 
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.util import LRUCache
 
 WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
@@ -31,6 +34,24 @@ _READING_PRAGMAS = {
     "table_xinfo",
 }
 
+STATEMENTS: LRUCache[object, object] = LRUCache(1_000)
+"""Statements as they were compiled once, for all files of this process: a run opens its own several times."""
+
+
+class AnyFile(SQLiteDialect_pysqlite):
+    """SQLite, as it is spoken with each file alike: what was compiled for one is found for all."""
+
+    supports_statement_cache = True
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+registry.register("sqlite.anyfile", __name__, AnyFile.__name__)
+
 
 def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
     """An engine on a file, which is created unless `read_only`; a writer waits `wait_ms` for another one."""
@@ -47,7 +68,12 @@ def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
         )
 
     # Named here, since for a URL without a file SQLAlchemy would choose a pool that closes what is in use.
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool if read_only else QueuePool)
+    engine = create_engine(
+        "sqlite+anyfile://",
+        creator=connect,
+        poolclass=NullPool if read_only else QueuePool,
+        execution_options={"compiled_cache": STATEMENTS},
+    )
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _: object) -> None:

@@ -2,8 +2,9 @@
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.bulk import insert_row
@@ -56,6 +57,7 @@ def add_round(
     )
 
 
+@lru_cache  # a campaign asks for it several times a round, and to build it takes longer than the database
 def last_told(campaign_id: int) -> ScalarSelect[int]:
     """The number of the last round that has a decision, and so do all before it; NULL without one."""
     told = aliased(Round)
@@ -87,8 +89,12 @@ def is_untold(campaign_id: int) -> ColumnElement[bool]:
 
 def unfinished_rounds(session: Session, campaign_id: int) -> list[RoundRecord]:
     """The rounds that were planned and have no decision yet, in order; those after them have none either."""
-    rows = session.scalars(select(Round).where(is_untold(campaign_id)).order_by(Round.number))
-    return [_round(row) for row in rows]
+    return [_round(row) for row in session.scalars(_unfinished(campaign_id))]
+
+
+@lru_cache  # as above
+def _unfinished(campaign_id: int) -> Select[tuple[Round]]:
+    return select(Round).where(is_untold(campaign_id)).order_by(Round.number)
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:

@@ -2,7 +2,7 @@
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line, percent
+from winnow.tasks.answer.phrases import Line, percent, which_is_open
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
@@ -21,13 +21,15 @@ def beyond_lines(answer: Answer) -> list[Line]:
         few = f"only {found.n} examples were scored for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = f"between {found.lower:.3f} and {found.upper:.3f}"
+    even = 0.5 if answer.objective == "best-duel" else 0.0
     if answer.objective == "best-duel":
         said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
     sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
-    return [("beyond", f"on new examples like these: {said} ({sample}; {sure})")]
+    open_ = which_is_open(found.lower, found.upper, even)
+    return [("beyond", f"on new examples like these: {said} ({sample}; {sure}){open_}")]
 
 
 def _left_open(answer: Answer) -> list[Line]:

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 from winnow.algorithms.decision import ArmStatus
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.answer.phrases import MIXED, NOBODY, Line, dropped_lines, held, list_of, spent
+from winnow.tasks.answer.phrases import (
+    MIXED,
+    NOBODY,
+    Claimed,
+    Line,
+    dropped_lines,
+    interval_words,
+    list_of,
+    spent,
+)
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
 """What is said of a candidate by its status."""
@@ -55,7 +64,21 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
         return said
     if answer.is_known(standing.name, answer.baseline):
         return f"{said} (known exactly)"
-    return f"{said}, between {found.lower:+.3f} and {found.upper:+.3f}{held(answer)}"
+    claimed = _difference_claimed(answer, standing.status)
+    return f"{said}, {interval_words(answer, found.lower, found.upper, claimed, '+.3f')}"
+
+
+def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
+    """What is claimed of a candidate's difference to the baseline, by its status; None where nothing is."""
+    if answer.claim.kind not in ("exact", "proven"):
+        return None
+    limit = answer.epsilon
+    where: dict[ArmStatus, Claimed] = {
+        "better": Claimed("it is above 0", least=0.0),
+        "no-worse": Claimed(f"it is at least {0.0 - limit:g}", least=-limit),
+        "worse": Claimed(f"it is below {0.0 - limit:g}", most=-limit),
+    }
+    return where.get(status)
 
 
 def _claimed(answer: Answer) -> str:

@@ -1,7 +1,7 @@
 """The sentences about the held-out examples, to stand beside the mean that the winner was chosen by."""
 
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import MIXED, Line, percent
+from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
 from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL, HeldOut
 
 
@@ -42,7 +42,8 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
     is_sure = answer.mixed is None and found.joined is None and not found.went_on
     with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
-    return [("ahead by", f"{said}; on new examples like these {between}{with_it}")]
+    open_ = which_is_open(found.difference_lower, found.difference_upper)
+    return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
 
 
 def _sure(answer: Answer, found: HeldOut) -> str:

@@ -1,6 +1,8 @@
 """What sentences about answers are put together from."""
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from winnow.algorithms.decision import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
@@ -76,6 +78,41 @@ def held(answer: Answer) -> str:
         # Each kind of ends has the error probability for itself; both together have twice that.
         return f" (all upper ends{ABOUT_ALL}{sure}, and so do all lower ends{if_what})"
     return f" (all intervals{ABOUT_ALL}{sure}{if_what})"
+
+
+class Claimed(NamedTuple):
+    """What a claim says of a number that has an interval, too."""
+
+    words: str
+    """As the end of a sentence that begins with "it is proven that"."""
+    least: float = -math.inf
+    most: float = math.inf
+
+
+def interval_words(answer: Answer, lower: float, upper: float, claimed: Claimed | None, form: str) -> str:
+    """An interval and how surely it holds, as the end of a sentence.
+
+    The tests that an answer is claimed by know more of one number than the intervals, which hold for all
+    candidates at once. So an end of the interval that lies beyond what is claimed gives way to the claim:
+    what is left is the other end, at the level of the intervals, and the claim, at its own.
+    docs/how-differences-are-bounded.md has how surely both hold together.
+    """
+    between, sure = f"between {lower:{form}} and {upper:{form}}", held(answer)
+    if claimed is None or (claimed.least <= lower and upper <= claimed.most):
+        return between + sure
+    what = f"that {claimed.words} is {'known' if answer.claim.kind == 'exact' else 'proven'}"
+    what += assumed(answer.claim.assumptions, n_dropped=len(answer.dropped))
+    if lower > claimed.most or upper < claimed.least:
+        return f"{between}{sure}; {what}, and one of the two is wrong: such errors are what both allow for"
+    end = f"at most {upper:{form}}" if lower < claimed.least else f"at least {lower:{form}}"
+    return f"{end}{sure}; {what}, and the number itself is known less well"
+
+
+def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -> str:
+    """The end of a sentence about two candidates on new examples, where its interval holds a draw."""
+    if lower is None or upper is None or not lower <= even <= upper:
+        return ""
+    return "; which of the two does better there is not shown"
 
 
 def spent(answer: Answer) -> str:

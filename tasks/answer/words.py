@@ -13,12 +13,14 @@ from winnow.tasks.answer.phrases import (
     MIXED,
     NOBODY,
     RAISES,
+    Claimed,
     Line,
     added_lines,
     assumed,
     dropped_lines,
     estimated,
     held,
+    interval_words,
     list_of,
     out_lines,
     spent,
@@ -227,15 +229,35 @@ def _how_well(answer: Answer) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None or answer.top:
         return []
+    if answer.objective == "best-duel":
+        return _wins(answer, best)
     found = f"{best.estimate:.3f}"
     if best.lower is not None and best.upper is not None and not _is_exact(answer):
         found += f", between {best.lower:.3f} and {best.upper:.3f}"
-    if answer.objective == "best-duel":
-        by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
-        rival = "the candidate that does best against it"
-        return [("wins", f"{found} of its duels with {rival}{by}{_held(answer)}")]
     of = "" if answer.groups is None else f" as {estimated(answer)}"
     return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
+
+
+def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
+    """How often the best candidate wins against whoever does best against it."""
+    by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
+    said = f"{best.estimate:.3f} of its duels with the candidate that does best against it{by}"
+    if best.lower is None or best.upper is None or _is_exact(answer):
+        return [("wins", f"{said}{_held(answer)}")]
+    sure = interval_words(answer, best.lower, best.upper, _wins_claimed(answer), ".3f")
+    return [("wins", f"{said}, {sure}")]
+
+
+def _wins_claimed(answer: Answer) -> Claimed | None:
+    """What is claimed of the least share of duels that the best candidate wins; None where nothing is.
+
+    Within epsilon of a winner that is taken to exist, another candidate may be preferred over it.
+    """
+    share = 0.5 - answer.epsilon
+    is_of_all = not (answer.epsilon and "winner-exists" in answer.claim.assumptions)
+    if not is_of_all or not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
+        return None
+    return Claimed(f"it is at least {share:g}", least=share)
 
 
 def _groups(answer: Answer) -> list[Line]:
@@ -264,15 +286,25 @@ def _runner_up(answer: Answer) -> list[Line]:
     found = answer.runner_up
     if found is None or found.difference is None or found.difference.estimate is None:
         return []
-    lead, difference = 0.0 - found.difference.estimate, found.difference
+    lead, difference, claimed = 0.0 - found.difference.estimate, found.difference, _lead_claimed(answer)
     by = f"{lead:.3f}" + ("" if answer.groups is None else f" in the {estimated(answer)}")
+    if claimed is not None and lead < claimed.least:  # an estimate, of few examples, which the tests refute
+        by = "an amount that has no good estimate"
     said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
     if answer.is_known(found.name, difference.against):
         return [("runner-up", f"{said} (known exactly)")]
-    between = f"between {0.0 - difference.upper:.3f} and {0.0 - difference.lower:.3f}"  # never -0.000
-    return [("runner-up", f"{said}, {between}{held(answer)}")]
+    least, most = 0.0 - difference.upper, 0.0 - difference.lower  # never -0.000
+    return [("runner-up", f"{said}, {interval_words(answer, least, most, claimed, '.3f')}")]
+
+
+def _lead_claimed(answer: Answer) -> Claimed | None:
+    """What is claimed of how far the best is ahead of another one; None where nothing is."""
+    if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
+        return None
+    behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
+    return Claimed(f"it is {behind}", least=-answer.epsilon)
 
 
 def _examples(answer: Answer) -> str:

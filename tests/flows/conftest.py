@@ -1,9 +1,17 @@
 import os
 
 import pytest
+from stored_campaigns import copy_tables
 from without_prefect import leave_prefect_out
 
 from winnow.flows.prefect_support.server import prefect_server, settle_environment
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tables_are_copied():
+    with pytest.MonkeyPatch.context() as patch:
+        copy_tables(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

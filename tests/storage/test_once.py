@@ -1,9 +1,13 @@
 """A question that is asked twice in one look is answered once; whoever writes is answered each time."""
 
-from sqlalchemy import event
-from stored_campaigns import store_campaign
+from contextlib import closing
 
+from sqlalchemy import event
+from stored_campaigns import new_database, store_campaign
+
+from winnow.storage.engine.sqlite import STATEMENTS
 from winnow.storage.queries import campaign_views, costs
+from winnow.storage.records.campaigns import get_campaign
 from winnow.storage.records.outcomes import latest_decision
 
 
@@ -37,3 +41,15 @@ def test_whoever_writes_sees_what_was_written_since(campaign):
         before = campaign_views.totals(session, campaign.record.id)["rounds"]
         session.connection().exec_driver_sql("UPDATE campaign_stats SET rounds = 0")
         assert (before, campaign_views.totals(session, campaign.record.id)["rounds"]) == (1, 0)
+
+
+def test_a_query_is_compiled_once_for_all_files_of_a_process_and_answers_for_each(tmp_path):
+    STATEMENTS.clear()
+    known = []
+    for name in ("one", "two"):
+        with closing(new_database(tmp_path / name)) as database:
+            campaign = store_campaign(database, name)
+            with database.reading() as session:
+                assert get_campaign(session, name).id == campaign.record.id
+        known.append(len(STATEMENTS))
+    assert known[0] == known[1] > 0

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from stored_campaigns import new_database, store_campaign
+from stored_campaigns import copy_tables, new_database, store_campaign
 
 CAMPAIGN = """\
 name: letters
@@ -25,6 +25,13 @@ selector: {name: ucb-e, params: {a: 1.0}}
 batch_size: 8
 stopping: {budget: 40, delta: 0.05}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tables_are_copied():
+    with pytest.MonkeyPatch.context() as patch:
+        copy_tables(patch)
+        yield
 
 
 @pytest.fixture

@@ -446,7 +446,7 @@ def test_more_labels_need_another_campaign(database, monkeypatch):
 
 
 FEATURES = {"name": "llm-po-bt", "params": {}}
-ESTIMATE = "the candidate that does best against it, as the Bradley-Terry model estimates it (all intervals"
+ESTIMATE = "the candidate that does best against it, as the Bradley-Terry model estimates it, between"
 
 
 def test_an_estimate_of_the_model_is_called_one_until_the_duels_refute_the_model(database, monkeypatch):
@@ -457,7 +457,7 @@ def test_an_estimate_of_the_model_is_called_one_until_the_duels_refute_the_model
     )
     assert "model" not in said
     counted = lines_of(database, monkeypatch, "duel proven by its own duels")["wins"]
-    assert counted.startswith("0.800, between 0.700 and 0.900 of its duels with")
+    assert counted.startswith("0.800 of its duels with")
     assert "estimates" not in counted
 
 
@@ -556,7 +556,10 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "c: +0.100 against b on the 5 examples, between +0.050 and +0.200 (all intervals hold at once, at every "
         "round, with probability 95%)"
     )
-    assert told["worse"] == "a: -0.600 against b on the 5 examples, between -0.700 and +0.010"
+    assert told["worse"] == (
+        "a: -0.600 against b on the 5 examples, at least -0.700; that it is below 0 is known, and the number "
+        "itself is known less well"
+    )
 
 
 def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their_scores(
@@ -606,9 +609,90 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     nearer = {**differences, "estimates": [-0.6, None, -0.8]}
     told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
     assert told["mean"].endswith("(all intervals hold at once, at every round, with probability 90%)")
-    assert told["runner-up"] == "a: b is ahead by 0.600 on the 5 examples, between -0.010 and 0.700"
+    assert told["runner-up"] == (
+        "a: b is ahead by 0.600 on the 5 examples, at most 0.700; that it is not behind is proven, and the "
+        "number itself is known less well"
+    )
     of_another = {**differences, "against": 2}
     assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
+
+
+AT_MOST = "at most 0.061 (all intervals hold at once, at every round, with probability 95%)"
+"""An interval of a lead without its lower end."""
+LESS_WELL = "and the number itself is known less well"
+ONE_IS_WRONG = "and one of the two is wrong: such errors are what both allow for"
+BOTH = "between -0.009 and 0.061 (all intervals hold at once, at every round, with probability 95%)"
+
+
+class Lead(NamedTuple):
+    """A situation, the winner's lead with its ends, and what is to be said of it."""
+
+    situation: str
+    ends: tuple
+    said: str
+    changes: dict = {}  # noqa: RUF012 -- a tuple's defaults are never written to
+
+
+LEADS = [
+    Lead("mean running", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
+    Lead("mean budget, delta asked", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
+    Lead("mean proven", (0.0, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH.replace('-0.009', '0.000')}"),
+    Lead("mean proven", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, {LESS_WELL}"),
+    Lead("mean proven within epsilon", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
+    Lead("mean proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is behind by at most 0.02 is proven, {LESS_WELL}"),
+    Lead("mean exact", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is known, {LESS_WELL}"),
+    Lead("mean proven", (-0.2, -0.1, 0.061), f"b is ahead by an amount that has no good estimate on the 5 examples, {AT_MOST}; that it is not behind is proven, {LESS_WELL}"),
+    Lead("mean proven", (-0.2, -0.1, -0.05), f"b is ahead by an amount that has no good estimate on the 5 examples, {BOTH.replace('-0.009', '-0.200').replace('0.061', '-0.050')}; that it is not behind is proven, {ONE_IS_WRONG}"),
+    Lead("mean proven", (-0.009, 0.026, 0.061), "b is ahead by 0.026 on the 5 examples, between -0.009 and 0.061; it guarantees nothing: " + MIXED, {"mixed": True}),
+    Lead("mean proven missing", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, if which comparisons have no outcome has nothing to do with what it would have been, {LESS_WELL}"),
+    Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}; that it is behind by at most 0.02 is proven, {LESS_WELL}"),
+    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b on the 5 examples, {AT_MOST.replace('0.061', '+0.061')}; that it is above 0 is proven, {LESS_WELL}"),
+    Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b on the 5 examples, {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
+    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b on the 5 examples, {AT_MOST.replace('0.061', '+0.061')}; that it is at least -0.02 is proven, {LESS_WELL}"),
+    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b on the 5 examples, {AT_MOST.replace('most 0', 'least -0')}; that it is below -0.02 is proven, {LESS_WELL}"),
+    Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b on the 5 examples, {BOTH.replace('0.061', '+0.061')}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lead", LEADS, ids=[f"{each.situation} {each.ends}" for each in LEADS])
+def test_no_interval_stands_against_what_is_proven(database, monkeypatch, lead):
+    """Of an interval that reaches beyond the claim, the end that the claim decides about is not said."""
+    least, estimate, most = lead.ends
+    name = {"mean proven missing": "mean missing at random"}.get(lead.situation, lead.situation)
+    is_gate = name.startswith("gate")
+    ends = (estimate, least, most) if is_gate else (-estimate, -most, -least)
+    fields = zip(("estimates", "lower", "upper"), ends, strict=True)
+    situation = next(each for each in SITUATIONS if each.name == name)._replace(**lead.changes)
+    others = [None] * (len(situation.status) - 1)
+    differences = {field: [number, *others] for field, number in fields} | {"against": 1, "delta": 0.05}
+    # The phrase on how surely intervals hold stands with the first of them: here there is no other.
+    unknown = {"lower": [None, *others], "upper": [None, *others]}
+    told = answer_lines(answered(database, situation, monkeypatch, differences=differences, **unknown))
+    assert [said for _, said in told if said.startswith("a: ")] == [f"a: {lead.said}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lower", "said"),
+    [
+        ("duel proven by its own duels", 0.45, "at most 0.900; that it is at least 0.5 is proven, "),
+        ("duel proven by its own duels", 0.5, "between 0.500 and 0.900"),
+        ("duel proven within epsilon", 0.45, "between 0.450 and 0.900"),
+        ("duel proven within epsilon", 0.35, "at most 0.900; that it is at least 0.4 is proven, "),
+        (
+            "duel proven if a winner exists",
+            0.45,
+            "proven, if some candidate is preferred over, or even with,",
+        ),
+        ("duel proven within epsilon if a winner exists", 0.35, "between 0.350 and 0.900"),
+        ("duel budget, delta asked", 0.45, "between 0.450 and 0.900"),
+    ],
+)
+def test_no_share_of_duels_stands_against_what_is_proven(database, monkeypatch, name, lower, said):
+    ends = {"lower": [0.1, lower, 0.0], "upper": [0.3, 0.9, 0.2]}
+    told = lines_of(database, monkeypatch, name, **ends)["wins"]
+    told = told.replace(" (all intervals hold at once, at every round, with probability 95%)", "")
+    assert told.startswith("0.800 of its duels with the candidate that does best against it, ")
+    assert said in told
 
 
 def test_a_lead_is_known_exactly_where_both_have_all_their_scores(database, monkeypatch):

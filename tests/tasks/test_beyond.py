@@ -1,5 +1,7 @@
 """What an answer says of new examples."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sqlalchemy import text
@@ -56,7 +58,25 @@ def test_it_is_said_with_all_that_it_takes_for_granted(ended):
     said = dict(answer_lines(full(ended)))["beyond"]
     assert said.startswith("on new examples like these: b scores +0.300 against a, between -")
     assert "5 examples, taken as a random sample" in said
-    assert said.endswith("95%, for all pairs of candidates at once)")
+    assert said.endswith(
+        "95%, for all pairs of candidates at once); which of the two does better there is not shown"
+    )
+
+
+@pytest.mark.parametrize(
+    ("objective", "lower", "is_open"),
+    [
+        ("best-mean", 0.1, False),
+        ("best-mean", 0.0, True),
+        ("best-duel", 0.45, True),
+        ("best-duel", 0.55, False),
+    ],
+)
+def test_that_new_examples_may_show_a_draw_is_said_where_they_may(ended, objective, lower, is_open):
+    answer = full(ended)
+    found = replace(answer.beyond, lower=lower, upper=0.9)
+    said = dict(answer_lines(replace(answer, objective=objective, beyond=found)))["beyond"]
+    assert said.endswith("; which of the two does better there is not shown") == is_open
 
 
 def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, monkeypatch):

@@ -213,11 +213,12 @@ def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[P
 
 def _as_json(status: "CampaignStatus", storage: str) -> JsonObject:
     from winnow.flows.reports.summary import resume_command
-    from winnow.tasks.answer.words import answer_lines
+    from winnow.tasks.answer.block import block_lines
 
     answer, best = status.answer, status.answer.of_best
     found = asdict(status)
     del found["answer"]
+    lines = block_lines(answer, status.totals)
     return {
         **found,
         **asdict(answer),
@@ -230,7 +231,8 @@ def _as_json(status: "CampaignStatus", storage: str) -> JsonObject:
         "chosen": answer.chosen,
         "contenders": answer.contenders,
         "is_guaranteed": answer.is_guaranteed,
-        "sure": dict(answer_lines(answer)).get("sure", "nothing is claimed"),
+        "sure": dict(lines).get("sure", "nothing is claimed"),
+        "lines": lines,
         "share_of_grid": status.share_of_grid,
         "share_of_loading": status.share_of_loading,
         "resume": resume_command(status, storage),
