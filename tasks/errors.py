@@ -13,6 +13,8 @@
     - ServedModelDiffers   another server does not serve the same      (set `model_base_url` back)
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import ClassVar
 
 from winnow.tasks.queries.printable import one_line, printable, shortened
@@ -89,3 +91,24 @@ class JudgeError(SpecError):
 
 class ServedModelDiffers(SpecError):
     """A server that took another one's place does not answer as that one did."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question that offers the known name nearest to this one; empty if none is near."""
+    near = get_close_matches(name, sorted(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that is not among the known ones.
+
+    Args:
+        kind: What the name was taken for, such as "judge".
+        name: The name as it was written.
+        known: The names that would have been right.
+    """
+    choices = sorted(known)
+    question = did_you_mean(name, choices)
+    return (
+        f"unknown {kind} {name!r}; {question}{' ' * bool(question)}available: {', '.join(choices) or 'none'}"
+    )

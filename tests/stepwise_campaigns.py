@@ -8,13 +8,11 @@ import yaml
 
 from winnow.storage.admin import prune as pruning
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import is_gone
+from winnow.tasks.campaign.lease import is_gone, now
 from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.rounds.decide import decide_round
 from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import record_round
+from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import open_campaign, reopen_campaign
 

@@ -43,8 +43,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.queries.warnings import own_judge
+    from winnow.tasks.setup.check import without_targets
     from winnow.tasks.setup.load import check_spec_file
-    from winnow.tasks.setup.targets import without_targets
     from winnow.tasks.setup.trust import permissions
     from winnow.tasks.spec.yaml_file import read_spec_file
 
@@ -71,7 +71,7 @@ def _of_the_task(spec: "CampaignSpec") -> str:
     """What a benchmark became, as a campaign's file would say it."""
     import yaml
 
-    from winnow.tasks.data.task_keys import BECOMES
+    from winnow.tasks.data.benchmarks import BECOMES
 
     values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)
@@ -101,7 +101,7 @@ def run(
     with logged(log_format, log_level), starting_early(approval) as approve:
         checked = check_campaign_file(spec, overrides, approve)
         if exhaustive:
-            from winnow.tasks.setup.exhaustive import exhaustive_campaign
+            from winnow.tasks.setup.load import exhaustive_campaign
 
             checked = exhaustive_campaign(checked)
         store_campaign(checked)

@@ -44,7 +44,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.maintenance import problems
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
     from winnow.tasks.queries.auditing import findings
 
     wrong, unchecked = 0, Unchecked()
@@ -181,8 +181,7 @@ def prune(
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.campaign.lease import now
-    from winnow.tasks.campaign.liveness import is_gone, watch
+    from winnow.tasks.campaign.lease import is_gone, now, watch
 
     before = now() - age(older_than)
     with closing(open_database(storage)) as database:

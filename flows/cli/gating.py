@@ -56,8 +56,8 @@ def gate(
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.errors import SpecError
-    from winnow.tasks.objectives.best_mean.baseline import GATE
     from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.spec.stored_spec import GATE
 
     overrides = overrides_of(set_, fork=fork, storage=storage)
     if baseline is not None:

@@ -59,7 +59,6 @@ def label(
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.candidates.judge_entries import is_human
     from winnow.tasks.errors import SpecError
     from winnow.tasks.judges.pointwise.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
@@ -70,6 +69,7 @@ def label(
         require_certifying,
         store_labels,
     )
+    from winnow.tasks.spec.stored_spec import is_human
 
     with closing(open_database(storage)) as database:
         require_schema(database)
@@ -105,7 +105,7 @@ def _print(labelled: "Labelled", source: str) -> None:
 
 
 def _print_next(wanted: int, name: str, storage: str, what: str) -> None:
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
 
     if wanted:
         print(f"{name} waits for {wanted} more {what}; winnow query {name} labels lists them")

@@ -91,7 +91,7 @@ def _answered(
     import sys
 
     from winnow.flows.exit_codes import FORCED
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arriving import store_arrival
 

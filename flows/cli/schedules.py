@@ -65,7 +65,7 @@ def schedule(
             f"each firing is added to it; this one has {len(read.name)}"
         )
     from winnow.flows.schedule.deployments import Scheduled
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
 
     scheduled = Scheduled(
         spec=spec if folder is not None else str(Path(spec).absolute()),
@@ -137,6 +137,6 @@ def _times(when: "When") -> str:
 
 
 def _tell_of_results(series: str, storage: str) -> None:
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
 
     print(f"see what came of it: winnow query --series {series} --storage {shown_url(storage)}")

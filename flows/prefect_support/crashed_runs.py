@@ -13,7 +13,7 @@ from uuid import UUID
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage import leases
 from winnow.storage.records.values import Holder
-from winnow.tasks.campaign.liveness import is_dead, is_gone, this_process
+from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
 
 TAG = "winnow"
 """What every flow run of ours is tagged with."""

@@ -2,7 +2,7 @@
 
 import os
 
-from winnow.storage.engine.urls import shown_url
+from winnow.storage.engine.database import shown_url
 from winnow.tasks.errors import SpecError
 
 _HIDDEN: dict[str, str] = {}

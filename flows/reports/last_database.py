@@ -16,7 +16,7 @@ NOTE = Path(".winnow") / "last-database"
 
 def remember(storage: str) -> None:
     """Note a database that a campaign was stored in; one whose URL holds a password is not noted."""
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
 
     if shown_url(storage) == storage:
         with contextlib.suppress(OSError):  # a folder that cannot be written to has no note

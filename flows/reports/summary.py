@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
-from winnow.storage.engine.urls import shown_url
+from winnow.storage.engine.database import shown_url
 from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records

@@ -1,4 +1,4 @@
-"""A campaign on Prefect's pages: a progress bar and the leaderboard, kept up to date while it runs.
+"""A campaign on Prefect's pages: a log, a progress bar and the leaderboard, kept up to date while it runs.
 
 A thread of its own speaks to Prefect's server, so that a slow server delays no round and one that fails ends
 no campaign. What it shows, it reads from the database.
@@ -11,7 +11,6 @@ from contextvars import copy_context
 from uuid import UUID
 
 from winnow.algorithms.decision import Decision
-from winnow.flows.prefect_support.run_log import RunLog
 from winnow.flows.run import artifact_contents as contents
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
@@ -143,3 +142,47 @@ class Artifacts:
                 str(error) or type(error).__name__,
                 extra={"event": "artifacts_failed"},
             )
+
+
+WINNOW = logging.getLogger("winnow")
+
+
+class RunLog:
+    """Sends lines to Prefect's server, and what Winnow logs meanwhile, whichever thread it comes from.
+
+    Args:
+        run_id: Of the flow run.
+    """
+
+    def __init__(self, run_id: UUID) -> None:
+        from prefect.logging.handlers import APILogHandler
+
+        self._handler = APILogHandler()
+        self._handler.setLevel(logging.INFO)
+        self._handler.addFilter(_OfRun(run_id))
+        # Of its own, so that a terminal that shows progress does not show it twice.
+        self._logger = logging.Logger("winnow.run", logging.INFO)
+        self._logger.addHandler(self._handler)
+        WINNOW.addHandler(self._handler)
+
+    def info(self, line: str) -> None:
+        """Log a line for the run alone."""
+        self._logger.info("%s", line)
+
+    def close(self) -> None:
+        """Send what is left, and listen no longer."""
+        WINNOW.removeHandler(self._handler)
+        self._handler.flush()
+
+
+class _OfRun(logging.Filter):
+    """Says of each line which flow run it is of; no line is kept back."""
+
+    def __init__(self, run_id: UUID) -> None:
+        super().__init__()
+        self._run_id = str(run_id)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter`."""
+        record.flow_run_id = self._run_id
+        return True

@@ -18,7 +18,7 @@ from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.engines.vllm.imports import imports_once
+from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.steps import begin_texts, can_begin
 from winnow.tasks.rounds.plan import stored_plan
 from winnow.tasks.setup.load import Approve

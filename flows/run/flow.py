@@ -29,11 +29,10 @@ from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decisi
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.human.asking import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
-from winnow.tasks.rounds.decide import decide_round
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.in_flight import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_round, plan_rounds
-from winnow.tasks.rounds.record import record_round
+from winnow.tasks.rounds.record import decide_round, record_round
 
 Value = TypeVar("Value")
 
@@ -89,7 +88,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
     with closing(open_database(storage)) as database:
         require_schema(database)
         try:
-            with session_of(database, storage, name) as campaign, campaign_span(campaign):
+            with session_of(database, storage, name) as campaign, campaign_span(campaign.record):
                 watcher.begun(campaign)
                 if begin_loading(campaign):
                     run_rounds(campaign, watcher)
@@ -121,14 +120,14 @@ def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
     round_ = plan(live)
     if round_ is None or awaits_humans(campaign, round_):
         return True
-    with round_span(campaign, round_) as span:
+    with round_span(campaign.record, round_) as span:
         texts = generate.with_options(retries=campaign.most_restarts)(live, _quoted(round_))
         if ask_people(campaign, round_, texts):
             return True
         judged = judge.with_options(retries=campaign.most_restarts)(live, _quoted(round_), _quoted(texts))
         decision = decide(live, _quoted(round_), _quoted(judged))
         record(live, _quoted(round_), _quoted(judged), _quoted(decision))
-        tell_decision(span, campaign, decision)
+        tell_decision(span, campaign.checked.candidates, decision)
     watcher.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent
 
@@ -193,13 +192,13 @@ def _finish(
     campaign: CampaignSession, watcher: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
 ) -> bool:
     """The steps of a planned round as plain calls; return whether the campaign ends or waits for people."""
-    with round_span(campaign, round_) as span:
+    with round_span(campaign.record, round_) as span:
         made = texts()
         if ask_people(campaign, round_, made):
             return True
         comparisons = judge_round(campaign, round_, made)
         decision = decide_round(campaign, round_, comparisons)
         record_round(campaign, round_, comparisons, decision)
-        tell_decision(span, campaign, decision)
+        tell_decision(span, campaign.checked.candidates, decision)
     watcher.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent

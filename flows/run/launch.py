@@ -17,12 +17,10 @@ from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema
-from winnow.storage.engine.database import open_database
-from winnow.storage.engine.urls import shown_url
+from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import LeaseHeld, LeaseLost
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require

@@ -1,18 +1,30 @@
-"""Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere, or a log."""
+"""Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere, or a log.
+
+The table says how far the campaign is, who leads, and which models are being loaded.
+"""
 
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 
-from rich.console import Console
+import numpy as np
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
+from winnow.algorithms.decision import Decision
+from winnow.flows.reports.rows.people import table_lines
 from winnow.flows.run.artifacts import Artifacts, server_is_the_users
 from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
-from winnow.flows.run.live_display import LiveProgress
 from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
-from winnow.flows.run.progress_lines import PlainProgress
+from winnow.flows.run.progress_lines import PlainProgress, Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
+from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.best_mean.groups import grouping_of
+from winnow.tasks.queries.columns import Cell
 
 
 @contextmanager
@@ -51,3 +63,112 @@ class SilentProgress(NullCallback):
     def wants_to_stop(self) -> bool:
         """See `Callback`."""
         return self._interrupts.asked
+
+
+TOP = 10
+"""Candidates in the table."""
+BAR_WIDTH = 30
+
+ESTIMATES = {"best-mean": "mean", "best-duel": "least preference", "certify": "risk", "route": "mean"}
+"""What an estimate is, by objective."""
+IN_QUESTION = "active"
+
+
+class LiveProgress(Tally):
+    """A picture of a campaign, drawn anew whenever the terminal asks for it."""
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        super().__init__(interrupts)
+        self._campaign: CampaignSession | None = None
+        self._decision: Decision | None = None
+        self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
+
+    def begun(self, campaign: CampaignSession) -> None:
+        """See `Callback`."""
+        self.begin(campaign)
+        self._counts = np.zeros(len(campaign.checked.candidates), dtype=np.int64)
+        self._campaign = campaign
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """See `Callback`."""
+        self.told = campaign.allowance.answered
+        np.add.at(self._counts, np.asarray(round_.arms).ravel(), 1)
+        self._decision = decision
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        campaign, decision = self._campaign, self._decision
+        if campaign is None:
+            yield Text("starting Prefect and the first engine ...")
+            return
+        yield self._heading(campaign)
+        yield self._bar(campaign)
+        yield from _loading(campaign)
+        if campaign.n_in_flight > 1:
+            yield Text(f"{campaign.n_in_flight} rounds in flight")
+        if decision is not None:
+            yield _race(decision)
+            yield from self._table(campaign, decision, options.max_width)
+
+    def _heading(self, campaign: CampaignSession) -> Text:
+        spec = campaign.checked.spec
+        delta = "" if spec.stopping.delta is None else f", delta {spec.stopping.delta:g}"
+        return Text(f"{campaign.record.name}: {spec.objective} by {spec.selector.name}{delta}", style="bold")
+
+    def _bar(self, campaign: CampaignSession) -> Table:
+        limit, labels = limit_of(campaign), campaign.labels_used
+        spent = self.told if labels is None else labels
+        row = Table.grid(padding=(0, 1))
+        row.add_row(
+            ProgressBar(total=limit, completed=min(spent, limit), width=BAR_WIDTH),
+            Text(f"{spent:,} of at most {limit:,} {'comparisons' if labels is None else 'labels'}"),
+            Text(f"{self.rate:.0f}/s{self._left(limit - spent, labels is None)}"),
+        )
+        return row
+
+    def _left(self, left: int, counts_comparisons: bool) -> str:
+        """How long the rest of the budget takes at the present rate; the campaign may well end before."""
+        if not counts_comparisons or self.rate <= 0.0:
+            return ""
+        return f", at this rate at most {duration(left / self.rate)} more"
+
+    def _table(self, campaign: CampaignSession, decision: Decision, width: int) -> list[Text]:
+        objective = campaign.checked.spec.objective
+        groups = grouping_of(campaign.record.spec)
+        value = ESTIMATES[objective] if groups is None else groups.value
+        is_risk = objective == "certify"
+        keys = np.nan_to_num(decision.estimates, nan=np.inf if is_risk else -np.inf)
+        arms = np.argsort(keys if is_risk else -keys, kind="stable")[:TOP].tolist()
+        rows: list[dict[str, Cell]] = [
+            {
+                "candidate": campaign.checked.candidates[arm].name,
+                value: None if np.isnan(decision.estimates[arm]) else decision.estimates[arm],
+                "interval": interval(decision, arm) or None,
+                "now": f"+{self._counts[arm]:,}" if self._counts[arm] else None,
+                "status": None if decision.status[arm] == IN_QUESTION else decision.status[arm],
+            }
+            for arm in arms
+        ]
+        heading, *lines = table_lines(rows, width)
+        styles = ["green" if arm == decision.best else "" for arm in arms]
+        return [Text(heading, style="bold"), *map(Text, lines, [*styles, *[""] * (len(lines) - len(arms))])]
+
+
+def _loading(campaign: CampaignSession) -> list[Text]:
+    """A line for each model that is being loaded or woken."""
+    under_way = campaign.engines.loading
+    return [
+        Text(f"loading {name}, {duration(seconds)}", style="yellow") for name, seconds in under_way.items()
+    ]
+
+
+def _race(decision: Decision) -> Text:
+    """How many are still in question."""
+    left = decision.status.count(IN_QUESTION)
+    return Text(f"{left} of {len(decision.status)} candidates in question" if left else "nobody in question")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"

@@ -10,8 +10,8 @@ from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.schema import ensure_schema, require_schema
-from winnow.storage.engine.bulk import insert_rows
 from winnow.storage.engine.database import Database
+from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CopyRefused
 from winnow.storage.models import Base
 from winnow.storage.text import storable

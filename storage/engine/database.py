@@ -1,19 +1,23 @@
-"""Opening a results database, and the one place where transactions begin, end and fail."""
+"""Opening a results database, and the one place where transactions begin, end and fail.
 
+A session that reads sees one state: a question that is asked again has its answer already.
+"""
+
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Engine
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine import network_files
-from winnow.storage.engine.once import ANSWERS
+from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
 from winnow.storage.engine.sqlite import WRITES, is_busy, sqlite_engine
-from winnow.storage.engine.urls import shown_url
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
 from winnow.storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
 
@@ -133,8 +137,8 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
 
 
 def _require_local(path: str, shown: str) -> None:
-    """Refuse a SQLite file that another machine keeps; see `network_files`."""
-    if found := network_files.network_mount(path, network_files.read_mounts()):
+    """Refuse a SQLite file that another machine keeps; see `sqlite.network_mount`."""
+    if found := sqlite.network_mount(path, sqlite.read_mounts()):
         mounted_at, kind = found
         raise StorageUnavailable(
             shown,
@@ -153,3 +157,46 @@ def one_line(error: BaseException | None) -> str:
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ANSWERS = "answers of this look"
+"""Key of a session's `info`; only a session of `Database.reading` has it."""
+
+
+def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
+    """A question that a reading session answers once, and a writing one each time that it is asked.
+
+    Whoever asks must leave the answer as it is: the next one is given the same.
+
+    Args:
+        ask: Of a session and values that can be keys.
+    """
+
+    @wraps(ask)
+    def answered(session: Session, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        known: dict[object, T] | None = session.info.get(ANSWERS)
+        if known is None:
+            return ask(session, *args, **kwargs)
+        question = (ask, args, tuple(sorted(kwargs.items())))
+        if question not in known:
+            known[question] = ask(session, *args, **kwargs)
+        return known[question]
+
+    return answered
+
+
+def shown_url(url: str) -> str:
+    """The URL with every password hidden, whether or not it is a database's."""
+    try:
+        return without_password(make_url(url))
+    except (ArgumentError, ValueError):
+        return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
+
+
+def without_password(url: URL) -> str:
+    """The same of a URL that was read; libpq also takes a password behind the question mark."""
+    secret = {name: "hidden" for name in url.query if "password" in name}
+    return url.update_query_dict(secret).render_as_string(hide_password=True)

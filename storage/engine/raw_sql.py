@@ -1,14 +1,23 @@
-"""Statements handed to the driver as they are.
+"""Statements handed to the driver as they are, many rows into one table, and rows by many digests.
 
-A round runs a dozen, and for most of them the layers between took longer than the database.
+A round runs a dozen, and for most of them the layers between took longer than the database. Many rows go in
+by COPY on PostgreSQL, else by a prepared INSERT. Digests travel as one parameter, so that neither their
+number nor their kind makes another statement: a round asks this several times, and preparing a list of
+parameters took longer than finding the rows. They are joined by commas, which no digest contains.
 """
 
-from collections.abc import Generator, Sequence
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from itertools import islice
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import JSON, Connection, Dialect, Table
 from sqlalchemy.exc import DBAPIError
+
+from winnow.storage.columns import AnyText
+from winnow.storage.text import storable
 
 DriverRow = tuple[Any, ...]
 
@@ -49,3 +58,145 @@ def errors_of(connection: Connection, statement: str) -> Generator[None, None, N
         if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None):
             connection.invalidate(error)
         raise DBAPIError.instance(statement, None, error, driver.Error, dialect=connection.dialect) from error
+
+
+def rows_with(
+    connection: Connection, columns: str, table: str, column: str, digests: Sequence[str]
+) -> list[DriverRow]:
+    """The columns of the rows of a table in which one column has one of these digests."""
+    if not digests:
+        return []
+    if connection.dialect.name == "postgresql":
+        query = f"SELECT {columns} FROM {table} WHERE {column} = ANY(string_to_array(?, ','))"
+        return run(connection, query, (",".join(digests),))
+    query = f"SELECT {columns} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
+    return run(connection, query, (json.dumps(list(digests)),))
+
+
+def ids_with(
+    connection: Connection, table: str, column: str, digests: Iterable[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Ids of the rows that have one of these digests, and those that new rows of all other digests get.
+
+    Whoever stores a row then knows its id without asking again. No id is one that a deleted row had. The
+    transaction must be one that writes: nobody else stores any of them, or takes such an id, before it ends.
+    """
+    wanted = list(dict.fromkeys(digests))
+    if not wanted:
+        return {}, {}
+    if connection.dialect.name == "postgresql":
+        rows = run(connection, _IDS.format(table=table, column=column), (",".join(wanted),))
+        found = {digest: id_ for digest, id_, _ in rows if id_ is not None}
+        return found, {digest: new for digest, id_, new in rows if id_ is None}
+    found = {digest: id_ for digest, id_ in rows_with(connection, f"{column}, id", table, column, wanted)}
+    given = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
+    ((last,),) = run(connection, given, (table,))
+    others = (digest for digest in wanted if digest not in found)
+    return found, {digest: id_ for id_, digest in enumerate(others, last + 1)}
+
+
+_IDS = """
+    WITH found AS MATERIALIZED (
+        SELECT digest, (SELECT id FROM {table} WHERE {column} = wanted.digest) AS id
+        FROM unnest(string_to_array(?, ',')) AS wanted(digest)
+    )
+    SELECT digest, id,
+        CASE WHEN id IS NULL THEN nextval((SELECT pg_get_serial_sequence('{table}', 'id')::regclass)) END
+    FROM found
+"""
+"""In PostgreSQL a sequence gives the ids, only as many as there are new rows.
+
+The digests are looked up one by one: for a join the whole table was read as long as it was young.
+"""
+
+
+Convert = Callable[[Any], object]
+
+RowT = TypeVar("RowT")
+
+ROWS_AT_ONCE = 10_000
+"""Rows converted together, and handed to SQLite together."""
+
+
+def insert_rows(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]
+) -> None:
+    """Insert rows, each with the values of these columns in their order, in the connection's transaction.
+
+    The values are those that the model's attributes take: what the columns' types do to them is done here.
+    """
+    portions = _converted(rows, _converts(table, tuple(columns), connection.dialect))
+    names = ", ".join(f'"{name}"' for name in columns)
+    if connection.dialect.name == "postgresql":
+        _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', portions)
+        return
+    statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))})'
+    for portion in portions:
+        run_many(connection, statement, portion)
+
+
+def insert_row(connection: Connection, table: Table, columns: Sequence[str], row: Sequence[object]) -> int:
+    """Insert one row, with the values of these columns in their order; its id."""
+    ((values,),) = _converted([row], _converts(table, tuple(columns), connection.dialect))
+    names = ", ".join(f'"{name}"' for name in columns)
+    statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))}) RETURNING id'
+    ((id_,),) = run(connection, statement, values)
+    return int(id_)
+
+
+def in_portions(rows: Iterable[RowT], size: int) -> Iterator[list[RowT]]:
+    """The rows in lists of at most this size."""
+    remaining = iter(rows)
+    while some := list(islice(remaining, size)):
+        yield some
+
+
+def _copy(connection: Connection, statement: str, portions: Iterable[Sequence[Sequence[object]]]) -> None:
+    driver = driver_of(connection)
+    with errors_of(connection, statement), driver.cursor() as cursor, cursor.copy(statement) as copy:
+        for portion in portions:
+            for row in portion:
+                copy.write_row(row)
+
+
+def _converted(
+    rows: Iterable[Sequence[object]], converts: Mapping[int, Convert]
+) -> Iterator[list[tuple[object, ...]]]:
+    for portion in in_portions(rows, ROWS_AT_ONCE):
+        columns: list[Sequence[object]] = list(zip(*portion, strict=True))
+        for position, convert in converts.items():
+            columns[position] = _converted_column(columns[position], convert)
+        yield list(zip(*columns, strict=True))
+
+
+def _converted_column(values: Sequence[object], convert: Convert) -> list[object]:
+    # One moment is written to every row of a group: what is the very same value is converted once.
+    stored, last, last_stored = [], None, convert(None)
+    for value in values:
+        if value is not last:
+            last, last_stored = value, convert(value)
+        stored.append(last_stored)
+    return stored
+
+
+@cache
+def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[int, Convert]:
+    """What has to be done to the values at some positions."""
+    found: dict[int, Convert] = {}
+    for position, name in enumerate(columns):
+        type_ = table.c[name].type
+        if isinstance(type_, JSON):
+            found[position] = _as_json
+        elif isinstance(type_, AnyText):
+            found[position] = _as_text
+        elif (convert := type_.dialect_impl(dialect).bind_processor(dialect)) is not None:
+            found[position] = convert
+    return found
+
+
+def _as_json(value: object) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def _as_text(value: str | None) -> str | None:
+    return None if value is None else storable(value)

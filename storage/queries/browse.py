@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
@@ -17,6 +17,7 @@ from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.queries.objective.duels import side
 from winnow.storage.search.text_index import (
     BLOCK,
     INDEX_TABLES,
@@ -37,6 +38,11 @@ LOOKED_THROUGH = 20_000
 """Comparisons that tell which judges and reasons there are; a campaign may have millions."""
 
 
+Doubt = Literal["judged", "flipped", "unread"]
+"""That a model judged at all, that it preferred different sides in the two orders of one question, or that a
+verdict of it could not be read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """What a comparison must be like; what is None is not asked for."""
@@ -52,6 +58,8 @@ class Filters:
     """Whether it has an outcome."""
     reason: str | None = None
     """Why it has none."""
+    doubt: Doubt | None = None
+    """What is the matter with one of its judgments, of this judge where one is asked for."""
     words: str = ""
     """Found in a prompt, an answer or the example's key; A to Z match in either case."""
 
@@ -282,6 +290,8 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.judge is not None:
         played = exists().where(Judgment.comparison_id == Comparison.id, Judgment.judge == filters.judge)
         asked.append(or_(Comparison.judge == filters.judge, played))
+    if filters.doubt is not None:
+        asked.append(_in_doubt(filters.doubt, filters.judge))
     if filters.lowest is not None:
         asked.append(Comparison.outcome >= filters.lowest)
     if filters.highest is not None:
@@ -293,6 +303,28 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.words:
         asked.append(or_(*(column.icontains(filters.words, autoescape=True) for column in SEARCHED)))
     return asked
+
+
+def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:
+    """Whether a comparison has such a judgment, of this judge or of any."""
+    found = aliased(Judgment)
+    asked = [found.comparison_id == Comparison.id]
+    if judge is not None:
+        asked.append(found.judge == judge)
+    if doubt == "unread":
+        asked.append(found.verdict.is_(None))
+    if doubt != "flipped":
+        return exists().where(*asked)
+    other = aliased(Judgment)
+    asked += [
+        other.comparison_id == found.comparison_id,
+        other.judge == found.judge,
+        other.repeat == found.repeat,
+        found.presentation_order == "original",
+        other.presentation_order == "swapped",
+        side(found.verdict) != side(other.verdict),
+    ]
+    return exists().where(*asked)
 
 
 def _beginnings(texts: JsonObject, characters: int | None) -> list[ColumnElement[object]]:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.once import once_a_look
+from winnow.storage.engine.database import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Campaign,

@@ -3,7 +3,7 @@
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.once import once_a_look
+from winnow.storage.engine.database import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, CostStats, Generation, ReuseStats, Round
 from winnow.storage.records.loads import loads_by_model

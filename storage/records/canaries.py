@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from sqlalchemy import Select, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.engine.bulk import insert_row
+from winnow.storage.engine.raw_sql import insert_row
 from winnow.storage.models import (
     Campaign,
     Canary,

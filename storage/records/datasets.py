@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.bulk import ROWS_AT_ONCE, insert_rows
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import ROWS_AT_ONCE, insert_rows, run
 from winnow.storage.json_types import JsonView
 from winnow.storage.models import Dataset, Example, table_of
 from winnow.storage.records.values import ExampleContent, NewExample

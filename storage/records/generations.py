@@ -1,4 +1,7 @@
-"""Texts that models made, by the key that determines each; their prompts, and the rounds that hold them."""
+"""Texts that models made, by the key that determines each; their prompts, and the rounds that hold them.
+
+Texts as vectors are stored once for all campaigns that embed them alike.
+"""
 
 import datetime as dt
 import json
@@ -7,14 +10,13 @@ from dataclasses import fields
 from hashlib import sha256
 from operator import attrgetter
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.bulk import in_portions, insert_rows
-from winnow.storage.engine.id_lookup import ids_with, rows_with
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import ids_with, in_portions, insert_rows, rows_with, run
 from winnow.storage.errors import TextsLost
 from winnow.storage.models import (
+    Embedding,
     Generation,
     Prompt,
     Round,
@@ -243,3 +245,32 @@ _UNPIN = """
         WHERE x.round_id = ?
     )
 """
+
+
+DIGESTS_PER_QUERY = 500
+
+
+def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str, bytes]:
+    """The stored vectors among these texts, by digest."""
+    found: dict[str, bytes] = {}
+    for start in range(0, len(digests), DIGESTS_PER_QUERY):
+        some = digests[start : start + DIGESTS_PER_QUERY]
+        rows = session.execute(
+            select(Embedding.digest, Embedding.vector).where(
+                Embedding.embedder == embedder, Embedding.digest.in_(some)
+            )
+        )
+        found.update(dict(rows.tuples().all()))
+    return found
+
+
+def add_vectors(session: Session, embedder: str, new: Mapping[str, bytes]) -> None:
+    """Store vectors by digest. One that another process stored meanwhile stays as it is."""
+    known = vectors(session, embedder, list(new))
+    rows = [
+        {"embedder": embedder, "digest": digest, "vector": vector}
+        for digest, vector in new.items()
+        if digest not in known
+    ]
+    if rows:
+        session.execute(insert(Embedding), rows)

@@ -8,8 +8,8 @@ from operator import attrgetter
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.engine.bulk import insert_rows
-from winnow.storage.engine.once import once_a_look
+from winnow.storage.engine.database import once_a_look
+from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.models import (
     Campaign,
     Candidate,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.engine.bulk import insert_row
+from winnow.storage.engine.raw_sql import insert_row
 from winnow.storage.json_types import Arms
 from winnow.storage.models import (
     Comparison,

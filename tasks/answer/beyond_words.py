@@ -1,8 +1,10 @@
-"""What follows for new examples, in a sentence."""
+"""What follows beyond the examples that decided, in sentences: for new ones, and on those held out."""
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line, percent, which_is_open
+from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
+from winnow.tasks.objectives.best_mean.holdout import standing as held_out
+from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
@@ -41,3 +43,76 @@ def _left_open(answer: Answer) -> list[Line]:
 
 def _left_out(found: Beyond) -> str:
     return f"; {found.left_out} comparisons without an outcome are left out" if found.left_out else ""
+
+
+def held_out_lines(answer: Answer) -> list[Line]:
+    """How the winner does on the held-out examples, and against the runner-up; empty where there are none."""
+    found = answer.held_out
+    if found is None or found.winner is None:
+        return []
+    if not found.is_complete:
+        return [("held out", _unfinished(answer, found))]
+    return [("held out", _mean(answer, found)), *_difference(answer, found)]
+
+
+def _unfinished(answer: Answer, found: HeldOut) -> str:
+    done = f"{found.told} of the {found.n_examples} examples that selection does not see"
+    if answer.outcome is None:
+        return f"{done} are scored for {found.winner} so far"
+    why = "" if answer.limit is None else f", then {answer.limit.sentence}"
+    return f"not known: {done} are scored for {found.winner}{why}; {_curse(found)}"
+
+
+def _mean(answer: Answer, found: HeldOut) -> str:
+    if found.mean is None or found.lower is None or found.upper is None:
+        return f"not known: none of the {found.n_examples} comparisons has an outcome"
+    where = f"on the {found.n_examples} examples that selection never saw"
+    left_out = _not_compared(found.n_examples - found.scored)
+    between = f"on new examples like these between {found.lower:.3f} and {found.upper:.3f}"
+    not_here = "" if found.joined or found.went_on else ", and this number does not"
+    return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
+
+
+def _difference(answer: Answer, found: HeldOut) -> list[Line]:
+    if found.difference is None or found.difference_lower is None or found.difference_upper is None:
+        return []
+    left_out = _not_compared(found.n_examples - found.both_scored)
+    between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
+    rival = f"{found.runner_up}, the highest of the others in selection"
+    said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
+    is_sure = answer.mixed is None and found.joined is None and not found.went_on
+    with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
+    open_ = which_is_open(found.difference_lower, found.difference_upper)
+    return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
+
+
+def _sure(answer: Answer, found: HeldOut) -> str:
+    if answer.mixed is not None:
+        return f" (this guarantees nothing: {MIXED})"
+    if found.joined is not None:
+        return (
+            f" (this guarantees nothing: {found.joined} joined after scores on these examples had been seen)"
+        )
+    if found.went_on:
+        return (
+            " (this guarantees nothing: selection went on to other finalists after scores on these examples "
+            "had been seen)"
+        )
+    which = "this interval holds" if found.difference is None else "this interval and the next both hold"
+    return (
+        f" ({which} with probability {percent(held_out.LEVEL)}, if the examples of the dataset were drawn "
+        "at random from those that matter)"
+    )
+
+
+def _not_compared(count: int) -> str:
+    if not count:
+        return ""
+    return f" ({count} without an outcome, left out of this number and at their worst in the interval)"
+
+
+def _curse(found: HeldOut) -> str:
+    return (
+        f"the mean above is of the examples that {found.winner} was chosen by, and tends to be too high for "
+        "others (the winner's curse)"
+    )

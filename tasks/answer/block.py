@@ -1,9 +1,10 @@
 """The answer as a short block that can be quoted, the same in the terminal and on pages."""
 
+from collections.abc import Sequence
+
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
-from winnow.tasks.answer.repeats import repeat_lines
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.words import answer_lines, badge
 from winnow.tasks.campaign.budget import amount
@@ -22,6 +23,18 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
     takes = [("takes", running_words(answer.running))] if answer.running else []
     again = repeat_lines(answer.unsteady)
     return [*answer_lines(answer), *_score_lines(answer), *again, *takes, ("cost", cost(answer, totals))]
+
+
+def repeat_lines(engines: Sequence[str]) -> list[Line]:
+    """That a run may not be had again; nothing where all engines are steady."""
+    if not engines:
+        return []
+    whose = ", ".join(engines)
+    said = (
+        "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
+        f"others: what {whose} writes may depend on what is written beside it"
+    )
+    return [("again", said)]
 
 
 def _score_lines(answer: Answer) -> list[Line]:

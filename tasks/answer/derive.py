@@ -28,9 +28,7 @@ from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.running import RunningCost, running_costs
 from winnow.tasks.campaign.budget import Spending
 from winnow.tasks.campaign.canaries.changes import canary_changes
-from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.objectives.best_duel.features import has_features
-from winnow.tasks.objectives.best_mean.baseline import baseline_name
 from winnow.tasks.objectives.best_mean.constraints import constraints_of
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
@@ -38,7 +36,7 @@ from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.spec.candidate_costs import costs_of
-from winnow.tasks.spec.stored_only import NO_STORED_TEXT, ONLY
+from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY, baseline_name, judge_entries
 
 ASK_MODELS = ("inspect-graded", "llm")
 COMBINATIONS = ("all", "any", "best-of", "weighted")

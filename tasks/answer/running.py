@@ -1,4 +1,7 @@
-"""What asking a candidate takes: engine time and price of 1 000 examples, from the texts it was scored on."""
+"""What asking a candidate takes, by the texts it was scored on, and whether these texts can be had again.
+
+Engine time and price are those of 1 000 examples. Texts may differ where they depend on what is beside them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +9,11 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from winnow.storage.queries.rates import CandidateTexts, texts_by_candidate
+from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount, price_weights
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec.stored_spec import judge_entries
 
 EXAMPLES = 1_000
 
@@ -58,3 +64,30 @@ def _said(cost: RunningCost) -> str:
 def _short(value: float) -> str:
     """Three digits that count, and whole numbers from 100 on."""
     return amount(round(value)) if value >= 100.0 else f"{value:.3g}"
+
+
+STEADY = frozenset({"float32", "batch-invariant"})
+"""Words in the identity of an engine whose texts do not depend on what is written beside them."""
+
+
+def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
+    """The engines of a campaign's texts that may write others when they are asked again, by identity.
+
+    Where engines are asked whole calls, those of this machine answer each of these alike. A server answers
+    whoever else asks it, and an engine that says nothing of its precision is taken at its worst where texts
+    of several rounds were written together.
+    """
+    spec = campaign.spec
+    streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
+    models = [*spec.get("models", []), *judge_entries(spec.get("judge", {}))]
+    found = engines_of(session, campaign.id, [str(each.get("name")) for each in models])
+    return tuple(sorted(each for each in found if _is_unsteady(each, streams=streams, ahead=ahead)))
+
+
+def _is_unsteady(identity: str, *, streams: bool, ahead: bool) -> bool:
+    provider, *words = identity.split(" ")
+    if provider in REMOTE:
+        return True
+    if not streams or STEADY & set(words):
+        return False
+    return ahead or provider in ("vllm", "transformers")

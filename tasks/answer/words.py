@@ -1,12 +1,11 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
 from winnow.tasks.answer.beyond import LEVEL
-from winnow.tasks.answer.beyond_words import beyond_lines
-from winnow.tasks.answer.certificate_words import certificate_lines
+from winnow.tasks.answer.beyond_words import beyond_lines, held_out_lines
 from winnow.tasks.answer.constraint_words import constraint_lines, what_is_met
 from winnow.tasks.answer.gate_words import gate_headline, gate_lines
-from winnow.tasks.answer.held_out_words import held_out_lines
 from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.answer.objective_words import certificate_lines, policy_lines
 from winnow.tasks.answer.phrases import (
     ABOUT_ALL,
     IF,
@@ -25,7 +24,6 @@ from winnow.tasks.answer.phrases import (
     out_lines,
     spent,
 )
-from winnow.tasks.answer.policy_words import policy_lines
 from winnow.tasks.campaign.budget import amount
 
 

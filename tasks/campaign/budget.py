@@ -10,10 +10,8 @@ from winnow.storage.queries import spending
 from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.budget_kinds import Kind, limits_of, own_kind
-from winnow.tasks.candidates.judge_entries import judge_entries
-from winnow.tasks.engines.pool.sharing import WIDTH_ARGS
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
+from winnow.tasks.spec.stored_spec import Kind, judge_entries, limits_of, own_kind
 
 
 class Allowance:

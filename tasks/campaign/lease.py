@@ -1,15 +1,27 @@
-"""Holding a campaign's lease, with a heartbeat in the background."""
+"""Holding a campaign's lease, with a heartbeat in the background; and whether the holder of one lives.
+
+* A process of this start of this machine, in this process namespace, is looked up: it is there or it is not.
+* Of any other process only heartbeats tell. PostgreSQL has one clock for all, and judges how old they are.
+* SQLite has none, and clocks differ and are set. There a process must itself have watched a lease for its
+  lifetime, by a clock that nobody sets, and seen no heartbeat, before it takes the lease for given up.
+"""
 
 import datetime as dt
+import logging
+import os
+import socket
 import threading
+import time
+import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
+from winnow.storage.engine.write_lock import DEAD, look_up
 from winnow.storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
-from winnow.storage.records.values import LeaseRecord
-from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.storage.records.values import Holder, LeaseRecord
 
 LIFETIME = dt.timedelta(seconds=60)
 """Without a heartbeat for this long a lease may be taken over."""
@@ -53,3 +65,145 @@ def _beat(database: Database, lease: LeaseRecord, done: threading.Event) -> None
             return  # the next transaction of the campaign finds out and ends it
         except StorageUnavailable:
             continue  # a busy or briefly absent database: the next beat may get through
+
+
+LOGGER = logging.getLogger("winnow.leases")
+
+LOOK_EVERY_S = 1.0
+"""Seconds between two looks at a lease that is watched."""
+
+_NAMELESS = f"unknown-{uuid.uuid4()}"
+
+_silent: set[LeaseRecord] = set()
+"""Leases as they were when this process had watched them for their lifetime and seen no heartbeat."""
+
+
+def this_process() -> Holder:
+    """The running process, as a lease names it."""
+    boot_id, pid_namespace = _whereabouts()
+    process = look_up(os.getpid())
+    return Holder(
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        boot_id=boot_id,
+        pid_namespace=pid_namespace,
+        started_ticks=process.started_ticks if process else 0,
+    )
+
+
+def is_dead(holder: Holder) -> bool:
+    """Whether a process is known to be no more; of one that cannot be looked up from here, it is not."""
+    if not _is_near(holder):
+        return False
+    process = look_up(holder.pid)
+    if process is None:
+        return not _exists(holder.pid)
+    return process.state in DEAD or process.started_ticks != holder.started_ticks
+
+
+def is_gone(lease: LeaseRecord) -> bool:
+    """Whether it is certain enough to write in its place that a lease's holder is no more, or is frozen."""
+    if lease.is_expired is not None:
+        return lease.is_expired or is_dead(lease.holder)
+    return lease in _silent or is_dead(lease.holder)
+
+
+def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
+    """What `is_gone` would say if the clocks of all machines agreed: enough to tell, not to write.
+
+    Args:
+        lease: One that was not given back.
+        now: By the clock of this machine.
+    """
+    return is_gone(lease) or (lease.is_expired is None and not _is_fresh(lease, now))
+
+
+def how_left(lease: LeaseRecord) -> str:
+    """How the last holder of a lease that is not live, or seems not to be, came to leave it."""
+    if lease.released_at is not None:
+        return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
+    last = f"its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"
+    if is_dead(lease.holder):
+        return f"{lease.holder} is gone; {last}"
+    if is_gone(lease):
+        return f"{lease.holder} is not heard of any more; {last}"
+    what = "is there, but seems to be frozen" if _is_near(lease.holder) else "seems to be gone"
+    return (
+        f"{lease.holder} {what}: {last} by its own clock; before going on, winnow resume watches for "
+        f"{lease.lifetime.total_seconds():g} s whether there is another"
+    )
+
+
+def watch(database: Database, campaign_id: int, *, now: dt.datetime) -> None:
+    """Find out whether the holder of a campaign lives, where only watching its heartbeats can tell.
+
+    Returns when it is known, after the lease's lifetime at the latest; at once where there is nothing to
+    find out, and where the last heartbeat seems to be recent, so that whoever asks is refused without delay.
+    What was seen is remembered: `is_gone` tells it.
+    """
+    watched = _find(database, campaign_id)
+    if watched is None or not _is_unknown(watched) or _is_fresh(watched, now):
+        return
+    lifetime = watched.lifetime.total_seconds()
+    LOGGER.warning(
+        f"{watched.holder} may be running this campaign; watching for {lifetime:g} s whether it sends a "
+        "heartbeat",
+        extra={"event": "lease_watched"},
+    )
+    silence, looked_at = 0.0, time.monotonic()
+    while silence < lifetime:
+        time.sleep(LOOK_EVERY_S)
+        before, looked_at = looked_at, time.monotonic()
+        # Had this process been frozen, then perhaps the other with it: such a time is no silence.
+        silence += min(looked_at - before, 2 * LOOK_EVERY_S)
+        if _find(database, campaign_id) != watched:
+            return
+    _silent.add(watched)
+
+
+def _is_unknown(lease: LeaseRecord) -> bool:
+    return (
+        lease.released_at is None
+        and lease.is_expired is None
+        and lease.holder != this_process()
+        and not is_gone(lease)
+    )
+
+
+def _is_fresh(lease: LeaseRecord, now: dt.datetime) -> bool:
+    return abs(now - lease.heartbeat_at) < lease.lifetime
+
+
+def _is_near(holder: Holder) -> bool:
+    """Whether it can be looked up from here."""
+    return (holder.boot_id, holder.pid_namespace) == _whereabouts()
+
+
+def _find(database: Database, campaign_id: int) -> LeaseRecord | None:
+    with database.reading() as session:
+        return leases.find(session, campaign_id)
+
+
+def _whereabouts() -> tuple[str, str]:
+    """Of this process: the start of its system, and its namespaces of numbers and of time.
+
+    Where they cannot be read it shares them with no other process, whose death it then learns from silence.
+    """
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            raise ProcessLookupError("/proc shows the processes of another namespace")
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        kinds = [Path("/proc/self/ns") / kind for kind in ("pid", "time")]
+        return boot_id, "-".join(str(kind.stat().st_ino) for kind in kinds if kind.exists())
+    except OSError:
+        return f"{_NAMELESS}-{os.getpid()}", ""
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -20,12 +20,12 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import RoundRecord, StoredText
-from winnow.tasks.campaign.canaries.prompts import served_model
+from winnow.tasks.campaign.canaries.asking import served_model
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
-from winnow.tasks.spec.sections.reuse import MaxAge, Reuse
+from winnow.tasks.spec.sections.execution import MaxAge, Reuse
 
 
 def reusable_texts(

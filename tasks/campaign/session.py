@@ -19,16 +19,46 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
-from winnow.tasks.campaign.canaries.contacts import Contacts
 from winnow.tasks.campaign.lease import holding
-from winnow.tasks.candidates.request_keys import RequestKeys
+from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.vllm.imports import imports_once
-from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
+from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
-from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.generation_batch import HeadStart, ReplicateCounter, meetings_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """A served model as it was found at the first contact of this process."""
+
+    epoch: int
+    """How often its answers have changed since it was first known: texts of other epochs are another
+    model's."""
+    canary_id: int | None
+    """What its texts are stored with; None where it gave no answer to compare."""
+
+
+@dataclass(slots=True)
+class Contacts:
+    """The served models that were met, by name and by what and where they are."""
+
+    by_name: dict[str, Contact] = field(default_factory=dict)
+    by_place: dict[tuple[str, str], Contact] = field(default_factory=dict)
+    """By `served_model` and URL of the server."""
+
+    def epoch(self, name: str) -> int:
+        """The epoch of a model; 0 where it is not served."""
+        return self.by_name[name].epoch if name in self.by_name else 0
+
+    def canary_id(self, name: str) -> int | None:
+        """The canary that a text of a model is stored with."""
+        return self.by_name[name].canary_id if name in self.by_name else None
+
+    def is_unknown(self, name: str) -> bool:
+        """Whether a model is served, and nobody can say whether it is what it was."""
+        return name in self.by_name and self.by_name[name].canary_id is None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

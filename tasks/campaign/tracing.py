@@ -1,43 +1,82 @@
-"""Spans of OpenTelemetry for a campaign's run and for each of its rounds; see `engines.pool.tracing`."""
+"""Spans of OpenTelemetry for a campaign's run, for each of its rounds, and for each call of an engine.
 
-from collections.abc import Generator
+The last have the attributes that it has for generative models. Without its SDK nothing is recorded, and a
+span takes about ten microseconds.
+"""
+
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from opentelemetry import trace
-from opentelemetry.trace import Span
+from opentelemetry.trace import Span, SpanKind
 
 from winnow.algorithms.decision import Decision
-from winnow.storage.records.values import RoundRecord
-from winnow.tasks.campaign.session import CampaignSession
+from winnow.storage.records.values import CampaignRecord, RoundRecord
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.engines.protocol import Answer, Completion, ModelRef
 
-TRACER = trace.get_tracer("winnow.campaign")
+CAMPAIGNS = trace.get_tracer("winnow.campaign")
+ENGINES = trace.get_tracer("winnow.engines")
 
 
 @contextmanager
-def campaign_span(campaign: CampaignSession) -> Generator[None, None, None]:
+def campaign_span(campaign: CampaignRecord) -> Generator[None, None, None]:
     """The span of one run of a campaign, from the moment on at which its lease is held."""
-    attributes = {"winnow.campaign": campaign.record.name, "winnow.objective": campaign.record.objective}
-    with TRACER.start_as_current_span("campaign", attributes=attributes):
+    attributes = {"winnow.campaign": campaign.name, "winnow.objective": campaign.objective}
+    with CAMPAIGNS.start_as_current_span("campaign", attributes=attributes):
         yield
 
 
 @contextmanager
-def round_span(campaign: CampaignSession, round_: RoundRecord) -> Generator[Span, None, None]:
+def round_span(campaign: CampaignRecord, round_: RoundRecord) -> Generator[Span, None, None]:
     """The span of a round once it is planned; calls of engines are spans inside it."""
     attributes: dict[str, str | int] = {
-        "winnow.campaign": campaign.record.name,
+        "winnow.campaign": campaign.name,
         "winnow.round": round_.number,
         "winnow.comparisons": len(round_.examples),
     }
-    with TRACER.start_as_current_span("round", attributes=attributes) as span:
+    with CAMPAIGNS.start_as_current_span("round", attributes=attributes) as span:
         yield span
 
 
-def tell_decision(span: Span, campaign: CampaignSession, decision: Decision) -> None:
+def tell_decision(span: Span, candidates: Sequence[Candidate], decision: Decision) -> None:
     """Put onto a round's span what was decided after it."""
     if not span.is_recording():
         return
     span.set_attribute("winnow.stop", decision.stop)
     span.set_attribute("winnow.reason", decision.reason)
     if decision.best is not None:
-        span.set_attribute("winnow.best", campaign.checked.candidates[decision.best].name)
+        span.set_attribute("winnow.best", candidates[decision.best].name)
+
+
+@contextmanager
+def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]:
+    """The span of a batch of requests to one model, loading it included; an error ends it as one.
+
+    Args:
+        model: Who is asked.
+        n_requests: How many requests the batch has.
+    """
+    operation = "chat" if model.chat else "text_completion"
+    with ENGINES.start_as_current_span(
+        f"{operation} {model.name}",
+        kind=SpanKind.CLIENT,
+        attributes={
+            "gen_ai.operation.name": operation,
+            "gen_ai.request.model": model.model,
+            "gen_ai.provider.name": model.provider,
+            "winnow.model": model.name,
+            "winnow.requests": n_requests,
+        },
+    ) as span:
+        yield span
+
+
+def tell_answers(span: Span, answers: Sequence[Answer]) -> None:
+    """Put onto a call's span what its answers took; nothing is added up where nobody listens."""
+    if not span.is_recording():
+        return
+    texts = [each for each in answers if isinstance(each, Completion)]
+    span.set_attribute("gen_ai.usage.input_tokens", sum(each.input_tokens for each in texts))
+    span.set_attribute("gen_ai.usage.output_tokens", sum(each.output_tokens for each in texts))
+    span.set_attribute("winnow.failures", len(answers) - len(texts))

@@ -1,11 +1,13 @@
 """What makes two generations, or two runs of a campaign, the same: canonical JSON and its SHA-256.
 
-One function makes the key of a generation, and both who stores it and who looks it up call that one.
+One function makes the key of a generation, and both who stores it and who looks it up call that one; requests
+that have all but their prompts in common have that spelled out once for all.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
@@ -116,3 +118,42 @@ RARE = ("choices", "continuations", "is_greedy")
 def generation_key(content: Mapping[str, object], seed: int) -> str:
     """The key a generation is stored and found under."""
     return sha256({**content, "seed": seed})
+
+
+VARYING = ("prompt", "replicate", "seed")
+"""In the order of canonical JSON."""
+
+LAST = "\U0010ffff"
+"""Comes after all keys."""
+
+
+class RequestKeys:
+    """Of one model under one way of sampling, where nothing is weighed.
+
+    What it says is what `request_seed` and `generation_key` say of `request_content`, in a fifth of the time.
+
+    Args:
+        model: Which is asked.
+        fingerprint: What its weights are.
+        sampling: How tokens are drawn.
+    """
+
+    def __init__(self, model: ModelRef, fingerprint: str, sampling: Sampling) -> None:
+        content = request_content(model, fingerprint, "", sampling, 0)
+        spelled = {key: f"{canonical_json(key)}:{canonical_json(value)}," for key, value in content.items()}
+        parts = [
+            "".join(spelled[key] for key in sorted(spelled) if before < key < after)
+            for before, after in pairwise(("", *VARYING, LAST))
+        ]
+        self._to_prompt, self._to_replicate, self._to_seed, rest = parts
+        self._rest = rest.removesuffix(",") + "}"
+        self._is_greedy = sampling.temperature == 0.0
+
+    def of(self, prompt: Prompt, replicate: int, campaign_seed: int) -> tuple[int, str]:
+        """The seed of a request and the key that its text is stored under."""
+        common = (
+            f'{{{self._to_prompt}"prompt":{canonical_json(prompt)},'
+            f'{self._to_replicate}"replicate":{replicate},{self._to_seed}'
+        )
+        seed = 0 if self._is_greedy else seed_of(f"[{campaign_seed},{common}{self._rest}]")
+        return seed, digest(f'{common}"seed":{seed},{self._rest}')

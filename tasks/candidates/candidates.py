@@ -10,20 +10,17 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
-from winnow.tasks.candidates.model_refs import model_ref
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.candidates.prompts import GUARDED, PromptTemplate, as_record
-from winnow.tasks.candidates.sampling import sampling_of
 from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.candidates.templates import Template, compile_template
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.engines.chat.messages import Prompt
-from winnow.tasks.engines.chat.reasoning import Reasoning
+from winnow.tasks.engines.chat.messages import Prompt, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
-from winnow.tasks.spec.suggestions import unknown_name
 
 MOST_CANDIDATES = 1_000_000
 """So many, before exclusions, that no campaign compares them."""

@@ -15,13 +15,13 @@ from typing import Literal
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.stored_spec import judge_entries, judge_place
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 

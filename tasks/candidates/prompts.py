@@ -8,9 +8,8 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.few_shot import FewShot, last_of_user
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.engines.chat.messages import Message, Prompt, Role
-from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
-from winnow.tasks.spec.suggestions import unknown_name
 
 GUARDED = "prompt"
 """What a guardrail's template calls the prompt that it is put around."""

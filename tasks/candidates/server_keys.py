@@ -11,8 +11,8 @@ from copy import deepcopy
 from urllib.parse import urlsplit
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.candidates.judge_entries import judge_entries, judge_place
 from winnow.tasks.engines.litellm.apis import api_origin
+from winnow.tasks.spec.stored_spec import judge_entries, judge_place
 
 DEFAULT_VARIABLE = "$OPENAI_API_KEY"
 

@@ -11,8 +11,7 @@ from typing import NoReturn
 
 from jinja2 import nodes
 
-from winnow.tasks.errors import TemplateError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import TemplateError, unknown_name
 
 TARGET = "target"
 MAX_LOOP_DEPTH = 2

@@ -7,9 +7,8 @@ from typing import Protocol
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.engines.chat.messages import Prompt, is_continued, words_of
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.errors import TemplateError
+from winnow.tasks.errors import TemplateError, unknown_name
 from winnow.tasks.spec.campaign import ChoicesSpec, OutputType
-from winnow.tasks.spec.suggestions import unknown_name
 
 FIELD = "choices.field"
 

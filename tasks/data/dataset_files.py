@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 import orjson
 
 from winnow.storage.json_types import JsonView, Row
-from winnow.tasks.errors import DatasetError
-from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
+from winnow.tasks.errors import DatasetError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

@@ -15,8 +15,7 @@ from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.templates import compile_condition, holds
 from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, read_files
 from winnow.tasks.data.garbage import not_collecting
-from winnow.tasks.errors import DatasetError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import DatasetError, unknown_name
 
 ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7

@@ -25,11 +25,10 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.dataset_files import read_rows
-from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.queries.warnings import OUT
-from winnow.tasks.spec.stored_only import ONLY
-from winnow.tasks.spec.suggestions import did_you_mean, unknown_name
+from winnow.tasks.spec.stored_spec import ONLY
 
 CAMPAIGN = "campaign:"
 NAME_KEYS = ("candidates", "models", "prompts", "names")

@@ -11,8 +11,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import did_you_mean
+from winnow.tasks.errors import SpecError, did_you_mean
 
 ARRAYS = (".npy", ".npz")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
-from winnow.storage.records import embeddings
+from winnow.storage.records import generations
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset
@@ -33,15 +33,15 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
     name = sha256(embedder.identity)
     digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
     with database.reading() as session:
-        known = embeddings.vectors(session, name, digests)
+        known = generations.vectors(session, name, digests)
     missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
     with closing(embedder):
         for group in _groups(list(missing.items())):
             rows = _embedded(embedder, [text for _, text in group])
             new = {digest: row.tobytes() for (digest, _), row in zip(group, rows, strict=True)}
             with database.writing() as session:
-                embeddings.add_vectors(session, name, new)
-                known |= embeddings.vectors(session, name, list(new))
+                generations.add_vectors(session, name, new)
+                known |= generations.vectors(session, name, list(new))
     return np.array([np.frombuffer(known[digest], dtype="<f4") for digest in digests]).astype(np.float64)
 
 

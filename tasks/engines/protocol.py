@@ -7,8 +7,7 @@ from math import isfinite
 from typing import Literal, NamedTuple, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.chat.messages import Message, Prompt
-from winnow.tasks.engines.chat.reasoning import Reasoning
+from winnow.tasks.engines.chat.messages import Message, Prompt, Reasoning
 
 JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"

@@ -20,12 +20,11 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from winnow.algorithms.state.plugin_registry import in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.errors import JudgeError, WinnowError
+from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.scores import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.spec.suggestions import unknown_name
 
 Factory = Callable[..., Any]
 """Makes a judge of its parameters."""

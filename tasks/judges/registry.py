@@ -10,7 +10,6 @@ from dataclasses import replace
 import regex
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from winnow.tasks.judges.plugin import PluginJudge
@@ -19,6 +18,7 @@ from winnow.tasks.judges.rules import answerless, extraction
 from winnow.tasks.judges.rules.answerless import AnswerlessJudge, NoAnswer
 from winnow.tasks.judges.rules.extraction import ExtractingJudge
 from winnow.tasks.judges.rules.patterns import compiled
+from winnow.tasks.spec.stored_spec import HUMAN
 
 GROUP = "winnow.judges"
 EXTRACT = "extract"

@@ -14,19 +14,18 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.campaign.budget import WORDS, amount
-from winnow.tasks.campaign.budget_kinds import own_kind
-from winnow.tasks.campaign.lookahead import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.pool.placement import auto_lookahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_only import ONLY
+from winnow.tasks.spec.stored_spec import ONLY, own_kind
 
 
 @dataclass(frozen=True, kw_only=True)

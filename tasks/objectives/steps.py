@@ -1,22 +1,32 @@
-"""The steps of a round in which objectives differ, as plain functions."""
+"""The steps of a round in which objectives differ, as plain functions.
 
+A judge that fails on everything ends the campaign: what is bought with a broken judge is wasted. One that
+fails on some outputs leaves those unscored, and one that fails on all outputs of a candidate costs that
+candidate its place, as `fail_on_error` says. A judge is held to be broken once it has failed so often in a
+row that no candidate's outputs explain it. The round in which that shows is not recorded, so that who goes
+on judges its texts again and makes none a second time.
+"""
+
+from collections.abc import Sequence
 from functools import partial
+from itertools import takewhile
 
+from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.judges.broken import require_sound_judge
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.scores import JUDGE_FAILED
 from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.certify.generation import generate_answers
 from winnow.tasks.objectives.certify.labelling import lacks_labels
 from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.certify.scoring import score_losses
+from winnow.tasks.objectives.certify.scoring import generate_answers, score_losses
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.generate import generate_meetings
-from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.generation_batch import GenerationBatch, HeadStart
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
@@ -88,3 +98,39 @@ def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBat
             return score_losses(campaign, certification, judge, round_, texts)
         case other:
             raise TypeError(f"no step judges the texts of {type(other).__name__}")
+
+
+MOST_IN_A_ROW = 10
+"""Failures in a row from which on a judge is held to be broken, if they are not of one candidate."""
+
+
+class JudgeBroken(WinnowError):
+    """A judge failed on everything that it was given of late."""
+
+
+def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
+    """Refuse to record a round whose judge, a plug-in, fails again and again.
+
+    Args:
+        campaign: Whose rounds before this one count as well.
+        comparisons: Of the round, in planned order.
+
+    Raises:
+        JudgeBroken: With what was raised last.
+    """
+    judged = [each for each in reversed(comparisons) if each.is_answered]
+    failed = list(takewhile(lambda each: each.reason == JUDGE_FAILED, judged))
+    if not failed:
+        return
+    involved = [{each.candidate_a_id, each.candidate_b_id or each.candidate_a_id} for each in failed]
+    if len(failed) == len(judged):
+        with campaign.database.reading() as session:
+            before = unscored_views.latest(session, campaign.record.id, JUDGE_FAILED)
+        involved += [{a, b or a} for a, b in before]
+    in_all = set.intersection(*involved)
+    if len(involved) < MOST_IN_A_ROW or (in_all and in_all != set(campaign.candidate_ids)):
+        return
+    raise JudgeBroken(
+        f"{failed[0].detail}; so it did on each of the last {len(involved)} comparisons, and this round is "
+        f"not recorded; {remedy()}"
+    )

@@ -16,7 +16,7 @@ Cell = int | float | bool | dt.datetime | str | None
 _COLUMNS: dict[Kind, str] = {
     "integer": "round position repeat attempt rounds comparisons scored unscored candidates generations "
     "input_tokens output_tokens duels wins ties losses judgments unread both_orders labels picks until same "
-    "opposite generated reused loads answered out_in_round out_at output texts examples",
+    "opposite generated reused loads answered out_in_round out_at output texts examples unclear",
     "real": "estimate lower upper ranking outcome seconds human_loss auto_loss unlabelled_loss "
     "unlabelled_missing win_rate strength verdict first_wins flip_rate e_value log_e_value needed rho weight "
     "share mean agreement kappa load_seconds wealth level score preference tokens tokens_sd seconds_sd cost "

@@ -17,10 +17,9 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.columns import Kind, cell, guessed_kind, kinds_of
 from winnow.tasks.queries.views import VIEWS, ask
-from winnow.tasks.spec.suggestions import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,20 +16,19 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.repeats import unsteady_engines
+from winnow.tasks.answer.running import unsteady_engines
 from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
-from winnow.tasks.campaign.budget_kinds import limits_of, own_kind
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import how_left, seems_gone
+from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
 from winnow.tasks.objectives.route.status import Standing, standing_of
 from winnow.tasks.queries.warnings import CampaignWarning, campaign_warnings
+from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """What a campaign is doing; how it ended is its answer's outcome:
 
-* running: a process holds its lease, seems to live (see `tasks.campaign.liveness`), and there is more to do.
+* running: a process holds its lease, seems to live (see `tasks.campaign.lease`), and there is more to do.
 * ended: nothing more is to be asked, or nothing more may be spent.
 * waiting: it needs labels or judgments that people have not given yet; then `winnow resume` goes on.
 * interrupted: it was begun and nobody runs it; `winnow resume` goes on.

@@ -5,8 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import Row
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import did_you_mean
+from winnow.tasks.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:  # the command line reads the names alone
     from sqlalchemy.orm import Session
@@ -42,12 +41,18 @@ VIEWS: dict[str, dict[str, str]] = {
     "judgments": {ANY: "winnow.storage.queries.objective.duels:judgments"},
     "judges": {"best-duel": "winnow.storage.queries.objective.duels:judges"},
     "verdicts": {"best-duel": "winnow.storage.queries.objective.duels:verdicts"},
+    "unread": {ANY: "winnow.storage.queries.objective.duels:unread"},
     "agreement": {
         "best-duel": "winnow.tasks.objectives.best_duel.judge_agreement:agreement",
         "certify": "winnow.storage.queries.objective.agreement:human_agreement",
     },
     "e-values": {"certify": "winnow.tasks.objectives.certify.evidence:e_values"},
     "weights": {"certify": "winnow.tasks.objectives.certify.evidence:weights"},
+    "annotators": {
+        "best-mean": "winnow.storage.queries.objective.agreement:annotators",
+        "best-duel": "winnow.storage.queries.objective.agreement:annotators",
+        "certify": "winnow.storage.queries.objective.agreement:annotators",
+    },
     "labels": {
         "best-mean": "winnow.tasks.objectives.human.files:label_rows",
         "best-duel": "winnow.tasks.objectives.human.files:label_rows",

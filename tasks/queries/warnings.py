@@ -12,7 +12,7 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.candidates.judge_entries import judge_entries
+from winnow.tasks.spec.stored_spec import judge_entries
 
 Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge"]
 """What a warning is about:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.spec.stored_only import ONLY
+from winnow.tasks.spec.stored_spec import ONLY
 
 MADE_OF = (
     "prompts",

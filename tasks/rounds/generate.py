@@ -14,24 +14,28 @@ from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed, sha256
-from winnow.tasks.candidates.request_keys import RequestKeys
+from winnow.tasks.candidates.cache_keys import (
+    RequestKeys,
+    generation_key,
+    request_content,
+    request_seed,
+    sha256,
+)
 from winnow.tasks.candidates.weighing import Asked, asked_of
-from winnow.tasks.engines.chat.messages import as_stored
-from winnow.tasks.engines.chat.reasoning import separated
+from winnow.tasks.engines.chat.messages import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.objectives.best_duel.replicates import meetings_of
 from winnow.tasks.rounds.generation_batch import (
     GenerationBatch,
     Groups,
     PlannedGeneration,
+    meetings_of,
     missing_groups,
     whole_calls,
 )
-from winnow.tasks.spec.stored_only import NO_STORED_TEXT, ONLY
+from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 """Planned generations under the keys of their texts, and the texts that are stored."""

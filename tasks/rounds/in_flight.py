@@ -12,7 +12,7 @@ from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_meetings
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.judge_ahead import JudgeAhead
-from winnow.tasks.spec.stored_only import ONLY
+from winnow.tasks.spec.stored_spec import ONLY
 
 
 class _Begun(NamedTuple):

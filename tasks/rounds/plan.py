@@ -12,7 +12,7 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.rounds.draws import seed_of_draws
 
-RequestGroup = Callable[[np.random.Generator], Batch]
+Ask = Callable[[np.random.Generator], Batch]
 
 
 def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]:
@@ -62,7 +62,7 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
     return stored
 
 
-def plan_new(campaign: CampaignSession, ask: RequestGroup, *, n_in_flight: int = 0) -> RoundRecord | None:
+def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> RoundRecord | None:
     """Store what is asked as the next round, behind those in flight; None where that is nothing."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)

@@ -1,10 +1,11 @@
-"""Making a round final: its outcomes and its decision, in one transaction."""
+"""What follows from a round: the algorithm is told, and outcomes and decision are stored at once."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from winnow.algorithms.decision import Bets, Decision, Differences
+from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
@@ -12,7 +13,38 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.objectives.best_duel.replicates import meetings_of
+from winnow.tasks.errors import ContradictoryState
+from winnow.tasks.rounds.generation_batch import meetings_of
+
+
+def decide_round(
+    campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison]
+) -> Decision:
+    """Tell the selector a round's outcomes, in planned order, and ask what it believes.
+
+    Raises:
+        ContradictoryState: If what it believes cannot be true of any scores.
+    """
+    checked = campaign.checked
+    losses = [
+        (each.human_loss, each.auto_loss, each.unlabelled_loss, each.unlabelled_missing)
+        for each in comparisons
+    ]
+    names = checked.told_metrics
+    metrics = [_values(each, names) for each in comparisons]
+    outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
+    campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
+    try:
+        return campaign.selector.decision()
+    except ImpossibleState as error:
+        raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error
+
+
+def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
+    """What some metrics say of a comparison, None where there is no value."""
+    known = {each.name: each.score for each in comparison.metrics}
+    return [known.get(name) for name in metrics]
+
 
 LARGEST = 1e300
 """In the place of infinity, which a wealth becomes that is larger than any float, and which no JSON has."""

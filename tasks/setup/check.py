@@ -1,5 +1,6 @@
 """Checking a campaign: all it refers to is found, read and understood before the first row is written."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,22 +12,24 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat.messages import Prompt
 from winnow.tasks.engines.chat.template_files import own_template, why_refused
-from winnow.tasks.engines.pool.sharing import devices_wanted
-from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.protocol import BEST_OF
-from winnow.tasks.objectives.human.check import check_people
-from winnow.tasks.objectives.registry import CLASSES
+from winnow.tasks.engines.providers import REMOTE, devices_wanted
+from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
+from winnow.tasks.judges.registry import BUILT_IN
+from winnow.tasks.objectives.best_duel.objective import BestDuel
+from winnow.tasks.objectives.best_mean.objective import BestMean
+from winnow.tasks.objectives.certify.objective import Certify
+from winnow.tasks.objectives.human.asking import check_people
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
+from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.queries.tag_counts import values_of
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
-from winnow.tasks.setup.targets import check_targets
 from winnow.tasks.setup.trial_renders import check_tests, try_templates
-from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.spec.campaign import CampaignSpec, Objective
 
 MOST_VALUES = 100
 """Of a tag; more are too many to read."""
@@ -201,3 +204,50 @@ def _try_chats(checked: ResolvedCampaign) -> None:
 
 def _render(candidate: Candidate, example: Example) -> Prompt:
     return candidate.prompt(example.fields, example.key)
+
+
+TRIED = (".judges.rules.", ".judges.isolated.")
+"""Where the judges are that nothing has to be asked or allowed for."""
+NOT_TRIED = ("human", "python")
+TARGETS_COME_LATER = "certify"
+"""The objective whose labels may still be given."""
+
+
+def check_targets(checked: ResolvedCampaign) -> None:
+    """Refuse a dataset without targets where every comparison would be unscored for it.
+
+    Raises:
+        SpecError: With the judge and the field.
+    """
+    lacking = without_targets(checked)
+    if len(lacking) == len(checked.dataset.examples):
+        raise SpecError(
+            f"judge {checked.spec.judge.type} compares outputs with targets, and no example has one; name "
+            "the field that holds them, or choose a judge that needs none",
+            path="dataset.fields.target",
+        )
+
+
+def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
+    """The examples that no output can be scored on, as they have no target and their judge needs one.
+
+    Known of the judges that are rules or libraries; of the others none is named.
+    """
+    if not isinstance(checked, ScoredCampaign) or checked.spec.objective == TARGETS_COME_LATER:
+        return ()
+    name = checked.spec.judge.type
+    if name in NOT_TRIED or not any(place in BUILT_IN.get(name, "") for place in TRIED):
+        return ()
+    lacking = checked.dataset.without_targets
+    if not lacking:
+        return ()
+    sample = Sample(output="1", fields=lacking[0].fields, example=lacking[0].key)
+    return lacking if lacks_target(checked.judge, sample) else ()
+
+
+CLASSES: dict[Objective, type[ResolvedCampaign]] = {
+    "best-mean": BestMean,
+    "best-duel": BestDuel,
+    "certify": Certify,
+    "route": Route,
+}

@@ -1,4 +1,9 @@
-"""From a campaign's file to a checked campaign, with every complaint traced back to its line."""
+"""From a campaign's file to a checked campaign, with every complaint traced back to its line.
+
+From a checked campaign there is a way to the one that asks all that it left out, so that there is a full
+table of scores. That one has a name of its own, so that the first one stays as it is, and the same models,
+prompts, examples, judge and seed, so that it takes over every text the first one made.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,8 +19,9 @@ from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.queries.same_scores import exhaustive_name
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
@@ -82,3 +88,41 @@ def _recalled(spec: CampaignSpec) -> Revisions:
             stored = campaign_records.find_campaign(session, spec.name)
         return {} if stored is None else revisions_of(stored.spec)
     return {}
+
+
+LONGEST_NAME = 100
+
+PAIRS_AT_ONCE = 10_000
+"""Pairs in a round: every round needs every model, and few rounds load them seldom."""
+
+
+def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
+    """The campaign that scores every candidate on every example of another one.
+
+    Raises:
+        SpecError: If the objective is not best-mean, or the name leaves no room for the suffix.
+    """
+    spec = checked.spec
+    if spec.objective != "best-mean":
+        raise SpecError(
+            f"--exhaustive scores every candidate on every example, and '{spec.name}' asks for "
+            f"{spec.objective}; leave it out"
+        )
+    name = exhaustive_name(spec.name)
+    if len(name) > LONGEST_NAME:
+        raise SpecError(
+            f"--exhaustive: {name} has more than {LONGEST_NAME} characters; choose a shorter name with --fork"
+        )
+    full = spec.model_copy(
+        update={
+            "name": name,
+            "selector": SelectorSpec(name="row-mean"),
+            "history": [],
+            "holdout": None,
+            "groups": None,
+            "constraints": [],
+            "batch_size": min(checked.grid, PAIRS_AT_ONCE),
+            "stopping": StoppingSpec(budget=checked.grid),
+        }
+    )
+    return check_campaign(full, checked.dataset)

@@ -28,7 +28,7 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.store import FINGERPRINTS, stored_dataset
 from winnow.tasks.spec.campaign import stored_values
-from winnow.tasks.spec.stored_only import ONLY
+from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 
 SUFFIX = "-rescored"

@@ -1,8 +1,15 @@
-"""Opening a campaign: stored once, found again by name, refused when it is not the same any more."""
+"""Opening a campaign: stored once, found again by name, refused when it is not the same any more.
 
+Candidates may join one that was begun without them, where its selector has a way with them.
+"""
+
+import json
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from itertools import takewhile
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -12,19 +19,16 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.storage.records.values import CampaignRecord, NewCandidate, NewExample
 from winnow.tasks.answer.phrases import list_of
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.setup.add_candidates import joining_candidates
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.diff import differences
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 FINGERPRINTS = (
@@ -190,3 +194,93 @@ def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> 
         examples=tuple(found),
         fingerprint=str(campaign.spec["dataset_fingerprint"]),
     )
+
+
+GROWING = (
+    "models",
+    "prompts",
+    "guardrails",
+    "generate_configs",
+    "exclude",
+    "model_fingerprints",
+    "served_at",
+    "few_shot_examples",
+)
+"""Keys of an identity that say which candidates there are."""
+
+
+def joining_candidates(
+    checked: ResolvedCampaign, stored: Mapping[str, object], candidates: Sequence[NewCandidate]
+) -> list[NewCandidate]:
+    """The candidates that a stored campaign has not yet, in the order of the new definition.
+
+    Args:
+        checked: The new definition.
+        stored: The identity the campaign was stored with.
+        candidates: Its candidates as they are stored.
+
+    Returns:
+        Nothing if the definitions differ in anything else, or a stored candidate is not among the new ones.
+    """
+    if _without(stored) != _without(checked.identity()):
+        return []
+    given = {each.name: each.as_record() for each in checked.candidates}
+    if any(each.name not in given or _content(given[each.name]) != _content(each) for each in candidates):
+        return []
+    known = {each.name for each in candidates}
+    return [each for name, each in given.items() if name not in known]
+
+
+def _without(identity: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in identity.items() if key not in GROWING}
+
+
+def _content(candidate: NewCandidate) -> str:
+    """As JSON, which is how a database gives it back."""
+    return json.dumps(asdict(candidate), sort_keys=True)
+
+
+SHOWN = 80
+"""Longest value printed; a template can be pages."""
+LEAD = 20
+"""Characters printed before the first one that differs."""
+
+
+class Difference(NamedTuple):
+    """One key whose value changed, with both values as they are printed."""
+
+    key: str
+    before: str
+    after: str
+
+
+def differences(before: object, after: object, key: str = "") -> list[Difference]:
+    """Every key of two JSON values that differs, sorted; a key that one side lacks counts as null there."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return [
+            found
+            for part in sorted(before.keys() | after.keys())
+            for found in differences(before.get(part), after.get(part), f"{key}.{part}".lstrip("."))
+        ]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return [
+            found
+            for index, (old, new) in enumerate(zip(before, after, strict=True))
+            for found in differences(old, new, f"{key}[{index}]")
+        ]
+    if before == after:
+        return []
+    texts = repr(before), repr(after)
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = max(0, alike - LEAD)
+    return [Difference(key, *(_shown(text, start) for text in texts))]
+
+
+def _shown(text: str, start: int) -> str:
+    """At most `SHOWN` characters, those from `start` on among them."""
+    if len(text) <= SHOWN:
+        return text
+    start = min(start, len(text) - SHOWN)
+    head = "..." if start else ""
+    tail = "..." if start + SHOWN < len(text) else ""
+    return head + text[start + len(head) : start + SHOWN - len(tail)] + tail

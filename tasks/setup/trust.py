@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from winnow.storage.engine.urls import without_password
+from winnow.storage.engine.database import without_password
 from winnow.tasks.candidates.server_keys import (
     DEFAULT_VARIABLE,
     OPENAI_URL,

@@ -20,8 +20,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
-from winnow.tasks.errors import DatasetError, SpecError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import DatasetError, SpecError, unknown_name
 
 ROWS = (".csv", ".json", ".jsonl", ".parquet")
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonView
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:  # `winnow status` asks for `costs_of` alone
     from winnow.tasks.candidates.candidates import Candidate

@@ -1,10 +1,13 @@
 """What every part of a campaign's file has in common, and the values that any of them may hold."""
 
 import math
+import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic_core import PydanticCustomError
 
 
 class SpecModel(BaseModel):
@@ -33,3 +36,45 @@ def _tree(value: object) -> object:
 
 
 JsonTree = Annotated[JsonValue, BeforeValidator(_tree)]
+
+
+SECRET = "secret"
+"""Type of the complaints that must not repeat what stands in the file."""
+
+
+def _variable(value: object) -> object:
+    if value is None or (isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value)):
+        return value
+    raise PydanticCustomError(
+        SECRET,
+        "must be the name of an environment variable, written with a dollar sign such as "
+        "$OPENAI_API_KEY; put the key itself there and not into a file",
+    )
+
+
+def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except (AttributeError, TypeError, ValueError):
+        is_url = False
+    if not is_url:
+        raise PydanticCustomError(
+            SECRET, "must be the base URL of a server, such as http://127.0.0.1:8000/v1"
+        )
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise PydanticCustomError(
+            SECRET,
+            "may hold no user, password or query, since it is stored and shown; "
+            "name the environment variable of a key as api_key",
+        )
+    return value.rstrip("/")
+
+
+BaseUrl = Annotated[str | None, BeforeValidator(_base_url)]
+"""Where an OpenAI-compatible server listens, its version included; None is OpenAI's own."""
+
+KeyVariable = Annotated[str | None, BeforeValidator(_variable)]
+"""`$NAME` of the environment variable that holds a key."""

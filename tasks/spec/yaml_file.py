@@ -18,7 +18,7 @@ from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.sections.dataset import TaskSpec
-from winnow.tasks.spec.sections.servers import SECRET
+from winnow.tasks.spec.spec_model import SECRET
 
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""

@@ -34,9 +34,8 @@ from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.fork_server import forking
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT, VllmEngine
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.rounds.decide import decide_round
 from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import record_round
+from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.store import open_campaign
 

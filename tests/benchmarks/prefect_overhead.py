@@ -11,9 +11,8 @@ from tests.benchmarks.measurements import Measurement
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.rounds.decide import decide_round
 from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import record_round
+from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.store import reopen_campaign
 
 ROUNDS = 40

@@ -7,8 +7,8 @@ import numpy as np
 from sqlalchemy import text
 
 from winnow.storage.admin.copy import set_sequences
-from winnow.storage.engine.bulk import insert_rows
 from winnow.storage.engine.database import Database
+from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.models import Decision, Round, Standing, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records

@@ -104,12 +104,12 @@ def short_lease(lifetime: float, heartbeat: float) -> None:
 
 def within(container: str) -> None:
     """Be a process of a container with its host's name, where no process of another container is seen."""
-    from winnow.tasks.campaign import liveness
+    from winnow.tasks.campaign import lease
 
-    own, look_up = os.getpid(), liveness.look_up
-    liveness._whereabouts = lambda: ("a start of the system", container)
-    liveness.look_up = lambda pid: look_up(pid) if pid == own else None
-    liveness._exists = lambda pid: pid == own
+    own, look_up = os.getpid(), lease.look_up
+    lease._whereabouts = lambda: ("a start of the system", container)
+    lease.look_up = lambda pid: look_up(pid) if pid == own else None
+    lease._exists = lambda pid: pid == own
 
 
 def with_environment(values: dict[str, str]) -> None:
@@ -139,10 +139,10 @@ def disk_of(size: int) -> None:
 
 def mounted_as(kind: str, folder: str) -> None:
     """Have the system say that a folder is a file system of another machine."""
-    from winnow.storage.engine import network_files
+    from winnow.storage.engine import sqlite
 
-    read = network_files.read_mounts
-    network_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
+    read = sqlite.read_mounts
+    sqlite.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
 
 
 def closed(*descriptors: int) -> None:

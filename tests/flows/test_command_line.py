@@ -27,8 +27,7 @@ from winnow.flows.main import main
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
-from winnow.tasks.campaign.lease import LIFETIME, now
-from winnow.tasks.campaign.liveness import is_gone
+from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 
 
 class Ran(NamedTuple):

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from dashboard_servers import serving
 from report_campaigns import certified_campaign, change, duelled_campaign, routed_campaign, scored_campaign
-from stored_campaigns import new_database, store_campaign
+from stored_campaigns import judgment, new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
@@ -140,6 +140,72 @@ def test_a_duel_is_shown_with_both_texts_and_every_judgment(tmp_path):
         "j, original: a preferred",
         "j, swapped: b preferred",
     ]
+
+
+def test_the_page_of_judges_tells_who_changes_sides_and_a_duel_is_a_click_away(tmp_path):
+    campaign = duelled_campaign(tmp_path)
+    mixed = [judgment("original", 1.0, judge="k"), judgment("original", "verdict_missing")]
+    campaign.finish_duels(campaign.plan(1, [[0, 1]], [4]), [(1.0, mixed)])
+    page = shown("judges_page")
+    assert [each.value for each in page.header] == [
+        "Both orders",
+        "Verdicts that could not be read",
+        "Judged by models",
+    ]
+    judges, unread, flipped = (table(page, number) for number in range(3))
+    assert judges.set_index("judge")["flip rate"]["j"] == 1.0
+    assert unread.to_dict("records") == [
+        {"judge": "j", "reason": "verdict_missing", "judgments": 1, "share": pytest.approx(1 / 3)}
+    ]
+    assert list(flipped["example"]) == ["e0"]
+    page.main.selectbox[0].select("unread").run()
+    assert list(table(page, 2)["example"]) == ["e4"]
+    page.main.selectbox[0].select("judged").run()
+    assert list(table(page, 2)["example"]) == ["e4", "e0"]
+    page.main.selectbox[1].select("k").run()
+    assert list(table(page, 2)["example"]) == ["e4"]
+
+
+def test_without_a_judge_the_page_of_judges_says_what_would_have_one(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    store_campaign(campaign.database, "later")
+    page = shown("judges_page")
+    assert any("winnow rescore" in each for each in texts(page))
+    page.main.selectbox[0].select("letters").run()
+    assert any("choose a fork of this campaign" in each for each in texts(page))
+
+
+LONG = [
+    f"maker/a-model-with-a-long-name-of-{k}-billion-parameters/step-by-step-in-few-words" for k in range(3)
+]
+
+
+def test_numbers_of_a_column_are_written_alike_and_long_names_lose_their_middles(tmp_path):
+    rows = [
+        {"candidate": name, "estimate": 0.9 - 0.0035 * k, "seconds": None if k else 2.0}
+        for k, name in enumerate(LONG)
+    ]
+    frame = frames.as_frame(rows)
+    assert frames.number_formats(frame) == {"estimate": "%.3f"}
+    assert frames.number_formats(frames.as_frame([{"x": 2_000.5}, {"x": None}])) == {"x": "%.1f"}
+    assert frames.number_formats(frames.as_frame([{"x": 1e9}, {"x": 1.5e-9}])) == {"x": "%.3g"}
+    styled = frames.with_short_names(frame)
+    shown_ = [[cell["display_value"] for cell in row[1:]] for row in styled._translate(False, False)["body"]]
+    assert [row[2] for row in shown_] == ["2", "", ""]
+    short = [row[0] for row in shown_]
+    assert len(set(short)) == 3
+    assert all("…" in name and len(name) <= frames.LONGEST_NAME for name in short)
+    assert list(styled.data["candidate"]) == LONG  # is what a click opens
+    assert isinstance(frames.with_short_names(frames.as_frame([{"candidate": "short"}])), pd.DataFrame)
+
+
+def test_a_box_shows_long_names_short_and_the_chosen_one_whole_as_text(tmp_path):
+    store_campaign(new_database(tmp_path / "winnow.db"), "*bold* " + LONG[0])
+    box = shown("campaign_page").sidebar.selectbox[0]
+    (label,) = box.options
+    assert "…" in label
+    assert box.value == "*bold* " + LONG[0]
+    assert box.help.startswith(r"\*bold\* maker/a\-model")
 
 
 def test_pages_turn_and_stay_where_they_are_while_a_campaign_grows(tmp_path, monkeypatch):

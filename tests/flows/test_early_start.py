@@ -40,7 +40,7 @@ def _nothing_to_import(tmp_path, monkeypatch):
     (tmp_path / "imports_of_early.py").write_text(IMPORTING_NOTHING)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("winnow.tasks.engines.vllm.imports.WORKER", "imports_of_early")
+    monkeypatch.setattr("winnow.tasks.engines.vllm.engine.WORKER", "imports_of_early")
     monkeypatch.setattr(early_start, "early_server", nullcontext)
 
 

@@ -1,11 +1,13 @@
 """Candidates against a baseline, the whole way from a file to an exit code, on scripted models."""
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import scripted_engines
 from campaign_processes import rows
+from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
@@ -114,6 +116,7 @@ def test_a_pipeline_is_given_a_test_report_and_a_pull_request_a_summary(tmp_path
     write_gate(tmp_path, ["slips", "knows", "guesses"], baseline="slips/plain")
     files = ("--junit", "gate.xml", "--markdown", "gate.md")
     assert winnow(tmp_path, "gate", "campaign.yaml", *files).returncode == 4
+    assert broken_rules((tmp_path / "gate.xml").read_text()) == []
     suites = ElementTree.parse(tmp_path / "gate.xml").getroot()
     (suite,) = suites
     assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors", "skipped")} == {
@@ -169,10 +172,43 @@ def status_like(name, *candidates):
 
 def test_what_is_not_shown_does_not_pass_and_hostile_names_break_no_file():
     status = status_like("open-<&>*|\x00", ("b|<b>", "active"), ("c", "dropped"))
+    assert broken_rules(junit_xml(status)) == []
     suite = ElementTree.fromstring(junit_xml(status))[0]
     assert [[child.tag for child in case] for case in suite.iter("testcase")] == [["error"], ["error"]]
     assert (suite.get("errors"), suite.get("name")) == ("2", "open-<&>*|·")
     assert r"| b\|\<b\> | open | nothing known yet |" in gate_markdown(status)
+
+
+def broken_rules(xml):
+    """What a file of JUnit's breaks of the schema beside this file, and of what no schema can say."""
+    schema = etree.XMLSchema(etree.parse(Path(__file__).with_name("junit.xsd")))
+    schema.validate(etree.fromstring(xml.encode()))
+    root = ElementTree.fromstring(xml)
+    held = {"tests": "testcase", "failures": "failure", "errors": "error"}
+    wrong = [
+        f"{each.tag} counts {each.get(name)} {name}"
+        for each in (root, *root)
+        for name, tag in held.items()
+        if each.get(name) != str(len(list(each.iter(tag))))
+    ]
+    return [*(error.message for error in schema.error_log), *wrong]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "told"),
+    [
+        ('tests="2"', "", "The attribute 'tests' is required"),
+        ('tests="2"', 'tests="3"', "testsuites counts 3 tests"),
+        ("<error ", "<skipped/><error ", "This element is not expected"),
+        ('classname="open"', "", "The attribute 'classname' is required"),
+        ('name="c"', 'name="b"', "Duplicate key-sequence"),
+        ('type="dropped"', 'type=""', "underruns the allowed minimum length"),
+    ],
+)
+def test_a_report_that_pipelines_cannot_read_is_told_from_one_that_they_can(written, instead, told):
+    xml = junit_xml(status_like("open", ("b", "active"), ("c", "dropped")))
+    assert written in xml
+    assert told in "\n".join(broken_rules(xml.replace(written, instead)))
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):

@@ -71,6 +71,9 @@ def test_a_person_judges_goes_back_skips_and_comes_to_the_end(folder):
     assert any(each.startswith("Nothing is left for you here") for each in said(page))
     assert "winnow resume survivor" in page.code[0].value
     assert len(rows(folder, ANNOTATIONS)) == len(wanted)
+    code = "from winnow.flows.reports.dashboard.screens import judges_page; judges_page.show()"
+    (people,) = AppTest.from_string(code, default_timeout=PATIENCE_S).run().dataframe
+    assert people.value[["annotator", "labels", "unclear"]].values.tolist() == [["Ann", len(wanted), 1]]
 
 
 def test_two_readers_are_given_different_tasks_and_the_later_answer_is_refused(folder):

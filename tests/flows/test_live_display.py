@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from winnow.flows.run.live_display import LiveProgress, duration
+from winnow.flows.run.progress import LiveProgress, duration
 
 NAMES = [
     "org/a-model-with-a-long-name-70b-instruct/a-prompt-with-a-long-name/greedy",

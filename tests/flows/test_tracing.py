@@ -8,8 +8,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from scored_campaigns import write_scored
 from test_command_line import winnow
 
-from winnow.tasks.campaign import tracing as of_campaigns
-from winnow.tasks.engines.pool import tracing as of_engines
+from winnow.tasks.campaign import tracing
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.protocol import ModelRef
@@ -22,8 +21,8 @@ def recorded(monkeypatch):
     """What is recorded; the tracers alone are exchanged, since a process has but one provider for good."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    for module in (of_campaigns, of_engines):
-        monkeypatch.setattr(module, "TRACER", provider.get_tracer("test"))
+    for name in ("CAMPAIGNS", "ENGINES"):
+        monkeypatch.setattr(tracing, name, provider.get_tracer("test"))
     return exporter
 
 
@@ -64,10 +63,10 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
             pass
 
     def ask(group, engine, is_ready):
-        with of_engines.TRACER.start_as_current_span("call"):
+        with tracing.ENGINES.start_as_current_span("call"):
             return []
 
-    with of_campaigns.TRACER.start_as_current_span("round"):
+    with tracing.CAMPAIGNS.start_as_current_span("round"):
         scheduler = RequestScheduler(
             ask=ask,
             seats=(seats := Seats()),
@@ -89,6 +88,6 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
 
 
 def test_without_an_sdk_nothing_is_recorded():
-    with of_engines.TRACER.start_as_current_span("call") as span:
-        of_engines.tell_answers(span, ["what is no answer would be looked at"])
+    with tracing.ENGINES.start_as_current_span("call") as span:
+        tracing.tell_answers(span, ["what is no answer would be looked at"])
     assert not span.is_recording()

@@ -4,19 +4,19 @@ import pytest
 
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Embedding
-from winnow.storage.records import embeddings
+from winnow.storage.records import generations
 
-DIGESTS = [f"{number:064x}" for number in range(embeddings.DIGESTS_PER_QUERY + 3)]
+DIGESTS = [f"{number:064x}" for number in range(generations.DIGESTS_PER_QUERY + 3)]
 
 
 def stored(database, embedder, digests):
     with database.reading() as session:
-        return embeddings.vectors(session, embedder, digests)
+        return generations.vectors(session, embedder, digests)
 
 
 def add(database, embedder, new):
     with database.writing() as session:
-        embeddings.add_vectors(session, embedder, new)
+        generations.add_vectors(session, embedder, new)
 
 
 def test_vectors_come_back_byte_for_byte_and_only_those_asked_for(database):

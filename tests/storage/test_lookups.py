@@ -3,7 +3,7 @@
 from sqlalchemy import delete
 from stored_campaigns import NOW, generation
 
-from winnow.storage.engine.id_lookup import ids_with
+from winnow.storage.engine.raw_sql import ids_with
 from winnow.storage.models import Generation
 from winnow.storage.records import generations as generation_records
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from winnow.storage.engine import network_files
+from winnow.storage.engine import sqlite
 from winnow.storage.engine.database import open_database
-from winnow.storage.engine.network_files import network_mount
+from winnow.storage.engine.sqlite import network_mount
 from winnow.storage.errors import StorageUnavailable
 
 TABLE = r"""
@@ -49,14 +49,12 @@ def test_without_a_table_nothing_is_refused():
 
 
 def test_this_machine_can_be_read():
-    assert " / " in network_files.read_mounts()
+    assert " / " in sqlite.read_mounts()
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_database_on_a_network_file_system_is_refused_with_the_remedy(tmp_path, monkeypatch, read_only):
-    monkeypatch.setattr(
-        network_files, "read_mounts", lambda: f"1 0 0:1 / {tmp_path} rw - nfs4 server:/export rw"
-    )
+    monkeypatch.setattr(sqlite, "read_mounts", lambda: f"1 0 0:1 / {tmp_path} rw - nfs4 server:/export rw")
     refused = rf"network file system \(nfs4, mounted at {tmp_path}\).* or use PostgreSQL"
     with pytest.raises(StorageUnavailable, match=refused):
         open_database(f"sqlite:///{tmp_path}/winnow.db", read_only=read_only)

@@ -2,18 +2,22 @@
 
 import datetime as dt
 from collections import Counter
+from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
+from winnow.storage.queries import browse
 from winnow.storage.queries import costs as reuse_views
 from winnow.storage.queries import history as history_views
 from winnow.storage.queries.objective import agreement as agreement_views
+from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.best_duel.judge_agreement import agreement, cohens_kappa
+from winnow.tasks.objectives.best_duel.judge_agreement import agreement, campaigns_agreement, cohens_kappa
 from winnow.tasks.queries.views import ask
 
 
@@ -183,6 +187,52 @@ def test_agreement_tells_how_often_judges_took_the_same_and_opposite_sides(judge
         "kappa": pytest.approx((0.5 - 0.375) / (1 - 0.375)),
     }
     assert [(row["agreement"], row["kappa"]) for row in rows[1:]] == [(1.0, None), (0.0, 0.0)]
+
+
+def test_two_campaigns_agree_on_the_texts_that_both_judged_whichever_way_round(judged):
+    other = store_campaign(judged.database, "people", objective="best-duel")
+    again = other.duels(other.plan(0, [[0, 1], [1, 0], [0, 2]], [0, 1, 2]), [(0.0, []), (1.0, []), (0.5, [])])
+    statement = "SELECT generation_a_id, generation_b_id FROM comparisons ORDER BY id LIMIT 2"
+    with judged.database.writing() as session:
+        (first, second), (third, fourth) = session.execute(text(statement)).all()
+        again[0] = replace(again[0], generation_a_id=first, generation_b_id=second)
+        again[1] = replace(again[1], generation_a_id=fourth, generation_b_id=third)  # the other way round
+        round_id = session.scalar(text("SELECT max(id) FROM rounds"))
+        outcome_records.add_outcomes(session, round_id, again, other.decision(), NOW)
+    with judged.database.reading() as session:
+        # Of the first they say 1 and -1, of the second 0 for the first candidate and 1 for the second one.
+        assert agreement_views.shared_sides(session, judged.record.id, other.record.id) == {
+            (1, -1): 1,
+            (-1, -1): 1,
+        }
+        found = campaigns_agreement(session, judged.record, other.record)
+        assert (found["campaign"], found["texts"], found["same"], found["opposite"]) == ("people", 2, 1, 1)
+        fresh = store_campaign(judged.database, "fresh", objective="best-duel")
+        assert campaigns_agreement(session, judged.record, fresh.record) is None
+
+
+def test_what_could_not_be_read_is_told_by_judge_and_reason_with_its_share_of_calls(judged):
+    assert asked(judged, duel_views.unread) == [
+        {"judge": "m", "reason": "verdict_missing", "judgments": 1, "share": 0.5}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("doubt", "judge", "positions"),
+    [
+        ("judged", None, [3, 2, 1, 0]),
+        ("judged", "m", [3, 1]),
+        ("flipped", None, [3]),
+        ("flipped", "k", []),
+        ("unread", None, [1]),
+        ("unread", "Z", []),
+    ],
+)
+def test_comparisons_are_found_by_what_speaks_against_their_judges(judged, doubt, judge, positions):
+    filters = browse.Filters(doubt=doubt, judge=judge)
+    with judged.database.reading() as session:
+        rows = browse.comparisons(session, judged.record.id, filters, before=None, most=9, characters=1)
+    assert [row["position"] for row in rows] == positions
 
 
 def test_kappa_is_one_for_judges_that_always_agree_and_less_than_zero_for_those_that_never_do():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.storage.engine.urls import shown_url
+from winnow.storage.engine.database import shown_url
 
 URLS = {
     "sqlite:///winnow.db": "sqlite:///winnow.db",

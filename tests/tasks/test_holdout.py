@@ -17,7 +17,7 @@ from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records.values import DecisionRecord
-from winnow.tasks.answer.held_out_words import held_out_lines
+from winnow.tasks.answer.beyond_words import held_out_lines
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
@@ -34,8 +34,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import (
     others_came_first,
 )
 from winnow.tasks.queries.same_scores import has_the_same_scores
-from winnow.tasks.setup.exhaustive import exhaustive_campaign
-from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 
 KEYS = [f"e{i}" for i in range(30)]
 

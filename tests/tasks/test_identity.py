@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.tasks.candidates.cache_keys import (
+    RequestKeys,
     canonical_json,
     fingerprint_model,
     generation_key,
@@ -16,9 +17,7 @@ from winnow.tasks.candidates.cache_keys import (
     request_seed,
     sha256,
 )
-from winnow.tasks.candidates.request_keys import RequestKeys
-from winnow.tasks.engines.chat.messages import Message, as_stored
-from winnow.tasks.engines.chat.reasoning import Reasoning
+from winnow.tasks.engines.chat.messages import Message, Reasoning, as_stored
 from winnow.tasks.engines.protocol import ModelRef, Sampling, Structure
 
 BASE = {

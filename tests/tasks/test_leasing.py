@@ -12,8 +12,7 @@ from winnow.storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign import lease as lease_module
-from winnow.tasks.campaign.lease import LIFETIME, holding, now
-from winnow.tasks.campaign.liveness import is_gone, this_process
+from winnow.tasks.campaign.lease import LIFETIME, holding, is_gone, now, this_process
 
 ELSEWHERE = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from winnow.tasks.candidates.model_refs import model_ref
-from winnow.tasks.candidates.sampling import sampling_of
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.candidates.server_keys import with_servers, without_servers
 from winnow.tasks.engines.litellm.apis import APIS
 from winnow.tasks.errors import JudgeError, SpecError

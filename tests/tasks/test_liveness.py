@@ -19,9 +19,18 @@ from winnow.storage.engine.write_lock import look_up
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.models import Lease
 from winnow.storage.records.values import Holder
-from winnow.tasks.campaign import liveness
-from winnow.tasks.campaign.lease import LIFETIME, holding, now
-from winnow.tasks.campaign.liveness import how_left, is_dead, is_gone, seems_gone, this_process, watch
+from winnow.tasks.campaign import lease
+from winnow.tasks.campaign.lease import (
+    LIFETIME,
+    holding,
+    how_left,
+    is_dead,
+    is_gone,
+    now,
+    seems_gone,
+    this_process,
+    watch,
+)
 
 AWAY = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
 SHORT = timedelta(seconds=0.3)
@@ -38,7 +47,7 @@ def other():
 
 @pytest.fixture(autouse=True)
 def quick_look(monkeypatch):
-    monkeypatch.setattr(liveness, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(lease, "LOOK_EVERY_S", 0.02)
 
 
 def held_by(campaign, holder, *, age=timedelta(0), lifetime=LIFETIME):
@@ -105,7 +114,7 @@ def test_a_stepped_clock_changes_no_process(monkeypatch):
 
 def test_a_process_that_may_not_be_looked_up_is_not_dead(other, monkeypatch):
     process, holder = other
-    monkeypatch.setattr(liveness, "look_up", lambda _: None)
+    monkeypatch.setattr(lease, "look_up", lambda _: None)
     assert not is_dead(holder)
     monkeypatch.setattr(os, "kill", lambda *_: (_ for _ in ()).throw(PermissionError()))
     assert not is_dead(holder)
@@ -189,7 +198,7 @@ def test_time_in_which_the_watcher_itself_was_frozen_is_no_silence(campaign, mon
 
     monkeypatch.setattr(time, "monotonic", clock_that_leaps)
     watch(campaign.database, campaign.record.id, now=now())
-    assert len(looks) > SHORT.total_seconds() / (2 * liveness.LOOK_EVERY_S)
+    assert len(looks) > SHORT.total_seconds() / (2 * lease.LOOK_EVERY_S)
 
 
 def test_a_lease_that_is_given_back_or_deleted_while_it_is_watched_is_watched_no_more(campaign, monkeypatch):

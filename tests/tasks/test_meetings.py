@@ -1,4 +1,4 @@
-from winnow.tasks.objectives.best_duel.replicates import ReplicateCounter, meetings_of
+from winnow.tasks.rounds.generation_batch import ReplicateCounter, meetings_of
 
 
 def test_a_benchmark_pair_is_one_meeting_and_a_duel_two():

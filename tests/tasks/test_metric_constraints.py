@@ -16,8 +16,7 @@ from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.constraints import constraints_of
 from winnow.tasks.rounds.draws import seed_of_draws
-from winnow.tasks.setup.exhaustive import exhaustive_campaign
-from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.setup.store import reopen_campaign
 from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
 from winnow.tasks.spec.campaign import CampaignSpec

@@ -25,8 +25,7 @@ from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
-from winnow.tasks.campaign.lease import LIFETIME, now
-from winnow.tasks.campaign.liveness import is_gone, this_process
+from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.queries.auditing import findings
 from winnow.tasks.rounds import generate as generating

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from stored_campaigns import new_database, store_campaign
 
-from winnow.tasks.answer.repeats import repeat_lines, unsteady_engines
+from winnow.tasks.answer.block import repeat_lines
+from winnow.tasks.answer.running import unsteady_engines
 
 LOW, HIGH = "vllm 0.32.0 cuda bfloat16", "vllm 0.32.0 cpu float32"
 INVARIANT, SERVER, OTHER = f"{LOW} batch-invariant", "openai vllm/0.9 m", "sleepy 2"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.check import without_targets
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.targets import without_targets
 
 
 @pytest.fixture

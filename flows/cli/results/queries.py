@@ -11,9 +11,8 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, Json, OneCampaign, ReadSto
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.views import VIEWS, ask
-from winnow.tasks.spec.suggestions import unknown_name
 
 # mypy knows the members of no StrEnum that is not written out.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]

@@ -35,7 +35,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     """Say where a campaign stands, or all of them."""
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.summary import print_summary
-    from winnow.storage.engine.urls import shown_url
+    from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
 

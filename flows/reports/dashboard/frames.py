@@ -2,17 +2,31 @@
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.rows.names import shortened_apart
+from winnow.flows.reports.rows.people import decimals_of
 from winnow.storage.json_types import Row
 
 MOST_CHARACTERS = 4_000_000
 """In all cells of a frame together."""
 LEAST_CELL, LONGEST_CELL = 200, 100_000
 """Characters that a cell may have in the largest frame, and in the smallest."""
+
+NAMES = frozenset(
+    ("candidate", "candidate b", "opponent", "best", "leader", "campaign", "judge", "other", "example")
+)
+"""Columns of names, which differ at their ends more often than other texts do."""
+LONGEST_NAME = 40
+"""Columns of a terminal that a name may take in a table or a box; of longer ones the middle is left out."""
+MOST_STYLED = 2_000
+"""Rows up to which names are shortened: pandas takes half a second to style as many."""
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -31,6 +45,36 @@ def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.
     frame = pd.concat(series, axis=1) if series else pd.DataFrame()
     frame.columns = apart(columns)
     return frame
+
+
+def number_formats(frame: pd.DataFrame) -> dict[str, str]:
+    """How the numbers of each column that has fractions are written, all of a column alike."""
+    found = {}
+    for name in frame.select_dtypes("float"):
+        known = [abs(value) for value in frame[name] if math.isfinite(value)]
+        if any(value % 1.0 for value in known):
+            decimals = decimals_of(known)
+            found[str(name)] = "%.3g" if decimals is None else f"%.{decimals}f"
+    return found
+
+
+def with_short_names(frame: pd.DataFrame) -> pd.DataFrame | Styler:
+    """The frame, its long names shown without their middles: the cells hold them whole."""
+    short = {}
+    for name in [each for each in frame.columns if each in NAMES]:
+        whole = [value for value in frame[name] if isinstance(value, str)]
+        if max(map(len, whole), default=0) > LONGEST_NAME:
+            apart_ = shortened_apart(list(dict.fromkeys(whole)), LONGEST_NAME)
+            short[name] = dict(zip(dict.fromkeys(whole), apart_, strict=True))
+    if not short or len(frame) > MOST_STYLED:
+        return frame
+    whole_numbers = set(frame.select_dtypes("float")) - set(number_formats(frame))
+    names = {name: partial(_short, of) for name, of in short.items()}
+    return frame.style.format(names | dict.fromkeys(whole_numbers, "{:.0f}"), na_rep="")
+
+
+def _short(short: Mapping[str, str], value: str) -> str:
+    return short.get(value, value)
 
 
 def _cell(value: object, longest: int) -> object:

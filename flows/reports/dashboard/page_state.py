@@ -16,8 +16,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import seems_gone
+from winnow.tasks.campaign.lease import now, seems_gone
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 

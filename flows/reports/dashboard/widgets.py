@@ -1,15 +1,26 @@
-"""How texts, rows and figures are drawn: what others wrote as text alone, never as Markdown or HTML."""
+"""How texts, rows and figures are drawn: what others wrote as text alone, never as Markdown or HTML.
 
-from collections.abc import Callable, Sequence
+Which campaign the reader looks at is kept from page to page, and in the address of the page.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import streamlit as st
 from markdown_it import MarkdownIt
 from plotly.graph_objects import Figure
+from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.frames import as_frame
+from winnow.flows.reports.dashboard.frames import (
+    LONGEST_NAME,
+    apart,
+    as_frame,
+    number_formats,
+    with_short_names,
+)
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.theme import themes
+from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.json_types import Row
 
 NOTHING_ELSE = ("html_block", "html_inline", "image", "link", "autolink", "reference", "entity")
@@ -98,14 +109,27 @@ def show_passage(label: str, text: str, length: int, *, key: str) -> None:
 
 def show_rows(rows: Sequence[Row], *, key: str) -> None:
     """A table to look at."""
-    st.dataframe(as_frame(rows), hide_index=True, key=key, placeholder="")
+    frame = as_frame(rows)
+    st.dataframe(
+        with_short_names(frame),
+        hide_index=True,
+        key=key,
+        placeholder="",
+        column_config={
+            name: st.column_config.NumberColumn(format=form) for name, form in number_formats(frame).items()
+        },
+    )
 
 
 def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto") -> int | None:
     """A table of whose rows one can be chosen; its index, once it is."""
+    frame = as_frame(rows)
     event = st.dataframe(
-        as_frame(rows),
+        with_short_names(frame),
         hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format=form) for name, form in number_formats(frame).items()
+        },
         key=key,
         height=height,
         on_select="rerun",
@@ -115,6 +139,61 @@ def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "
     chosen = event["selection"]["rows"]
     # The table may have become shorter since it was clicked.
     return chosen[0] if chosen and chosen[0] < len(rows) else None
+
+
+def choose_name(
+    place: DeltaGenerator,
+    label: str,
+    names: Sequence[str],
+    *,
+    key: str,
+    index: int | None = 0,
+    placeholder: str | None = None,
+    most: int = LONGEST_NAME,
+) -> str | None:
+    """A box of names, long ones without their middles; the whole of the chosen one is in the box's help.
+
+    Args:
+        place: Where it stands.
+        label: Of the box.
+        names: All different.
+        key: Of the box in the reader's session.
+        index: Of the name that is chosen first; None for none.
+        placeholder: Stands in the box where none is.
+        most: Columns of a terminal that a name may take.
+    """
+    first = None if index is None or not names else names[index]
+    short = short_labels(names, most)
+    chosen: str | None = place.selectbox(
+        label,
+        names,
+        index=index,
+        key=key,
+        placeholder=placeholder,
+        format_func=short.__getitem__,
+        help=whole_names([st.session_state.get(key, first)], short),
+    )
+    return chosen
+
+
+def short_labels(names: Sequence[str], most: int = LONGEST_NAME) -> dict[str, str]:
+    """Each name as a box shows it, those that differ never alike."""
+    labels = apart(shortened_apart([readable(name) for name in names], most))
+    return dict(zip(names, labels, strict=True))
+
+
+def whole_names(chosen: Sequence[str | None], short: Mapping[str, str]) -> str | None:
+    """Those of the chosen names that their labels do not show whole, for a help; None without any."""
+    cut = [name for name in chosen if name is not None and short.get(name) != readable(name)]
+    return ", ".join(map(as_plain, cut)) or None
+
+
+MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")
+
+
+def as_plain(text: str) -> str:
+    """A text for where Streamlit reads Markdown, such as labels of buttons and helps."""
+    return "".join(f"\\{c}" if c in MARKUP else c for c in readable(text).replace("\n", " "))
 
 
 def show_figure(figure: Figure, *, key: str) -> None:
@@ -145,3 +224,39 @@ def shown_of_pages(opened: int, found: int, *, most: int) -> str:
     begin = most * (opened - 1) + 1
     more = "; there are more" if found > most else ""
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
+
+
+ADDRESS = "campaign"
+"""In the page's address."""
+CHOSEN = "chosen campaign"
+"""In the reader's session; what a box holds is forgotten once a page without it is shown."""
+BOX = "campaign box"
+LONGEST_IN_SIDEBAR = 24
+"""Columns of a terminal that a name may take there."""
+
+
+def remember_campaign(name: str) -> None:
+    """Let the other pages begin with this one."""
+    st.session_state[CHOSEN] = name
+
+
+def choose_campaign(names: Sequence[str]) -> str | None:
+    """The campaign that the reader chose in the box beside the page, at first the newest; None without any.
+
+    Args:
+        names: Of all campaigns, oldest first.
+    """
+    if not names:
+        st.text("There are no campaigns in this database yet.")
+        return None
+    wanted = st.session_state.get(CHOSEN) or st.query_params.get(ADDRESS)
+    newest_first = list(reversed(names))
+    if st.session_state.get(BOX) not in newest_first:
+        st.session_state[BOX] = wanted if wanted in newest_first else newest_first[0]
+    name = choose_name(st.sidebar, "Campaign", newest_first, key=BOX, most=LONGEST_IN_SIDEBAR)
+    if name is None:
+        return None
+    remember_campaign(name)
+    if st.query_params.get(ADDRESS) != name:
+        st.query_params[ADDRESS] = name
+    return name

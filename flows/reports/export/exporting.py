@@ -1,23 +1,28 @@
-"""Everything a campaign found, one file for each view, and what other tools read."""
+"""Everything a campaign found, one file for each view, and what other tools read.
+
+A folder is there with all of its files, or not at all.
+"""
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+import shutil
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.export import battles
-from winnow.flows.reports.export.folders import whole_folder
 from winnow.flows.reports.export.inspect_files import write_logs
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.queries.columns import cells, kinds_of
 from winnow.tasks.queries.views import answered_by, ask
-from winnow.tasks.spec.suggestions import unknown_name
 
 BATTLES, INSPECT = "battles", "inspect"
 DUELS = "best-duel"
@@ -122,3 +127,36 @@ def _write_definition(campaign: CampaignRecord, path: Path) -> None:
         "versions": campaign.versions,
     }
     path.write_text(json.dumps(definition, indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Generator[Path, None, None]:
+    """A folder beside its place to write into, which is put there at the end, and deleted on any error.
+
+    Raises:
+        WinnowError: If there are files there already, or it cannot be written.
+    """
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise WinnowError(f"{folder} is not an empty folder; name a new one, or delete it first")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            # What mkdtemp makes is private; an export is as public as the user's other folders are.
+            beside.chmod(0o777 & ~_umask())
+            yield beside
+            os.replace(beside, folder)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise WinnowError(
+            f"{error.filename or folder}: {error.strerror}; nothing was exported; "
+            "name a place with room that can be written to"
+        ) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -15,6 +15,11 @@ def shortened(text: str, most: int) -> str:
     return short
 
 
+def shortened_apart(names: Sequence[str], most: int) -> list[str]:
+    """The names without their middles where they are too long; see `told_apart`."""
+    return [shortened(name, most) for name in told_apart(names, most)]
+
+
 def told_apart(names: Sequence[str], most: int) -> Sequence[str]:
     """The names; where two would be shortened to the same, without the beginning and end that all share."""
     different = set(names)

@@ -161,7 +161,7 @@ def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]
 def _column(name: str, values: Sequence[Cell], *, names_rows: bool) -> Column:
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
-    decimals = _decimals([value for value in known if isinstance(value, float) and math.isfinite(value)])
+    decimals = decimals_of([value for value in known if isinstance(value, float) and math.isfinite(value)])
     texts = [_text(value, decimals) for value in values]
     return Column(
         name=name,
@@ -186,7 +186,7 @@ def _text(value: Cell, decimals: int | None) -> str:
     return printable(str(value)).replace("\n", "\N{MIDDLE DOT}")
 
 
-def _decimals(values: Sequence[float]) -> int | None:
+def decimals_of(values: Sequence[float]) -> int | None:
     """How many decimals all numbers of a column get; None where they are too different for that."""
     sizes = [abs(value) for value in values if value]
     if not sizes:

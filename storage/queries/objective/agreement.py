@@ -3,10 +3,10 @@
 from collections import Counter
 
 from sqlalchemy import and_, case, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Candidate, Comparison, Judgment, Round
+from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Round
 
 Sides = tuple[int, int]
 """Whom each of two judges prefers: 1 the first candidate, -1 the second, 0 neither."""
@@ -41,6 +41,69 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
         (first, side), (second, other_side) = sorted([(a, side_a), (b, side_b)])
         found.setdefault((first, second), Counter())[side, other_side] += count
     return dict(sorted(found.items()))
+
+
+def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[Sides]:
+    """How often two campaigns took which sides of the same texts.
+
+    A side of a duel is who is preferred, and of a single text whether its score is above or below 1/2. Texts
+    of two campaigns are the same where one of them took them over; a duel may stand the other way round.
+    """
+    one, other = aliased(Comparison), aliased(Comparison)
+    one_round, other_round = aliased(Round), aliased(Round)
+    straight = and_(
+        other.generation_a_id == one.generation_a_id,
+        func.coalesce(other.generation_b_id, 0) == func.coalesce(one.generation_b_id, 0),
+    )
+    turned = and_(
+        other.generation_a_id == one.generation_b_id,
+        other.generation_b_id == one.generation_a_id,
+        one.generation_a_id != one.generation_b_id,
+    )
+    found = Counter[Sides]()
+    for same, sign in ((straight, 1), (turned, -1)):
+        sides = [
+            case((each.outcome > 0.5, 1), (each.outcome < 0.5, -1), else_=0).label(name)
+            for each, name in ((one, "side"), (other, "other_side"))
+        ]
+        rows = session.execute(
+            select(*sides, func.count())
+            .select_from(one)
+            .join(one_round, one_round.id == one.round_id)
+            .join(other, and_(other.example_id == one.example_id, same))
+            .join(other_round, other_round.id == other.round_id)
+            .where(
+                one_round.campaign_id == campaign_id,
+                other_round.campaign_id == other_id,
+                one.outcome.is_not(None),
+                other.outcome.is_not(None),
+            )
+            .group_by(*sides)
+        )
+        for side, other_side, count in rows:
+            found[side, sign * other_side] += count
+    return found
+
+
+def annotators(session: Session, campaign_id: int) -> list[Row]:
+    """What each person said who judged texts of a campaign: one row per name.
+
+    `unclear` counts what they said cannot be judged, `mean` is the mean of the rest: of ratings their score,
+    of two texts how far the first candidate is preferred.
+    """
+    rows = session.execute(
+        select(
+            Annotation.annotator,
+            func.count().label("labels"),
+            func.sum(case((Annotation.verdict.is_(None), 1), else_=0)).label("unclear"),
+            func.avg(Annotation.verdict).label("mean"),
+        )
+        .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .group_by(Annotation.annotator)
+    )
+    return sorted((dict(row) for row in rows.mappings()), key=lambda row: str(row["annotator"]))
 
 
 def human_agreement(session: Session, campaign_id: int) -> list[Row]:

@@ -1,5 +1,6 @@
 """What users ask of duels: who beats whom, and how the judges behaved. Rows as in `campaign_views`."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
@@ -178,6 +179,29 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
     return [dict(row) for row in rows.mappings()]
 
 
+def unread(session: Session, campaign_id: int) -> list[Row]:
+    """Why verdicts of models that judge could not be read: one row per judge and reason, most first.
+
+    `judgments` are calls, each attempt for itself, and `share` is theirs of all of the judge's calls.
+    """
+    rows = session.execute(
+        select(Judgment.judge, Judgment.reason, func.count())
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id)
+        .group_by(Judgment.judge, Judgment.reason)
+    ).all()
+    calls = Counter[str]()
+    for judge, _, count in rows:
+        calls[judge] += count
+    found = [
+        {"judge": judge, "reason": reason, "judgments": count, "share": count / calls[judge]}
+        for judge, reason, count in rows
+        if reason is not None
+    ]
+    return sorted(found, key=lambda row: (-row["judgments"], row["judge"], row["reason"]))
+
+
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
     """By judge: questions with a verdict in both orders, and those that prefer different sides."""
     original, swapped = aliased(Judgment), aliased(Judgment)
@@ -187,7 +211,7 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
         swapped.repeat == original.repeat,
     )
     rows = session.execute(
-        select(original.judge, func.count(), _count(_side(original.verdict) != _side(swapped.verdict)))
+        select(original.judge, func.count(), _count(side(original.verdict) != side(swapped.verdict)))
         .join(swapped, same_question)
         .join(Comparison, Comparison.id == original.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
@@ -203,7 +227,8 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
     return {judge: (both, flipped) for judge, both, flipped in rows}
 
 
-def _side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
+def side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
+    """1 for a verdict above 1/2, -1 below, else 0."""
     return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)
 
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from winnow.storage.engine.bulk import insert_rows
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import insert_rows, run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Base, Bet, Decision, Difference, Ranking, Standing, table_of

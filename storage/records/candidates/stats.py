@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from winnow.storage.engine.bulk import insert_row
-from winnow.storage.engine.raw_sql import run
+from winnow.storage.engine.raw_sql import insert_row, run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Decision, table_of
 from winnow.storage.records.candidates.standings import Known, add_changes

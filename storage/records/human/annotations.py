@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Select, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.engine.id_lookup import rows_with
+from winnow.storage.engine.raw_sql import rows_with
 from winnow.storage.models import Annotation, AnnotationTask, Decision, Example, Generation, Round
 from winnow.storage.records.values import (
     AnnotationRecord,

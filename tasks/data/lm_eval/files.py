@@ -12,8 +12,7 @@ import yaml
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import did_you_mean
+from winnow.tasks.errors import SpecError, did_you_mean
 
 KEY = "task.lm_eval"
 

@@ -9,15 +9,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from winnow.tasks.campaign.tracing import engine_call, tell_answers
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
-from winnow.tasks.engines.pool.sharing import adapters_for, devices_wanted, engine_key
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
-from winnow.tasks.engines.pool.tracing import engine_call, tell_answers
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
-from winnow.tasks.engines.providers import EngineFactory, EngineSettings, start_engine
+from winnow.tasks.engines.providers import (
+    EngineFactory,
+    EngineSettings,
+    adapters_for,
+    devices_wanted,
+    engine_key,
+    start_engine,
+)
 from winnow.tasks.engines.subprocess.launching import log_end
 
 

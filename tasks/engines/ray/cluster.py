@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
-from winnow.tasks.engines.pool.sharing import devices_wanted
 from winnow.tasks.engines.protocol import Engine, ModelRef
-from winnow.tasks.engines.providers import EngineFactory, EngineSettings
+from winnow.tasks.engines.providers import EngineFactory, EngineSettings, devices_wanted
 from winnow.tasks.plugins.extras import require
 
 if TYPE_CHECKING:

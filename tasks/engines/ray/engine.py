@@ -1,6 +1,11 @@
-"""Our side of an engine in a Ray actor: placed, asked, watched and closed. Ray's errors get names here."""
+"""An engine in a Ray actor. Our side: placed, asked, watched and closed; Ray's errors get names here.
+
+On its machine the actor runs the engine of the model's own provider, in a process of Ray's.
+"""
 
 import dataclasses
+import os
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +16,9 @@ from ray.actor import ActorHandle
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
-from winnow.tasks.engines.protocol import Answer, ModelRef, Request
-from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.ray.actor import EngineActor
+from winnow.tasks.engines.protocol import Answer, Engine, ModelRef, Request
+from winnow.tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.engines.subprocess.launching import log_file
 
 POLITE_SECONDS = 10.0
 """Longer than an engine's own process takes to be ended by force."""
@@ -170,3 +175,41 @@ def _last_line(error: RayError) -> str:
     """What Ray says happened: it ends its account with it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
+
+
+class EngineActor:
+    """An engine that is loaded when it is told to, so that its place is known before.
+
+    An engine with a process of its own, such as vLLM's, ends with this one, however this one ends.
+    """
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+
+    def host(self) -> str:
+        """The name of the machine."""
+        return socket.gethostname()
+
+    def load(self, model: ModelRef, settings: EngineSettings) -> str:
+        """Load the model and return the engine's identity; raises `EngineError`."""
+        _print_to(log_file(settings.log_folder, model.name))
+        self._engine = start_engine(model, settings)
+        return self._engine.identity
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer every request; see `Engine.generate`."""
+        assert self._engine is not None, "asked only once it is loaded"
+        return self._engine.generate(requests)
+
+    def close(self) -> None:
+        """Free what the engine holds."""
+        if self._engine is not None:
+            self._engine.close()
+
+
+def _print_to(log: Path) -> None:
+    """Append all that this process prints from now on to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        for stream in (1, 2):
+            os.dup2(output.fileno(), stream)

@@ -1,4 +1,7 @@
-"""Our side of a vLLM engine: a process that is started, asked, watched and closed. vLLM is not imported."""
+"""Our side of a vLLM engine: a process that is started, asked, watched and closed. vLLM is not imported here.
+
+What its processes import is imported once for all that a block starts.
+"""
 
 import dataclasses
 import math
@@ -6,6 +9,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
@@ -20,9 +25,12 @@ from winnow.tasks.engines.protocol import (
     Request,
 )
 from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.subprocess.fork_server import forking
 from winnow.tasks.engines.subprocess.launching import log_file
 from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.plugins.extras import missing_for
+from winnow.tasks.spec.campaign import CampaignSpec
 
 WORKER = "winnow.tasks.engines.vllm.worker"
 """The module that runs in vLLM's processes."""
@@ -224,3 +232,27 @@ def _request_fields(request: Request) -> JsonObject:
 
 def _answer(fields: JsonObject) -> Answer:
     return Completion(**fields) if "text" in fields else GenerationFailure(**fields)
+
+
+LOG = "vllm-imports.log"
+"""Within a campaign's log folder: what the imports print."""
+
+
+def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContextManager[None]:
+    """Have vLLM's processes of a campaign forked from one that has imported it, until the block ends.
+
+    On a Ray cluster nothing is done: there each engine is the only one of its actor.
+
+    Args:
+        spec: The campaign's.
+        at_once: Whether to import now, if one of its models runs on vLLM, and not with the first engine.
+    """
+    if spec.execution.cluster is not None:
+        return nullcontext()
+    at_once = (
+        at_once
+        and any(model.provider == "vllm" for model in spec.models)
+        and missing_for("vllm", "vLLM") is None
+    )
+    log = Path(spec.execution.log_folder) / spec.name / LOG
+    return forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=at_once)

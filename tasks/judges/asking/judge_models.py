@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from winnow.tasks.candidates.model_refs import model_ref
-from winnow.tasks.candidates.sampling import sampling_of
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.errors import JudgeError
+from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.prompts import Name
-from winnow.tasks.spec.sections.servers import SECRET
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.spec.spec_model import SECRET
 
 _PLACE = "judge.models"
 

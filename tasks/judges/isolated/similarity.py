@@ -14,7 +14,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import GROUP, create_embedder
 from winnow.tasks.embedding.sentence_model import Pooling, SentenceModel
-from winnow.tasks.errors import JudgeError, WinnowError
+from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import Sample, Verdict
@@ -22,7 +22,6 @@ from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
-from winnow.tasks.spec.suggestions import unknown_name
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -10,8 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from string import Formatter
 
-from winnow.tasks.errors import TemplateError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import TemplateError, unknown_name
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _VARIABLE_OR_DOUBLED = re.compile(r"\{\{|\}\}|\{(\w+)\}")

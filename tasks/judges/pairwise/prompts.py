@@ -18,12 +18,11 @@ from pathlib import Path
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.templates import compile_template, render
-from winnow.tasks.errors import JudgeError
+from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
 from winnow.tasks.judges.pairwise.braces import BracesTemplate, variables_in_braces
 from winnow.tasks.judges.pairwise.protocol import Duel, PresentationOrder
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName
-from winnow.tasks.spec.suggestions import unknown_name
 
 BUILT_IN: Mapping[str, VerdictFormatName] = {"alpaca": "m/M", "arena-hard": "[[A>>B]]", "mt-bench": "[[A]]"}
 """Name -> the verdict format it is written for."""

@@ -5,7 +5,7 @@ from collections import Counter
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.queries.objective.agreement import Sides, judge_sides
+from winnow.storage.queries.objective.agreement import Sides, judge_sides, shared_sides
 from winnow.storage.records.values import CampaignRecord
 
 
@@ -21,13 +21,31 @@ def agreement(session: Session, campaign: CampaignRecord) -> list[Row]:
             "judge": judge,
             "other": other,
             "duels": sides.total(),
-            "same": (same := sum(count for (a, b), count in sides.items() if a == b)),
-            "opposite": sum(count for (a, b), count in sides.items() if a * b < 0),
-            "agreement": same / sides.total(),
-            "kappa": cohens_kappa(sides),
+            **agreement_of(sides),
         }
         for (judge, other), sides in judge_sides(session, campaign.id).items()
     ]
+
+
+def campaigns_agreement(session: Session, campaign: CampaignRecord, other: CampaignRecord) -> Row | None:
+    """How far two campaigns agree on the texts that both judged; None where there are none.
+
+    The columns are those of `agreement`, with `texts` in the place of `duels`. Of a single text the sides are
+    scores above 1/2, below it, and 1/2 itself.
+    """
+    sides = shared_sides(session, campaign.id, other.id)
+    return {"campaign": other.name, "texts": sides.total(), **agreement_of(sides)} if sides else None
+
+
+def agreement_of(sides: Counter[Sides]) -> Row:
+    """The counts and rates of two judges who said something of the same things, at least once in all."""
+    same = sum(count for (a, b), count in sides.items() if a == b)
+    return {
+        "same": same,
+        "opposite": sum(count for (a, b), count in sides.items() if a * b < 0),
+        "agreement": same / sides.total(),
+        "kappa": cohens_kappa(sides),
+    }
 
 
 def cohens_kappa(sides: Counter[Sides]) -> float | None:

@@ -10,8 +10,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Values
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:  # `winnow status` asks for `constraints_of` alone
     from winnow.tasks.spec.campaign import CampaignSpec

@@ -9,13 +9,12 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.suggestions import unknown_name
+from winnow.tasks.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:  # `winnow status` asks for `grouping_of` alone
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.spec.campaign import CampaignSpec
-    from winnow.tasks.spec.sections.groups import GroupsSpec
+    from winnow.tasks.spec.sections.best_mean import GroupsSpec
 
 ABLE = ("champion", "race")
 """Our selectors that can."""

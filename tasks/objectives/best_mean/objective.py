@@ -1,6 +1,6 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, cast
 
@@ -9,10 +9,11 @@ from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
-from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.best_mean.baseline import GATE, check_baseline
+from winnow.tasks.errors import JudgeError, SpecError, unknown_name
+from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
+from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.best_mean.constraints import (
     Constraint,
     check_constraints,
@@ -22,11 +23,11 @@ from winnow.tasks.objectives.best_mean.constraints import (
 from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
-from winnow.tasks.objectives.best_mean.metrics import check_metrics, metric_code
 from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.setup.history import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
+from winnow.tasks.spec.stored_spec import GATE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,3 +158,64 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
             path="holdout",
         )
     return split
+
+
+def check_metrics(spec: CampaignSpec) -> dict[str, Judge]:
+    """Make the judges of a spec's metrics, by the names of these.
+
+    Raises:
+        SpecError: If there is no such judge, or it asks a model.
+    """
+    made: dict[str, Judge] = {}
+    for index, metric in enumerate(spec.metrics):
+        place = f"metrics[{index}].judge"
+        if metric.judge.type == BEST_OF:
+            raise SpecError(
+                f"judge {BEST_OF} chooses among the texts of a pair, and a metric is the mean of all; "
+                "name the judge that scores",
+                path=f"{place}.type",
+            )
+        try:
+            judge = create_judge(metric.judge.type, **metric.judge.params)
+        except JudgeError as error:
+            raise JudgeError(error.message, (error.path or "judge").replace("judge", place, 1)) from error
+        if models_of(judge):
+            raise SpecError(
+                f"judge {metric.judge.type} asks a model, and metrics are for judges that ask none; leave it "
+                "out, and judge the stored texts by winnow rescore",
+                path=f"{place}.type",
+            )
+        made[metric.name] = judge
+    return made
+
+
+def metric_code(spec: CampaignSpec) -> Mapping[str, object]:
+    """What the code of each of these judges is, by the name of its metric."""
+    return {each.name: judge_code(each.judge.type, **each.judge.params) for each in spec.metrics}
+
+
+BASELINE_PLACE = "selector.params.baseline"
+
+
+def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int | None:
+    """The arm that a gate holds the others against; None for other selectors.
+
+    Raises:
+        SpecError: If a gate names no candidate, or may be wrong with a probability that nobody gave.
+    """
+    if spec.selector.name != GATE:
+        return None
+    names = [each.name for each in candidates]
+    name = spec.selector.params.get("baseline")
+    if name is None:
+        raise SpecError(
+            f"gate holds the others against one of the candidates; name it, one of: {', '.join(names)}",
+            path=BASELINE_PLACE,
+        )
+    if name not in names:
+        raise SpecError(unknown_name("candidate", str(name), names), path=BASELINE_PLACE)
+    if spec.stopping.delta is None:
+        raise SpecError(
+            "gate needs delta, the chance that anything it says is wrong; add it", path="stopping.delta"
+        )
+    return names.index(name)

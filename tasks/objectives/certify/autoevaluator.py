@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import regex
 
-from winnow.tasks.candidates.model_refs import model_ref
-from winnow.tasks.candidates.sampling import sampling_of
+from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.protocol import ModelRef, Sampling

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.candidates.judge_entries import is_human
+from winnow.tasks.spec.stored_spec import is_human
 
 UNRELIABLE = ("eval", "autoeval")
 """Selectors that trust a mean and guarantee nothing."""

@@ -16,12 +16,12 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.labelling import parts_of
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.objectives.human.files import label_rows as people_rows
 from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.spec.stored_spec import is_human
 
 LARGEST_LOG = 700.0
 """Of a number that a float can hold, rounded down."""

@@ -13,15 +13,13 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, NewExample, RoundRecord
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import is_gone, watch
+from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.data.dataset_files import read_rows
-from winnow.tasks.errors import DatasetError, WinnowError
+from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
 from winnow.tasks.objectives.certify.check import divide_dataset
 from winnow.tasks.objectives.certify.split import Parts
 from winnow.tasks.setup.store import stored_spec
-from winnow.tasks.spec.suggestions import did_you_mean
 
 TERMINAL = "terminal"
 ID, TARGET, SKIP = "id", "target", "skip"

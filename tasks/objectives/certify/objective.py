@@ -10,7 +10,6 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.candidates.candidates import build_candidates
-from winnow.tasks.candidates.judge_entries import HUMAN
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.protocol import models_of
@@ -23,6 +22,7 @@ from winnow.tasks.objectives.scored import (
     refuse_shared_names,
 )
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.stored_spec import HUMAN
 
 
 @dataclass(frozen=True, kw_only=True)

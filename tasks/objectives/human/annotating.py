@@ -12,8 +12,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import AnnotationRecord, AnnotationTaskRecord, CampaignRecord, ShownTask
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import is_gone, watch
+from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.pointwise.human import UNCLEAR, in_order
 

@@ -11,9 +11,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import watch
-from winnow.tasks.candidates.judge_entries import is_human
+from winnow.tasks.campaign.lease import now, watch
 from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
@@ -24,6 +22,7 @@ from winnow.tasks.objectives.human.annotating import (
     require_name,
     said_of,
 )
+from winnow.tasks.spec.stored_spec import is_human
 
 ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"
 ID_LENGTH = 16

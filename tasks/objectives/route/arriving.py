@@ -9,8 +9,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
-from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.liveness import is_gone, this_process, watch
+from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.datasets import Example, load_dataset

@@ -13,13 +13,12 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.embedding.prompts import Embedding, check_embedder
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
 from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.suggestions import unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from pydantic import (
     model_validator,
 )
 
-from winnow.tasks.campaign.budget_kinds import KINDS, Kind
 from winnow.tasks.spec.spec_model import SpecModel
+from winnow.tasks.spec.stored_spec import KINDS, Kind
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 Amount = Annotated[float, Field(gt=0.0)]

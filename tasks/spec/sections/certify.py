@@ -28,7 +28,7 @@ class CertifySpec(SpecModel):
     baseline: str | None = None
     """Name of a candidate."""
     cost: Literal["size", "prompt-length", "price", "custom"]
-    """What makes a candidate dear; see `tasks.objectives.certify.costs`."""
+    """What makes a candidate dear; see `tasks.objectives.certify.check`."""
     costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
     """By candidate, for "price" and "custom"."""
     labellable: int | None = Field(default=None, ge=1)

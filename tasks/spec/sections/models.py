@@ -7,8 +7,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
-from winnow.tasks.spec.sections.servers import BaseUrl, KeyVariable
-from winnow.tasks.spec.spec_model import JsonScalar, JsonTree, SpecModel
+from winnow.tasks.spec.spec_model import BaseUrl, JsonScalar, JsonTree, KeyVariable, SpecModel
 
 
 class ReasoningSpec(SpecModel):

@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from winnow.tasks.spec.sections.servers import SECRET
-from winnow.tasks.spec.spec_model import SpecModel
+from winnow.tasks.spec.spec_model import SECRET, SpecModel
 
 Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "regression"]
 """What may be told of the end of a run:

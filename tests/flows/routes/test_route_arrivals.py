@@ -14,8 +14,7 @@ from waiting import PATIENCE_S
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
-from winnow.tasks.campaign.lease import LIFETIME, now
-from winnow.tasks.campaign.liveness import is_gone
+from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.objectives.route.router import Router
 

@@ -7,8 +7,7 @@ from faulty_server import MODEL, Fault, always, faulty_server
 from tiny_models import save_tiny_llama
 from transformers import AutoTokenizer
 
-from winnow.tasks.engines.chat.messages import Message, as_stored
-from winnow.tasks.engines.chat.reasoning import Reasoning, separated
+from winnow.tasks.engines.chat.messages import Message, Reasoning, as_stored, separated
 from winnow.tasks.engines.chat.template_files import own_template
 from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.prompts import PromptEncoder

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from winnow.tasks.candidates.judge_entries import judge_entries
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
+from winnow.tasks.spec.stored_spec import judge_entries
 
 PAGE = (Path(__file__).parents[3] / "docs" / "judges.md").read_text()
 OF_ALL = {"extract", "no_answer"}

@@ -6,8 +6,13 @@ import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.page_state import Snapshot, look_at
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.widgets import show_figure, show_heading, show_rows, show_soft
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    show_figure,
+    show_heading,
+    show_rows,
+    show_soft,
+)
 from winnow.flows.reports.html.model import SpecModel
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.records import campaigns as campaign_records

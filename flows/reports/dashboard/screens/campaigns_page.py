@@ -6,8 +6,7 @@ import streamlit as st
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import remember_campaign
-from winnow.flows.reports.dashboard.widgets import pick_row
+from winnow.flows.reports.dashboard.widgets import pick_row, remember_campaign
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.words import headline

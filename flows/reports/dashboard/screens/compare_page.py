@@ -7,9 +7,15 @@ from sqlalchemy.orm import Session
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
-from winnow.flows.reports.dashboard.widgets import pick_row, show_figure, show_rows, show_soft
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    choose_name,
+    pick_row,
+    show_figure,
+    show_rows,
+    show_soft,
+)
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
@@ -37,6 +43,8 @@ MOST_EXAMPLES = 500
 """In the table, those that differ most."""
 TABLE_HEIGHT = 320
 """Pixels."""
+LONGEST_IN_BOX = 30
+"""Columns of a terminal that a name may take in a third of the page."""
 FIRST, SECOND, OTHER = "first", "second", "with"
 """In the page's address: the two candidates, and the campaign of the second one."""
 
@@ -56,13 +64,15 @@ def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
     left, right, beside = st.columns(3)
     newest_first = list(reversed(names))
     wanted = st.query_params.get(OTHER)
-    other = beside.selectbox(
+    other = choose_name(
+        beside,
         "Campaign of the second",
         newest_first,
         index=newest_first.index(wanted if wanted in newest_first else name),
-        format_func=readable,
         key=f"compare-with-{name}",
+        most=LONGEST_IN_BOX,
     )
+    assert other is not None, "a box with an index holds a name"
     with asking() as session:
         ours, theirs = (campaign_records.get_campaign(session, each) for each in (name, other))
         mine, yours = (_ranked(session, each) for each in (ours, theirs))
@@ -84,13 +94,15 @@ def _candidate(
     column: DeltaGenerator, place: str, label: str, names: Sequence[str], default: str, *, key: str
 ) -> str:
     wanted = st.query_params.get(place)
-    chosen: str = column.selectbox(
+    chosen = choose_name(
+        column,
         label,
         names,
         index=names.index(wanted if wanted in names else default),
-        format_func=readable,
         key=f"compare-{place}-{key}",
+        most=LONGEST_IN_BOX,
     )
+    assert chosen is not None, "a box with an index holds a name"
     st.query_params[place] = chosen
     return chosen
 

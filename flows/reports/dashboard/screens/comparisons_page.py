@@ -5,9 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
-from winnow.flows.reports.dashboard.widgets import opened_pages, pick_row, shown_of_pages
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    choose_name,
+    opened_pages,
+    pick_row,
+    shown_of_pages,
+)
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
@@ -19,20 +24,33 @@ BECAUSE = "none: "
 """Before a reason."""
 
 
-def ask_filters(choices: Choices, *, lowest: float) -> Filters:
+def ask_filters(choices: Choices, *, lowest: float, campaign_id: int) -> Filters:
     """What the reader asked for, in boxes above the table.
 
     Args:
         choices: What the campaign's comparisons can be filtered by.
         lowest: The smallest outcome that there can be; 1 is the largest.
+        campaign_id: Whose choices these are.
     """
     words_box, candidate_box, judge_box, ending_box, range_box = st.columns([3, 3, 2, 2, 2])
     words = words_box.text_input("Search", placeholder="in prompts, answers and keys of examples")
-    candidate = candidate_box.selectbox(
-        "Candidate", choices.candidates, index=None, placeholder=ANYTHING, format_func=readable
+    candidate = choose_name(
+        candidate_box,
+        "Candidate",
+        choices.candidates,
+        key=f"comparisons-candidate-{campaign_id}",
+        index=None,
+        placeholder=ANYTHING,
+        most=LONGEST_IN_BOX,
     )
-    judge = judge_box.selectbox(
-        "Judge", choices.judges, index=None, placeholder=ANYTHING, format_func=readable
+    judge = choose_name(
+        judge_box,
+        "Judge",
+        choices.judges,
+        key=f"comparisons-judge-{campaign_id}",
+        index=None,
+        placeholder=ANYTHING,
+        most=LONGEST_IN_BOX,
     )
     endings = [SCORED, UNSCORED, *(BECAUSE + reason for reason in choices.reasons)]
     ending = ending_box.selectbox("Outcome", endings, index=None, placeholder=ANYTHING, format_func=readable)
@@ -60,6 +78,8 @@ def filters_of(
     )
 
 
+LONGEST_IN_BOX = 20
+"""Columns of a terminal that a name may take in a box above the table."""
 PAGE = 50
 """Rows that are shown at once."""
 PREVIEW = 200
@@ -85,7 +105,8 @@ def _browse(name: str) -> None:
     with asking() as session:
         campaign = campaign_records.get_campaign(session, name)
         choices = browse_views.choices(session, campaign.id)
-    filters = ask_filters(choices, lowest=-1.0 if campaign.objective == "route" else 0.0)
+    lowest = -1.0 if campaign.objective == "route" else 0.0
+    filters = ask_filters(choices, lowest=lowest, campaign_id=campaign.id)
     starts: list[Place] = opened_pages(STARTS, (campaign.id, filters), list)
     with asking() as session:
         rows = browse_views.comparisons(

@@ -5,13 +5,17 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
-from winnow.flows.reports.dashboard.widgets import as_html, show_heading, show_problem, show_soft
-from winnow.flows.reports.html.figures.labels import readable
-from winnow.storage.engine.urls import shown_url
+from winnow.flows.reports.dashboard.widgets import (
+    as_html,
+    as_plain,
+    choose_campaign,
+    show_heading,
+    show_problem,
+    show_soft,
+)
+from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.judge_entries import is_human
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     PAGE,
@@ -22,6 +26,7 @@ from winnow.tasks.objectives.human.annotating import (
     question_of,
     require_name,
 )
+from winnow.tasks.spec.stored_spec import is_human
 
 NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"
@@ -90,7 +95,7 @@ class _Labelling:
         task = question.key
         for column, (number, choice) in zip(st.columns(len(named)), enumerate(named, 1), strict=True):
             column.button(
-                _label(choice.name),
+                as_plain(choice.name),
                 key=f"choice-{number}-{task}",
                 shortcut=str(number),
                 on_click=self._answer,
@@ -184,11 +189,3 @@ def _show_box(title: str, text: str, *, key: str) -> None:
     st.header(title)
     with st.container(border=True, key=f"written-{key}"):
         st.html(as_html(text))
-
-
-def _label(name: str) -> str:
-    """A name on a button, whose label is Markdown."""
-    return "".join(f"\\{c}" if c in MARKUP else c for c in readable(name).replace("\n", " "))
-
-
-MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")

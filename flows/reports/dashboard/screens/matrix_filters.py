@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking
+from winnow.flows.reports.dashboard.widgets import short_labels, whole_names
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import browse
@@ -86,8 +87,14 @@ def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
     linked = st.query_params.get(CANDIDATE)
     if linked is not None and linked in ranked and linked not in first:
         first[-1:] = [linked]
+    key, short = f"matrix-candidates-{campaign.id}", short_labels(ranked)
     chosen = st.multiselect(
-        "Candidates", ranked, default=first, format_func=readable, key=f"matrix-candidates-{campaign.id}"
+        "Candidates",
+        ranked,
+        default=first,
+        format_func=short.__getitem__,
+        key=key,
+        help=whole_names(st.session_state.get(key, first), short),
     )
     with asking() as session:
         reasons = browse.choices(session, campaign.id).reasons

@@ -9,12 +9,11 @@ from pandas.io.formats.style import Styler
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.frames import table_frame
-from winnow.flows.reports.dashboard.screens.campaign_picker import choose_campaign
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.screens.matrix_filters import CANDIDATE, ask_for
-from winnow.flows.reports.dashboard.widgets import opened_pages, shown_of_pages
+from winnow.flows.reports.dashboard.widgets import choose_campaign, opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.rows.names import shortened, told_apart
+from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
@@ -115,7 +114,7 @@ def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
     st.caption("Click a cell to read the texts behind it. Empty: not asked.")
     styled = _styled(rows, chosen)
     names = dict(zip(styled.columns[2:], chosen, strict=True))
-    short = [shortened(name, LONGEST_HEADING) for name in told_apart(list(names), LONGEST_HEADING)]
+    short = shortened_apart(list(names), LONGEST_HEADING)
     headings = dict(zip(names, short, strict=True))
     event = st.dataframe(
         styled,

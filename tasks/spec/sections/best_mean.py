@@ -1,4 +1,4 @@
-"""Groups of examples, and how their means decide which candidate is the best."""
+"""How candidates are compared beyond plain means: by groups of examples, and under constraints."""
 
 import sys
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from winnow.tasks.spec.sections.prompts import Name
 from winnow.tasks.spec.spec_model import SpecModel
 
 SHARED = ("equal", "size")
@@ -40,4 +41,19 @@ class GroupsSpec(SpecModel):
     def _weighs_what_counts(self) -> Self:
         if self.objective == "worst" and self.weights != "equal":
             raise ValueError("weights are for objective: mean, the worst group counts alone; leave them out")
+        return self
+
+
+class ConstraintSpec(SpecModel):
+    """A bound on a candidate's mean of one metric over all examples."""
+
+    metric: Name
+    """One of the file's metrics."""
+    at_least: float | None = Field(default=None, gt=0.0, le=1.0)
+    at_most: float | None = Field(default=None, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Self:
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError("give one of at_least and at_most; another bound is another constraint")
         return self

@@ -1,0 +1,160 @@
+"""How the judges of a campaign behave: who changes sides, who agrees with whom, what could not be read."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.widgets import (
+    choose_campaign,
+    choose_name,
+    pick_row,
+    show_rows,
+    show_soft,
+)
+from winnow.storage.json_types import Row
+from winnow.storage.queries import browse
+from winnow.storage.queries.browse import Doubt, Filters
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
+from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.spec.stored_spec import is_human
+
+PATIENCE = 30.0
+"""Seconds that a table may take."""
+SHOWN, PREVIEW = 50, 200
+"""Comparisons that are listed, and characters of each answer there."""
+TABLE_HEIGHT = 320
+"""Pixels."""
+
+SECTIONS = {
+    "judges": (
+        "Both orders",
+        "First wins: mean preference for the answer shown first, 0.5 without a preference for places. Flip "
+        "rate: share of the questions asked in both orders whose two verdicts contradict each other.",
+    ),
+    "agreement": (
+        "Agreement",
+        "Kappa is Cohen's: 1 is full agreement, 0 what chance would give. To certify, it is how often the "
+        "autoevaluator's answer costs what the people's label does.",
+    ),
+    "unread": (
+        "Verdicts that could not be read",
+        "By judge and reason, each call for itself. What has no verdict in the end has no outcome, and "
+        "counts at its worst in what is claimed.",
+    ),
+    "annotators": (
+        "People",
+        "Each text is given to one person, so that how far two people agree is not known; means that differ "
+        "much are worth a look at what each was given.",
+    ),
+}
+"""View -> the heading of its table, and how to read it."""
+
+DOUBTS: dict[Doubt, str] = {
+    "flipped": "the two orders contradict each other",
+    "unread": "a verdict could not be read",
+    "judged": "all that a model judged",
+}
+
+
+def show() -> None:
+    """The page."""
+    st.title("Judges")
+    with problems_shown():
+        with asking() as session:
+            records = campaign_records.campaigns(session)
+        if name := choose_campaign([each.name for each in records]):
+            _show(next(each for each in records if each.name == name), records)
+
+
+def _show(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
+    tables = {view: _rows(campaign, view) for view in SECTIONS if view in answered_by(campaign.objective)}
+    with asking(PATIENCE) as session:
+        judged = browse.comparisons(
+            session, campaign.id, Filters(doubt="judged"), before=None, most=1, characters=1
+        )
+    if not judged and not any(tables.values()):
+        st.text(why_nothing(campaign))
+    for view, rows in tables.items():
+        if rows:
+            title, note = SECTIONS[view]
+            st.header(title)
+            show_soft(note, key=view)
+            show_rows(rows, key=view)
+    if judged and not tables["unread"]:
+        show_soft("Every verdict of a model could be read.", key="all-read")
+    _show_other(campaign, [each for each in records if each.dataset_id == campaign.dataset_id])
+    if judged:
+        _show_judged(campaign, [row["judge"] for row in tables.get("judges", [])])
+
+
+def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
+    with asking(PATIENCE) as session:
+        return list(ask(session, campaign, view))
+
+
+def why_nothing(campaign: CampaignRecord) -> str:
+    """Why there is nothing to show, and what to do about it."""
+    if is_human(campaign.spec):
+        return f"Nobody has judged anything yet: winnow label {campaign.name} gives the first task."
+    return (
+        "No model and no person has judged anything here: rules score these outputs, or no round is finished "
+        "yet. Another judge says what it thinks of the same texts: winnow rescore, or winnow run SPEC --fork "
+        "NEW_NAME with a judge of people."
+    )
+
+
+def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
+    """How far another campaign agrees, whose judge saw the same texts: people, say, or a second model."""
+    others = [each.name for each in reversed(records) if each.id != campaign.id]
+    if not others:
+        return
+    st.header("Another judge on the same texts")
+    show_soft(
+        "To hold a model against people, fork its campaign with judge: {type: human}: the fork takes over "
+        "the texts that it needs, and this table tells how often both say the same.",
+        key="other",
+    )
+    name = choose_name(
+        st.container(), "Campaign", others, key=f"judges-other-{campaign.id}", index=None, placeholder="none"
+    )
+    if name is None:
+        return
+    with asking(PATIENCE) as session:
+        found = campaigns_agreement(session, campaign, next(each for each in records if each.name == name))
+    if found is None:
+        st.text("No text has an outcome in both: choose a fork of this campaign, or one rescored from it.")
+        return
+    show_rows([found], key="same-texts")
+
+
+def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
+    """Comparisons to read, those that speak against a judge first."""
+    st.header("Judged by models")
+    kinds = [each for each in DOUBTS if campaign.objective == "best-duel" or each != "flipped"]
+    kind_box, judge_box = st.columns(2)
+    doubt = kind_box.selectbox("Which", kinds, format_func=lambda each: DOUBTS[each], key="judges-doubt")
+    judge = None
+    if len(judges) > 1:
+        key = f"judges-judge-{campaign.id}"
+        judge = choose_name(judge_box, "Judge", judges, key=key, index=None, placeholder="any")
+    with asking(PATIENCE) as session:
+        rows = browse.comparisons(
+            session,
+            campaign.id,
+            Filters(doubt=doubt, judge=judge),
+            before=None,
+            most=SHOWN,
+            characters=PREVIEW,
+        )
+    if not rows:
+        st.text("There is none: choose others above.")
+        return
+    st.caption(f"Newest first, {SHOWN} at most; Comparisons shows all. Click the box before one to read it.")
+    shown = [{key: value for key, value in row.items() if key != "id"} for row in rows]
+    chosen = pick_row(shown, key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT)
+    if chosen is not None:
+        show_comparison(campaign, rows[chosen]["id"], whole=st.toggle("Whole texts"))
