@@ -11,6 +11,7 @@ from pathlib import Path
 
 import certifi
 import pytest
+from distribution import place_of
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -57,22 +58,6 @@ def pytest_collection_finish() -> None:
     atexit.register(gc.unfreeze)
     gc.set_threshold(20_000, 20, 20)  # libraries that tests import make as many objects again
     gc.enable()
-
-
-SLOWEST = (
-    "test_ray_campaign",
-    "test_survives_kills",
-    "test_work_pool",
-    "test_served_vllm",
-    "test_vllm_campaign",
-    "test_command_line",
-    "test_schedule_served",
-    "test_vllm_engine",
-    "test_certify_campaign",
-    "test_duel_campaign",
-    "test_selector_contract",
-)
-"""Files of minutes: begun last, they would be waited for by idle cores."""
 
 
 SLOW_FOLDERS = ("tests/flows/", "tests/fuzz/", "tests/infra/", "tests/tasks/engines/")
@@ -152,8 +137,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item):
             item.add_marker("slow")
-    places = {name: place for place, name in enumerate(SLOWEST)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(SLOWEST)))
+    items.sort(key=lambda item: place_of(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Give files that share something dear to one process."""
+    from distribution import Companies
+
+    return Companies(config, log) if config.option.dist == "loadfile" else None
 
 
 def is_slow(item: pytest.Item) -> bool:

@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from distribution import SHARED, SLOWEST, company_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -111,6 +112,24 @@ def test_no_folder_holds_more_than_an_eye_takes_in(folder):
     assert not {name: count for name, count in rooms.items() if count > MOST_ROOMS}
 
 
+SHORT = 60
+"""Lines. A file with fewer is mostly part of what another one is about, and a page more to turn."""
+MOST_SHORT = 50
+
+
+def test_few_files_are_so_short_that_they_belong_to_another_one():
+    paths = [path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")]
+    registries = "".join(path.read_text() for path in paths if path.name == "registry.py")
+    short = [
+        str(path.relative_to(ROOT))
+        for path in paths
+        if path.name != "__init__.py"
+        and module_name(path).removeprefix("winnow.") not in registries  # a plug-in is as long as it is
+        and len(path.read_text().splitlines()) < SHORT
+    ]
+    assert 0 < len(short) <= MOST_SHORT, short
+
+
 def test_no_file_imports_itself_on_a_way_round():
     # Imports inside functions, and those for type checkers, count as well.
     modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}
@@ -161,6 +180,14 @@ def test_every_module_has_one_name():
     ).stdout.split()[-2:]
     assert int(modules) > 300
     assert modules == files
+
+
+def test_the_suite_begins_with_files_that_there_are_and_companies_have_several():
+    files = list((ROOT / "tests").rglob("test_*.py"))
+    assert {path.stem for path in files} >= set(SLOWEST)
+    sizes = Counter(company_of(path.relative_to(ROOT).as_posix()) for path in files)
+    assert all(sizes[company] > 3 for company in SHARED.values())
+    assert all(any(word in path.read_text() for path in files) for word in SHARED)
 
 
 @pytest.mark.parametrize("name", ["create_selector", "Router", "open", "select", "__version__"])

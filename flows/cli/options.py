@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.reports.last_database import DEFAULT_STORAGE as DEFAULT_STORAGE
-from winnow.flows.reports.last_database import to_read
+from winnow.flows.reports.open_readonly import DEFAULT_STORAGE as DEFAULT_STORAGE
+from winnow.flows.reports.open_readonly import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
 
 
@@ -16,8 +16,7 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
 
     None where it cannot be read: what is wrong is said once the command is run.
     """
-    from winnow.flows.reports.last_database import DEFAULT_STORAGE, last_used
-    from winnow.flows.reports.open_readonly import reading
+    from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, last_used, reading
     from winnow.storage.errors import StorageError
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import WinnowError

@@ -13,7 +13,7 @@ from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.spec.sections.notify import WebhookSpec
+from winnow.tasks.spec.sections.execution import WebhookSpec
 
 LOGGER = logging.getLogger("winnow.notify")
 

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
-from winnow.tasks.spec.sections.notify import Event
+from winnow.tasks.spec.sections.execution import Event
 
 WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "undecided", "none": "undecided"}
 """The events of outcomes that are no answer."""

@@ -8,7 +8,7 @@ from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.words import headline
 from winnow.tasks.queries.printable import one_line, printable
 from winnow.tasks.queries.status import CampaignStatus
-from winnow.tasks.spec.sections.notify import Event
+from winnow.tasks.spec.sections.execution import Event
 
 MOST_CHARACTERS = 3_000
 """Of a text for Slack."""

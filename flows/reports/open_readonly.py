@@ -1,8 +1,16 @@
-"""Reading a results database, as every command that only asks does."""
+"""The database that a command reads: opened for nothing else, and by default the one last used in a folder.
 
+Whatever writes is told its database, by its file or an option; only readers go by this note, and say so.
+"""
+
+import contextlib
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from winnow.flows.reports.output import tell
+from winnow.tasks.queries.printable import one_line
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -23,3 +31,37 @@ def reading(storage: str) -> "Generator[Session, None, None]":
         require_schema(database)
         with database.reading() as session:
             yield session
+
+
+DEFAULT_STORAGE = "sqlite:///winnow.db"
+DEFAULT_FILE = Path("winnow.db")
+NOTE = Path(".winnow") / "last-database"
+
+
+def remember(storage: str) -> None:
+    """Note a database that a campaign was stored in; one whose URL holds a password is not noted."""
+    from winnow.storage.engine.database import shown_url
+
+    if shown_url(storage) == storage:
+        with contextlib.suppress(OSError):  # a folder that cannot be written to has no note
+            NOTE.parent.mkdir(parents=True, exist_ok=True)
+            NOTE.write_text(storage + "\n", encoding="utf-8")
+
+
+def to_read(storage: str) -> str:
+    """The database to read, said where it is not the one named; see `last_used`."""
+    found = last_used(storage)
+    if found != storage:
+        tell(f"reading {one_line(found)}, which was last used here; --storage URL names another")
+    return found
+
+
+def last_used(storage: str) -> str:
+    """The database that is named, or the last one used where the default one is named and is not there."""
+    if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
+        return storage
+    try:
+        noted = NOTE.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return storage
+    return noted or storage

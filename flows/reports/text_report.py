@@ -22,7 +22,7 @@ from winnow.tasks.objectives.route import status as standing
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.status import campaign_status
 
-SpecModel = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
+Section = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
 
 
 def print_report(session: Session, campaign: CampaignRecord, storage: str) -> None:
@@ -34,7 +34,7 @@ def print_report(session: Session, campaign: CampaignRecord, storage: str) -> No
             print_rows(rows, "table")
 
 
-def _of_scores(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+def _of_scores(campaign: CampaignRecord) -> tuple[Section, ...]:
     groups = grouping_of(campaign.spec)
     if groups is None:
         return (LEADERBOARD, ELIMINATIONS)
@@ -43,7 +43,7 @@ def _of_scores(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
     return ((title, LEADERBOARD[1]), ELIMINATIONS, (by_group, tags))
 
 
-def _of_duels(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+def _of_duels(campaign: CampaignRecord) -> tuple[Section, ...]:
     return (
         LEADERBOARD,
         ("Head to head: win rate of the row (scored duels)", _matrix),
@@ -56,8 +56,8 @@ def _of_duels(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
     )
 
 
-def _of_certificates(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
-    risks: SpecModel = (
+def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
+    risks: Section = (
         "Risks: mean loss against human labels, least first, and intervals",
         _by_id(certify_views.leaderboard),
     )
@@ -76,7 +76,7 @@ def _of_certificates(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
     )
 
 
-def _of_routes(campaign: CampaignRecord) -> tuple[SpecModel, ...]:
+def _of_routes(campaign: CampaignRecord) -> tuple[Section, ...]:
     return (
         (
             "Leaderboard: means of the prompts that each candidate was given",
@@ -111,14 +111,14 @@ def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
-LEADERBOARD: SpecModel = ("Leaderboard", _by_id(campaign_views.leaderboard))
-ELIMINATIONS: SpecModel = (
+LEADERBOARD: Section = ("Leaderboard", _by_id(campaign_views.leaderboard))
+ELIMINATIONS: Section = (
     "Who is out: what bets against each candidate made of 1, and when that reached the level",
     _by_id(campaign_views.eliminations),
 )
-COVERAGE: SpecModel = ("Coverage: comparisons by candidate and reason", _by_id(campaign_views.coverage))
+COVERAGE: Section = ("Coverage: comparisons by candidate and reason", _by_id(campaign_views.coverage))
 
-SECTIONS: dict[str, Callable[[CampaignRecord], tuple[SpecModel, ...]]] = {
+SECTIONS: dict[str, Callable[[CampaignRecord], tuple[Section, ...]]] = {
     "best-mean": _of_scores,
     "best-duel": _of_duels,
     "certify": _of_certificates,

@@ -6,8 +6,7 @@ from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_zombies
 from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
-from winnow.flows.reports.last_database import remember
-from winnow.flows.reports.open_readonly import reading
+from winnow.flows.reports.open_readonly import reading, remember
 from winnow.flows.reports.summary import print_summary, status_of
 from winnow.flows.run.early_start import head_start, imports_for
 from winnow.flows.run.log_format import notice

@@ -159,7 +159,9 @@ JOIN prompts p ON p.id = g.prompt_id
 
 COSTS = """
 SELECT c.name AS campaign, s.role, nullif(s.name, '') AS name, sum(s.generations) AS generations,
-    sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens, sum(s.seconds) AS seconds
+    sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens, sum(s.seconds) AS seconds,
+    CASE WHEN sum(s.cacheable_tokens) > 0 THEN sum(s.cached_tokens) END AS cached_tokens,
+    1.0 * sum(s.cached_tokens) / nullif(sum(s.cacheable_tokens), 0) AS cache_hit_rate
 FROM cost_stats s
 JOIN campaigns c ON c.id = s.campaign_id
 GROUP BY c.id, c.name, s.role, s.name

@@ -74,6 +74,10 @@ class CostStats(Base):
     generations: Mapped[int]
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
+    cached_tokens: Mapped[int] = mapped_column(LARGE)
+    """How many of the next ones were in the engine's prefix cache."""
+    cacheable_tokens: Mapped[int] = mapped_column(LARGE)
+    """The input tokens of texts of which the engine told how many of them were."""
     seconds: Mapped[float]
 
 

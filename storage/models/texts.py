@@ -70,6 +70,7 @@ class Generation(Base):
         CheckConstraint(
             "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0", name="counts_not_negative"
         ),
+        CheckConstraint("cached_tokens BETWEEN 0 AND input_tokens", name="cached_tokens_of_input"),
         NEVER_TWICE,
     )
 
@@ -94,6 +95,8 @@ class Generation(Base):
     finish_reason: Mapped[str] = mapped_column(String(32))
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
+    cached_tokens: Mapped[int | None]
+    """How many of the input tokens the engine had in its prefix cache; NULL where it did not tell."""
     seconds: Mapped[float]
     engine: Mapped[str] = mapped_column(NAME)
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))

@@ -1,16 +1,42 @@
-"""What a campaign paid for, and what others spared it. Rows as in `storage.queries.campaign_views`."""
+"""What campaigns spent, round by round, and what others spared them; what texts of a model came to so far.
 
-from sqlalchemy import and_, func, select
+Rows as in `storage.queries.campaign_views`. What texts came to counts whichever campaign paid for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from sqlalchemy import and_, case, func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import once_a_look
 from winnow.storage.json_types import Row
-from winnow.storage.models import Campaign, Candidate, CostStats, Generation, ReuseStats, Round
+from winnow.storage.models import (
+    Campaign,
+    CampaignStats,
+    Candidate,
+    CandidateStats,
+    CostStats,
+    Decision,
+    Generation,
+    ReuseStats,
+    Round,
+)
+from winnow.storage.records.candidates.stats import PRODUCTS
 from winnow.storage.records.loads import loads_by_model
-from winnow.storage.records.rounds import is_untold
+from winnow.storage.records.rounds import is_untold, last_told
 
-NO_TEXTS = {"generations": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
+NO_TEXTS = {
+    "generations": 0,
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "seconds": 0.0,
+    "cached_tokens": 0,
+    "cacheable_tokens": 0,
+}
 NO_LOADS = {"loads": 0, "load_seconds": 0.0}
+NO_HITS = {"cached_tokens": None, "cache_hit_rate": None}
 
 
 @once_a_look
@@ -19,7 +45,9 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
 
     A text that an earlier campaign had made cost nothing and is not counted; one that several candidates
     share is counted for the first of them in the round that paid for it, and the loads of a model stand in
-    its first row. Rows without a candidate come last, one per model: replies of judges, answers of the
+    its first row. `cached_tokens` are those of the input that engines had in their prefix caches, and
+    `cache_hit_rate` is their share of the input of the texts of which engines tell that; both are None where
+    they tell it of none. Rows without a candidate come last, one per model: replies of judges, answers of the
     autoevaluator and to unlabelled examples, and texts of rounds not yet finished. All rows add up to the
     totals of the campaign.
     """
@@ -45,9 +73,8 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
     for row in _unfinished(session, campaign_id):
         before = nobodys.get(row["model"], NO_TEXTS)
         nobodys[row["model"]] = row | {name: before[name] + row[name] for name in NO_TEXTS}
-    return _with_loads(
-        [*owned, *(nobodys[model] for model in sorted(nobodys))], loads_by_model(session, campaign_id)
-    )
+    rows = [*owned, *(nobodys[model] for model in sorted(nobodys))]
+    return [_with_hit_rate(row) for row in _with_loads(rows, loads_by_model(session, campaign_id))]
 
 
 def _unfinished(session: Session, campaign_id: int) -> list[Row]:
@@ -60,6 +87,10 @@ def _unfinished(session: Session, campaign_id: int) -> list[Row]:
             func.sum(Generation.input_tokens).label("input_tokens"),
             func.sum(Generation.output_tokens).label("output_tokens"),
             func.sum(Generation.seconds).label("seconds"),
+            func.coalesce(func.sum(Generation.cached_tokens), 0).label("cached_tokens"),
+            func.coalesce(
+                func.sum(case((Generation.cached_tokens.is_not(None), Generation.input_tokens))), 0
+            ).label("cacheable_tokens"),
         )
         .where(Generation.round_id.in_(rounds))
         .group_by(Generation.model)
@@ -78,6 +109,23 @@ def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
     idle = [{"candidate": None, "model": model, **NO_TEXTS} for model in loads if model not in asked]
     left = dict(loads)
     return [{**row, **left.pop(row["model"], NO_LOADS)} for row in [*rows, *idle]]
+
+
+def _with_hit_rate(row: Row) -> Row:
+    """The row with what is known of prefix caches."""
+    cached, cacheable = row.pop("cached_tokens"), row.pop("cacheable_tokens")
+    known = {"cached_tokens": cached, "cache_hit_rate": cached / cacheable} if cacheable else NO_HITS
+    return {**row, **known}
+
+
+def cache_hit_rate(session: Session, campaign_id: int) -> float | None:
+    """The share of finished rounds' input that engines had in their prefix caches, as far as they tell."""
+    cached, cacheable = session.execute(
+        select(func.sum(CostStats.cached_tokens), func.sum(CostStats.cacheable_tokens)).where(
+            CostStats.campaign_id == campaign_id
+        )
+    ).one()
+    return float(cached / cacheable) if cacheable else None
 
 
 SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
@@ -111,3 +159,165 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
     )
     # PostgreSQL's sums of whole numbers are of type Decimal.
     return [row | {name: int(row[name]) for name in SUMS[:3]} for row in map(dict, rows.mappings())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundsSpent:
+    """What some finished rounds add up to."""
+
+    last: int
+    """Number of the last of them; -1 where there is none."""
+    comparisons: int
+    """Those whose texts could be made."""
+    tokens: int
+    """Input and output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpent:
+    """What some finished rounds paid for texts of one model."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    """Of its engine."""
+
+
+def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsSpent:
+    """Of all finished rounds with a number above `after`; of all of them what was added as they were told."""
+    if after < 0:
+        return _of_all_rounds(session, campaign_id)
+    last, comparisons, tokens = session.execute(
+        select(
+            func.coalesce(func.max(Round.number), -1),
+            func.coalesce(func.sum(Decision.answered), 0),
+            func.coalesce(func.sum(Decision.input_tokens + Decision.output_tokens), 0),
+        )
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Round.number > after)
+    ).one()
+    return RoundsSpent(last=max(last, after), comparisons=int(comparisons), tokens=int(tokens))
+
+
+def _of_all_rounds(session: Session, campaign_id: int) -> RoundsSpent:
+    told = session.execute(
+        select(
+            last_told(campaign_id),
+            CampaignStats.answered,
+            CampaignStats.input_tokens + CampaignStats.output_tokens,
+        ).where(CampaignStats.campaign_id == campaign_id)
+    ).one_or_none()
+    last, comparisons, tokens = told or (-1, 0, 0)
+    return RoundsSpent(last=last, comparisons=comparisons, tokens=tokens)
+
+
+def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequence[ModelSpent]:
+    """Of all finished rounds with a number above `after`, by model."""
+    texts: type[CostStats | Generation] = CostStats if after < 0 else Generation
+    spent = select(
+        texts.model,
+        func.sum(texts.input_tokens),
+        func.sum(texts.output_tokens),
+        func.sum(texts.seconds),
+    )
+    if after < 0:
+        spent = spent.where(CostStats.campaign_id == campaign_id)
+    else:
+        spent = (
+            spent.join(Round, Round.id == Generation.round_id)
+            .join(Decision, Decision.round_id == Round.id)
+            .where(Round.campaign_id == campaign_id, Round.number > after)
+        )
+    rows = session.execute(spent.group_by(texts.model).order_by(texts.model))
+    return [
+        ModelSpent(model=model, input_tokens=int(shown), output_tokens=int(made), seconds=seconds)
+        for model, shown, made, seconds in rows
+    ]
+
+
+SUMS_OF_TEXTS = ("input_tokens", "output_tokens", "seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRate:
+    """Means over the stored texts of one model."""
+
+    texts: int
+    output_tokens: float
+    seconds: float
+    """Of engine time; texts of one batch share its time."""
+
+
+def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
+    """By name, of those of the models that have texts."""
+    rows = session.execute(
+        select(
+            Generation.model,
+            func.count(Generation.id),
+            func.sum(Generation.output_tokens),
+            func.sum(Generation.seconds),
+        )
+        .where(Generation.model.in_(models))
+        .group_by(Generation.model)
+    )
+    return {
+        model: ModelRate(texts=texts, output_tokens=int(tokens) / texts, seconds=float(seconds) / texts)
+        for model, texts, tokens, seconds in rows
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateTexts:
+    """Sums over the texts of one candidate that its campaign compared, each as often as it was compared."""
+
+    model: str
+    texts: int
+    sums: tuple[float, float, float]
+    """Of input tokens, output tokens and seconds."""
+    squares: tuple[float, float, float, float, float, float]
+    """Sums of products of two of these: of each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
+
+    def mean(self, *weights: float) -> float:
+        """The mean of a weighted sum of input tokens, output tokens and seconds; weights left out are 0."""
+        return sum(weight * total for weight, total in zip(weights, self.sums, strict=False)) / self.texts
+
+    def deviation(self, *weights: float) -> float:
+        """The standard deviation of the same among these texts."""
+        a, b, c = (*weights, 0.0, 0.0, 0.0)[:3]
+        products = (a * a, b * b, c * c, 2 * a * b, 2 * a * c, 2 * b * c)
+        square = sum(weight * total for weight, total in zip(products, self.squares, strict=True))
+        return sqrt(max(0.0, square / self.texts - self.mean(*weights) ** 2))
+
+
+def texts_by_candidate(
+    session: Session, campaign_id: int, names: Sequence[str] | None = None
+) -> dict[str, CandidateTexts]:
+    """By candidate, of those that have texts; a text counts as often as it was compared.
+
+    Args:
+        session: Of the database.
+        campaign_id: Whose.
+        names: Of the candidates that are asked for; all where it is None.
+    """
+    rows = session.execute(
+        select(
+            Candidate.name,
+            Candidate.model,
+            func.sum(CandidateStats.texts),
+            *(func.sum(getattr(CandidateStats, name)) for name in (*SUMS_OF_TEXTS, *PRODUCTS)),
+        )
+        .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id, Candidate.name.in_(names or ()) | (names is None))
+        .group_by(Candidate.id)
+        .having(func.sum(CandidateStats.texts) > 0)
+    )
+    return {
+        name: CandidateTexts(
+            model=model.get("name", ""),
+            texts=int(texts),
+            sums=tuple(map(float, sums[: len(SUMS_OF_TEXTS)])),  # type: ignore[arg-type] # three of them
+            squares=tuple(map(float, sums[len(SUMS_OF_TEXTS) :])),  # type: ignore[arg-type] # six of them
+        )
+        for name, model, texts, *sums in rows
+    }

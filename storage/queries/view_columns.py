@@ -193,6 +193,8 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "input_tokens": "Of these.",
         "output_tokens": "Of these.",
         "seconds": "Of these.",
+        "cached_tokens": "Of the input, in the engines' prefix caches; NULL where no engine tells.",
+        "cache_hit_rate": "Their share of the input of the texts of which engines tell that, in [0, 1].",
     },
     "v_reuse": {
         "": "What finished rounds of a campaign took from one that had paid; each text counts once.",

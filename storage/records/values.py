@@ -120,6 +120,7 @@ class NewGeneration:
     engine: str
     canary_id: int | None = None
     request_key: str | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,21 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from winnow.storage.records.candidates.stats import COUNTED, STATS
-from winnow.storage.tallies.adding import DUEL_SUMS, KEYS, METRIC_SUMS, ROUND_SUMS, TEXT_SUMS
-from winnow.storage.tallies.counting import DUELS, METRICS, TOTALS, USED, owners, paid, taken
+from winnow.storage.tallies.adding import (
+    DUEL_SUMS,
+    DUELS,
+    KEYS,
+    METRIC_SUMS,
+    METRICS,
+    PAID_SUMS,
+    ROUND_SUMS,
+    TEXT_SUMS,
+    TOTALS,
+    USED,
+    owners,
+    paid,
+    taken,
+)
 
 Key = tuple[object, ...]
 Values = tuple[Any, ...]
@@ -37,7 +50,7 @@ def wrong_tallies(session: Session) -> list[str]:
     """A sentence for each candidate, pair and campaign whose tallies are not what its rows add up to."""
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
-    costs = (*KEYS["cost_stats"], *TEXT_SUMS)
+    costs = (*KEYS["cost_stats"], *PAID_SUMS)
     totals = (*KEYS["campaign_stats"], *ROUND_SUMS)
     metrics = (*KEYS["metric_stats"], *METRIC_SUMS)
     taken_from = taken(_FIRST_USES, "paid.campaign_id IS NULL OR paid.campaign_id <> r.campaign_id")

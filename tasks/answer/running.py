@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.queries.rates import CandidateTexts, texts_by_candidate
+from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount, price_weights

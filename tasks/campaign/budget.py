@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView
-from winnow.storage.queries import spending
+from winnow.storage.queries import costs
 from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
@@ -164,11 +164,11 @@ class BudgetTracker:
         )
 
     def _add_rounds(self, session: Session) -> None:
-        rounds = spending.of_rounds(session, self._campaign_id, after=self._last)
+        rounds = costs.of_rounds(session, self._campaign_id, after=self._last)
         self._comparisons += rounds.comparisons
         self._tokens += rounds.tokens
         if self._limits.keys() & {"gpu_seconds", "cost"}:
-            for each in spending.of_models(session, self._campaign_id, after=self._last):
+            for each in costs.of_models(session, self._campaign_id, after=self._last):
                 self._seconds[each.model] = self._seconds.get(each.model, 0.0) + each.seconds
                 if price := self._prices.get(each.model):
                     paid = price["input"] * each.input_tokens + price["output"] * each.output_tokens

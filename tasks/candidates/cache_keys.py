@@ -13,7 +13,7 @@ from pathlib import Path
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.data.file_digests import file_digest
-from winnow.tasks.engines.chat.messages import Prompt
+from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import REMOTE
 

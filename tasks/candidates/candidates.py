@@ -15,7 +15,7 @@ from winnow.tasks.candidates.prompts import GUARDED, PromptTemplate, as_record
 from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.candidates.templates import Template, compile_template
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.engines.chat.messages import Prompt, Reasoning
+from winnow.tasks.engines.chat import Prompt, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec

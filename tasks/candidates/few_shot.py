@@ -9,7 +9,7 @@ from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset, load_dataset
-from winnow.tasks.engines.chat.messages import Message
+from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import DatasetError, SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.sections.prompts import FewShotSpec

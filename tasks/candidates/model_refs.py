@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from winnow.tasks.candidates.server_keys import base_url_of, is_openais_own, key_in, key_variable
-from winnow.tasks.engines.chat.messages import Reasoning
-from winnow.tasks.engines.chat.template_files import own_template
+from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.litellm.apis import UNKNOWN, api_of, why_unaskable

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
+from winnow.tasks.engines.chat import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Literal, NamedTuple, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.chat.messages import Message, Prompt, Reasoning
+from winnow.tasks.engines.chat import Message, Prompt, Reasoning
 
 JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
@@ -229,6 +229,9 @@ class Completion:
     """What the model thought, where a server tells it beside the text. Untrusted."""
     is_greedy: bool | None = None
     """Where it was asked: whether at each token of the continuation no other was more probable."""
+    cached_tokens: int | None = None
+    """How many of the prompt's tokens the engine had in its prefix cache and did not compute again; None
+    where it does not tell, or keeps none."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -238,6 +241,10 @@ class Completion:
         for name, count in (("input_tokens", self.input_tokens), ("output_tokens", self.output_tokens)):
             if type(count) is not int or not 0 <= count < TOKEN_LIMIT:
                 raise ValueError(f"{name} must be a whole number in [0, 2**26), got {count!r}")
+        if (cached := self.cached_tokens) is not None and not (
+            type(cached) is int and 0 <= cached <= self.input_tokens
+        ):
+            raise ValueError(f"cached_tokens must be a whole number, at most input_tokens, got {cached!r}")
         if not isfinite(self.seconds) or self.seconds < 0.0:
             raise ValueError(f"seconds must be 0 or more, got {self.seconds!r}")
         for choice, logprob in (self.choice_logprobs or {}).items():

@@ -22,7 +22,7 @@ from winnow.algorithms.state.plugin_registry import in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import versions
-from winnow.tasks.judges.scores import Scale
+from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
 from winnow.tasks.plugins.source_code import code_digests
 

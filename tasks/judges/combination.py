@@ -27,8 +27,10 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
 from winnow.tasks.judges.protocol import (
     BEST_OF,
+    SHARE,
     Judge,
     Sample,
+    Scale,
     Verdict,
     ahead,
     calls_of,
@@ -37,7 +39,6 @@ from winnow.tasks.judges.protocol import (
     try_out,
 )
 from winnow.tasks.judges.rules.answerless import ANSWERLESS
-from winnow.tasks.judges.scores import SHARE, Scale
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict
-from winnow.tasks.judges.scores import InvalidScore, checked_score
+from winnow.tasks.judges.protocol import InvalidScore, Judge, Sample, Verdict, checked_score
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
 

@@ -22,15 +22,19 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.rules.answerless`.
+
+A score is in [0, 1] and has the unit that it was measured in. What plug-ins give is not taken on trust.
+Everything that is proved of scores is proved of numbers in [0, 1]: a measure with another range is mapped
+there, by the same formula for every output, whatever others are like.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from numbers import Real
+from typing import Protocol, Self, TypeVar
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
-from winnow.tasks.judges.scores import InvalidScore, check_words, checked_kind, checked_score
 
 NO_TARGET = "no_target"
 """The reason why a judge that compares outputs with targets scores none on an example that has no target."""
@@ -125,7 +129,7 @@ class Judge(Protocol):
     stored. `models_of`, `calls_of` and `told` ask this of any judge.
 
     A class of judges, or whatever else builds them, may have an attribute `scale`, a
-    `tasks.judges.scores.Scale`: what it measures in, and the map to scores. A judge may have the methods
+    `tasks.judges.protocol.Scale`: what it measures in, and the map to scores. A judge may have the methods
     `try_out` and `ahead`, see there.
     """
 
@@ -182,3 +186,76 @@ def told(judge: Judge, replies: Replies) -> Judge:
     method = getattr(judge, "told", None)
     knowing: Judge = judge if method is None else method(replies)
     return knowing
+
+
+INVALID_SCORE = "invalid_score"
+"""Reason of a comparison whose judge gave what is no verdict."""
+
+JUDGE_FAILED = "judge_failed"
+"""Reason of a comparison whose judge, a plug-in, raised an exception."""
+
+MOST_OF_A_REASON = 64
+"""Characters of a reason, which is a short name."""
+
+Expected = TypeVar("Expected")
+
+
+class InvalidScore(ValueError):
+    """A judge gave what is no number in [0, 1], or no verdict at all."""
+
+
+def checked_score(value: object, what: str) -> float:
+    """The value as a plain `float`, such as a database stores; `what` names it in the message.
+
+    Raises:
+        InvalidScore: If it is not a number in [0, 1]; NaN is not.
+    """
+    if not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+        raise InvalidScore(f"{what} lies in [0, 1], got {repr(value)[:100]}")
+    return float(value)
+
+
+def checked_kind(value: object, kind: type[Expected]) -> Expected:
+    """The value, where it is of this kind.
+
+    Raises:
+        InvalidScore: If it is of another one.
+    """
+    if not isinstance(value, kind):
+        raise InvalidScore(f"a judge returns a {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def check_words(reason: object, **others: object) -> None:
+    """Refuse what is no reason, and others that are neither a text nor None.
+
+    Raises:
+        InvalidScore: If a reason is empty, longer than `MOST_OF_A_REASON` or no text, or another is no text.
+    """
+    for name, value in {"reason": reason, **others}.items():
+        if not isinstance(value, str | None):
+            raise InvalidScore(f"{name} is a text or None, got {type(value).__name__}")
+    if isinstance(reason, str) and not 0 < len(reason) <= MOST_OF_A_REASON:
+        raise InvalidScore(f"a reason has 1 to {MOST_OF_A_REASON} characters, got {len(reason)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """What a judge measures in, and what its values are worth."""
+
+    unit: str
+    """The native unit, with its range where it has one."""
+    formula: str
+    """The map, as users read it."""
+    convert: Callable[[float], float] = float
+    """The map: native value -> score; what it gives beyond [0, 1] is cut off there."""
+
+    def score(self, value: float) -> float:
+        """The score of a native value, in [0, 1]; NaN for NaN."""
+        converted = self.convert(value)
+        return converted if 0.0 <= converted <= 1.0 or converted != converted else float(converted > 0.5)
+
+
+RIGHT_OR_WRONG = Scale(unit="right or wrong", formula="1 if right, 0 if wrong")
+PERCENT = Scale(unit="points, 0 to 100", formula="points / 100", convert=lambda points: points / 100.0)
+SHARE = Scale(unit="score, 0 to 1", formula="as it is")

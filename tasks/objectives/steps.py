@@ -15,7 +15,7 @@ from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean

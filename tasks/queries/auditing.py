@@ -36,7 +36,7 @@ from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_c
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
-from winnow.tasks.rounds.reducers import ScoredText, reduced
+from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.setup.store import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec

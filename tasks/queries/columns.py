@@ -16,11 +16,12 @@ Cell = int | float | bool | dt.datetime | str | None
 _COLUMNS: dict[Kind, str] = {
     "integer": "round position repeat attempt rounds comparisons scored unscored candidates generations "
     "input_tokens output_tokens duels wins ties losses judgments unread both_orders labels picks until same "
-    "opposite generated reused loads answered out_in_round out_at output texts examples unclear",
+    "opposite generated reused loads cached_tokens answered out_in_round out_at output texts examples "
+    "unclear",
     "real": "estimate lower upper ranking outcome seconds human_loss auto_loss unlabelled_loss "
     "unlabelled_missing win_rate strength verdict first_wins flip_rate e_value log_e_value needed rho weight "
-    "share mean agreement kappa load_seconds wealth level score preference tokens tokens_sd seconds_sd cost "
-    "cost_sd",
+    "share mean agreement kappa load_seconds cache_hit_rate wealth level score preference tokens tokens_sd "
+    "seconds_sd cost cost_sd",
     "truth": "stop changed no_answer truncated truncated_b pareto worst",
     "time": "planned_at decided_at created_at labelled_at",
 }

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import leaderboard
-from winnow.storage.queries.rates import CandidateTexts, texts_by_candidate
+from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
 

@@ -22,7 +22,7 @@ from winnow.tasks.candidates.cache_keys import (
     sha256,
 )
 from winnow.tasks.candidates.weighing import Asked, asked_of
-from winnow.tasks.engines.chat.messages import as_stored, separated
+from winnow.tasks.engines.chat import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -326,6 +326,7 @@ def _new_generation(
         input_tokens=completion.input_tokens,
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
+        cached_tokens=completion.cached_tokens,
         engine=engine,
         canary_id=campaign.contacts.canary_id(generation.model.name),
     )

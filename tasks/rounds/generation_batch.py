@@ -102,9 +102,15 @@ def whole_calls(
 
 
 def _groups(planned: Sequence[PlannedGeneration], size: int) -> Groups:
+    """Groups by model, in each of which prompts that begin alike stand next to each other.
+
+    An engine's prefix cache then still has what they share, however small it is.
+    """
     by_model: dict[str, list[PlannedGeneration]] = {}
     for generation in planned:
         by_model.setdefault(generation.model.name, []).append(generation)
+    for wanted in by_model.values():
+        wanted.sort(key=lambda each: each.request.prompt)
     return [
         wanted[start : start + size] for wanted in by_model.values() for start in range(0, len(wanted), size)
     ]

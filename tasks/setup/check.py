@@ -10,8 +10,7 @@ from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sources import read_dataset
-from winnow.tasks.engines.chat.messages import Prompt
-from winnow.tasks.engines.chat.template_files import own_template, why_refused
+from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target

@@ -12,7 +12,7 @@ from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.data.table_examples import stored_campaign
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.groups import example_groups
-from winnow.tasks.spec.sections.best_mean import GroupsSpec
+from winnow.tasks.spec.sections.objectives import GroupsSpec
 
 
 def groups_of_campaign(source: str, storage: str) -> Groups | None:

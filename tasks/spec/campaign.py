@@ -17,14 +17,13 @@ from pydantic import (
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.server_keys import with_servers, without_servers
-from winnow.tasks.spec.sections.best_mean import ConstraintSpec, GroupsSpec
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
-from winnow.tasks.spec.sections.certify import CertifySpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec, Reuse
 from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, Samples
 from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.spec_model import SpecModel
 from winnow.tasks.spec.stored_spec import Kind, limits_of, own_kind

@@ -4,7 +4,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults.tampering import Tampering
@@ -40,9 +41,18 @@ PROVIDERS = {"worker": "tests.faults.worker_engine:start", "digest": "tests.faul
 
 
 def run_command(
-    folder: str, arguments: Sequence[str], tamperings: Sequence[Tampering], out: str, err: str
+    folder: str,
+    arguments: Sequence[str],
+    tamperings: Sequence[Tampering],
+    out: str,
+    err: str,
+    prefect_api: str | None,
 ) -> None:
-    """Be `winnow ARGUMENTS` in a folder, with both outputs in files, after what is tampered with."""
+    """Be `winnow ARGUMENTS` in a folder, with both outputs in files, after what is tampered with.
+
+    Flow runs go to the Prefect server at `prefect_api`: the fork server may be older than it, and without one
+    every process would start a server of its own.
+    """
     os.chdir(folder)
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)  # nohup, or a shell's &, would have them ignored here too
@@ -57,7 +67,20 @@ def run_command(
     sys.argv = ["winnow", *arguments]
     from winnow.flows.main import main
 
-    main()
+    with _recorded_at(prefect_api):
+        main()
+
+
+@contextmanager
+def _recorded_at(prefect_api: str | None) -> Generator[None, None, None]:
+    if prefect_api is None:
+        yield
+        return
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    os.environ["PREFECT_API_URL"] = prefect_api
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        yield
 
 
 def provide() -> None:

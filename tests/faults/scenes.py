@@ -67,9 +67,11 @@ class Scene:
     def command(self, *arguments: str, tamperings: Sequence[Tampering] = ()) -> Run:
         """Start `winnow ARGUMENTS` as a fork."""
         out, err = self._outputs()
+        tamperings = (*self._always, *tamperings)
+        prefect_api = os.environ.get("PREFECT_API_URL")
         process = self.forks.Process(
             target=child.run_command,
-            args=(str(self.folder), arguments, (*self._always, *tamperings), str(out), str(err)),
+            args=(str(self.folder), arguments, tamperings, str(out), str(err), prefect_api),
         )
         process.start()
         return Run(process, self.folder, out, err)

@@ -11,7 +11,7 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
 from winnow.flows.cli.results import dashboards
-from winnow.flows.reports.last_database import DEFAULT_STORAGE, NOTE, remember
+from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, remember
 
 ELSEWHERE = "sqlite:///results/other.db"
 

@@ -13,7 +13,7 @@ from test_vllm_campaign import started, wait_for_decisions
 from tiny_models import save_tiny_llama
 from vllm_server import vllm_server
 
-from winnow.tasks.engines.chat.messages import Message, as_stored
+from winnow.tasks.engines.chat import Message, as_stored
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.transformers.engine import TransformersEngine

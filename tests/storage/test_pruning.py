@@ -26,7 +26,7 @@ from winnow.storage.models import (
     Ranking,
     Standing,
 )
-from winnow.storage.queries import campaign_views, spending
+from winnow.storage.queries import campaign_views, costs
 from winnow.storage.queries import costs as cost_views
 from winnow.storage.queries import costs as reuse_views
 from winnow.storage.records import campaigns as campaign_records
@@ -181,7 +181,7 @@ def test_what_a_pruned_campaign_had_paid_for_is_reused_and_costs_nobody_anything
         with reusing.database.reading() as session:
             return [
                 spend(session, reusing.record.id)
-                for spend in (spending.of_rounds, spending.of_models, cost_views.costs)
+                for spend in (costs.of_rounds, costs.of_models, cost_views.costs)
             ]
 
     before = spent()

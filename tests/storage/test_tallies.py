@@ -12,7 +12,7 @@ from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries.campaign_views import metrics, totals
-from winnow.storage.queries.costs import costs, reuse
+from winnow.storage.queries.costs import cache_hit_rate, costs, reuse
 from winnow.storage.queries.history import texts
 from winnow.storage.queries.objective.duels import head_to_head
 from winnow.storage.records import generations as generation_records
@@ -191,3 +191,58 @@ def test_a_round_that_fails_to_be_stored_adds_nothing(played):
         finish(campaign, round_, sides, best_candidate_id=999)
     assert wrong(database) == []
     assert {row["opponent"] for row in told(database, campaign, head_to_head)} == {"a", "b"}
+
+
+@pytest.fixture
+def cached(database):
+    """Texts of which engines told what was cached, or did not, and one in flight."""
+    campaign = store_campaign(database)
+    told = {"a": (0, 2), "b": (0, 0), "c": (1, 0), "d": (2, None)}
+    for number, (key, (arm, cached_tokens)) in enumerate(told.items()):
+        round_ = campaign.plan(number, [arm], [number % 2])
+        finish(campaign, round_, store(campaign, round_, key, cached_tokens=cached_tokens))
+    store(campaign, campaign.plan(len(told), [1], [1]), "e", model="judge", cached_tokens=3)
+    return campaign
+
+
+def store(campaign, round_, key, **fields):
+    with campaign.database.writing() as session:
+        made = [generation(key, **fields)]
+        return [
+            each.id for each in generation_records.add_generations(session, round_.id, made, NOW).values()
+        ]
+
+
+def test_a_hit_rate_is_of_the_texts_of_which_engines_tell_and_else_there_is_none(database, cached):
+    rows = told(database, cached, costs)
+    assert [(row["candidate"], row["cached_tokens"], row["cache_hit_rate"]) for row in rows] == [
+        ("a", 2, pytest.approx(2 / 6)),
+        ("b", 0, 0.0),
+        ("c", None, None),
+        (None, 3, 1.0),
+    ]
+    assert told(database, cached, cache_hit_rate) == pytest.approx(2 / 9)
+    with database.reading() as session:
+        shown = session.execute(text("SELECT cached_tokens, cache_hit_rate FROM v_costs ORDER BY name")).all()
+    assert [known and float(known) for _, known in shown] == [pytest.approx(2 / 6), 0, None]
+    assert [known for known, _ in shown] == [2, 0, None]
+    assert wrong(database) == []
+
+
+def test_of_a_campaign_whose_engines_do_not_tell_no_hit_rate_is_known(database, played):
+    assert told(database, played[1], cache_hit_rate) is None
+
+
+def test_a_tally_of_cached_tokens_that_is_wrong_is_named(database, cached):
+    with database.writing() as session:
+        session.execute(text("UPDATE cost_stats SET cached_tokens = 1 WHERE name = 'b'"))
+    assert wrong(database) == [
+        f"what campaign {cached.record.id} is said to have paid for is not what its rounds add up to"
+    ]
+
+
+@pytest.mark.parametrize("impossible", [-1, 4])
+def test_no_more_tokens_were_cached_than_there_are(database, impossible):
+    campaign = store_campaign(database)
+    with pytest.raises(ConflictingRecord):
+        store(campaign, campaign.plan(0, [0], [0]), "a", cached_tokens=impossible)

@@ -11,7 +11,7 @@ from winnow.storage.engine import statements
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import QueryRefused
 from winnow.storage.models import CandidateStats
-from winnow.storage.queries import campaign_views, spending
+from winnow.storage.queries import campaign_views, costs
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
@@ -164,7 +164,7 @@ def test_what_could_not_be_generated_is_counted_and_is_not_spent(campaign):
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
         totals = campaign_views.totals(session, campaign.record.id)
-        spent = spending.of_rounds(session, campaign.record.id)
+        spent = costs.of_rounds(session, campaign.record.id)
     assert (totals["comparisons"], totals["answered"], totals["scored"]) == (2, 1, 1)
     assert spent.comparisons == 1
     assert [row["comparisons"] for row in ask(campaign, campaign_views.curve)] == [1]

@@ -15,7 +15,7 @@ from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.prompts import PromptTemplate
 from winnow.tasks.candidates.templates import compile_template
 from winnow.tasks.data.datasets import Dataset, Example
-from winnow.tasks.engines.chat.messages import Message, as_stored, words_of
+from winnow.tasks.engines.chat import Message, as_stored, words_of
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.sections.prompts import PromptSpec

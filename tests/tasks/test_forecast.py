@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.algorithms.protocols import round_rng
-from winnow.storage.queries.rates import ModelRate, rates
+from winnow.storage.queries.costs import ModelRate, rates
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file

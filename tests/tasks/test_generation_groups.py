@@ -2,8 +2,8 @@ from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.rounds.generation_batch import PlannedGeneration, missing_groups, whole_calls
 
 
-def planned(key, name):
-    request = Request(prompt=key, sampling=Sampling(), seed=0)
+def planned(key, name, prompt="p"):
+    request = Request(prompt=prompt, sampling=Sampling(), seed=0)
     model = ModelRef(name=name, provider="vllm", model=f"copies/{name}")
     return PlannedGeneration(key=key, model=model, fingerprint="f", request=request)
 
@@ -40,3 +40,13 @@ def test_of_an_answered_call_what_failed_is_asked_again_and_what_is_there_is_not
     wanted = [planned(f"k{n}", "one") for n in range(3)]
     assert keys(whole_calls(wanted, 3, {"k0", "k1"}, {"k0": 7, "k1": 6}, own=7)) == [["k2"]]
     assert whole_calls(wanted[:2], 2, {"k0", "k1"}, {"k0": 6, "k1": 6}, own=7) == []
+
+
+def test_prompts_that_begin_alike_stand_next_to_each_other_and_equal_ones_as_planned():
+    prompts = ["B 2", "A 1", "B 1", "A 2", "B 1", "A 1"]
+    wanted = [planned(f"k{n}", "one", prompt) for n, prompt in enumerate(prompts)]
+    wanted[2:2] = [planned("other", "other", "A 3")]
+    ordered = [["k1", "k5"], ["k3", "k2"], ["k4", "k0"], ["other"]]
+    assert keys(missing_groups(wanted, 2, set())) == ordered
+    assert keys(missing_groups(wanted, 2, {"k3", "k0"})) == [["k1", "k5"], ["k2"], ["k4"], ["other"]]
+    assert keys(whole_calls(wanted, 2, {"k3"}, {"k3": 7}, own=8)) == ordered

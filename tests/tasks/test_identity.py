@@ -17,7 +17,7 @@ from winnow.tasks.candidates.cache_keys import (
     request_seed,
     sha256,
 )
-from winnow.tasks.engines.chat.messages import Message, Reasoning, as_stored
+from winnow.tasks.engines.chat import Message, Reasoning, as_stored
 from winnow.tasks.engines.protocol import ModelRef, Sampling, Structure
 
 BASE = {

@@ -19,7 +19,7 @@ from winnow.tasks.data.lm_eval.child import importing
 from winnow.tasks.data.lm_eval.definition import READ
 from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.sources import read_dataset
-from winnow.tasks.engines.chat.messages import Message
+from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge

@@ -8,7 +8,7 @@ from served_campaigns import run, served_model, served_spec, write_data
 from sqlalchemy import text
 from stored_campaigns import new_database
 
-from winnow.tasks.engines.chat.messages import Message, as_stored, from_stored
+from winnow.tasks.engines.chat import Message, as_stored, from_stored
 
 TAGS = {"reasoning": {"parser": "think-tags"}}
 SERVER = {"reasoning": {"parser": "server"}, "chat": True}

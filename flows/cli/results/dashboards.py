@@ -15,7 +15,7 @@ import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
-from winnow.flows.reports.last_database import to_read
+from winnow.flows.reports.open_readonly import to_read
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 

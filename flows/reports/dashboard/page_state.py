@@ -8,7 +8,7 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking
-from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage import leases
@@ -43,7 +43,7 @@ class Snapshot:
     moment: Moment
     status: CampaignStatus
     leaderboard: Sequence[Row]
-    sections: Sequence[SpecModel]
+    sections: Sequence[Section]
     read: ReadOnce
     """The next look of the same reader reads on."""
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.queries.exports import judged_duels
-from winnow.tasks.engines.chat.messages import Message, from_stored
+from winnow.tasks.engines.chat import Message, from_stored
 from winnow.tasks.queries.columns import Kind
 
 KINDS: dict[str, Kind] = {

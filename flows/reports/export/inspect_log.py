@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.engines.chat.messages import as_dicts, from_stored
+from winnow.tasks.engines.chat import as_dicts, from_stored
 
 SCHEMA_VERSION = 2
 ID_LENGTH = 22

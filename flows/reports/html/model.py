@@ -46,7 +46,7 @@ class SampleGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpecModel:
+class Section:
     """A heading, a sentence that says how to read what follows, and a figure, a table or comparisons."""
 
     name: str

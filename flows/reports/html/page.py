@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
-from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines, named_winner
@@ -33,7 +33,7 @@ def page(
     campaign: CampaignRecord,
     status: CampaignStatus,
     board: Leaderboard | None,
-    sections: Sequence[SpecModel],
+    sections: Sequence[Section],
 ) -> str:
     """The whole page.
 
@@ -92,7 +92,7 @@ def _as_json(value: object) -> Markup:
     return _inert(json.dumps(value))
 
 
-def _figure_json(section: SpecModel) -> Markup:
+def _figure_json(section: Section) -> Markup:
     assert section.figure is not None
     return _inert(to_json(section.figure, validate=False, engine="json"))
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from plotly.graph_objects import Figure
 
 from winnow.flows.reports.html.answer_slide import FONT_SIZE, HEIGHT, WIDTH, AnswerSlide, titled
-from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.model import Section
 from winnow.tasks.errors import WinnowError
 
 SCALE = 2
@@ -17,7 +17,7 @@ ROOM = 620
 """Pixels that rows of candidates may share."""
 
 
-def pictures(sections: Sequence[SpecModel], answer: AnswerSlide) -> dict[str, bytes]:
+def pictures(sections: Sequence[Section], answer: AnswerSlide) -> dict[str, bytes]:
     """File name -> PNG: the answer, then each section that has a figure, numbered as they stand on the page.
 
     Nothing where no section has a figure.
@@ -36,7 +36,7 @@ def pictures(sections: Sequence[SpecModel], answer: AnswerSlide) -> dict[str, by
         return {name: (Path(folder) / name).read_bytes() for name in slides}
 
 
-def as_slide(section: SpecModel, caption: str) -> Figure:
+def as_slide(section: Section, caption: str) -> Figure:
     """A copy of a section's figure with its title and caption, and letters that can be read from afar."""
     assert section.figure is not None
     slide = Figure(section.figure)

@@ -326,6 +326,7 @@ def upgrade() -> None:
         sa.Column("finish_reason", sa.String(length=32), nullable=False),
         sa.Column("input_tokens", sa.Integer(), nullable=False),
         sa.Column("output_tokens", sa.Integer(), nullable=False),
+        sa.Column("cached_tokens", sa.Integer(), nullable=True),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("engine", NAME, nullable=False),
         sa.Column("canary_id", sa.Integer(), nullable=True),
@@ -333,6 +334,9 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0",
             name=op.f("ck_generations_counts_not_negative"),
+        ),
+        sa.CheckConstraint(
+            "cached_tokens BETWEEN 0 AND input_tokens", name=op.f("ck_generations_cached_tokens_of_input")
         ),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_generations_round_id"),
         sa.ForeignKeyConstraint(["prompt_id"], ["prompts.id"], name="fk_generations_prompt_id"),
@@ -420,6 +424,8 @@ def upgrade() -> None:
         sa.Column("generations", sa.Integer(), nullable=False),
         sa.Column("input_tokens", LARGE, nullable=False),
         sa.Column("output_tokens", LARGE, nullable=False),
+        sa.Column("cached_tokens", LARGE, nullable=False),
+        sa.Column("cacheable_tokens", LARGE, nullable=False),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.ForeignKeyConstraint(["campaign_id"], ["campaigns.id"], name="fk_cost_stats_campaign_id"),
         sa.PrimaryKeyConstraint("campaign_id", "role", "name", "model", name="pk_cost_stats"),

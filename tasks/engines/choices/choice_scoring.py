@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,17 @@ class NextToken:
     """The tokens asked about."""
 
 
-TokenLogprobs = Mapping[int, float] | GenerationFailure
-"""Natural log-probability of each option before temperature, top-k and top-p; or why there is none."""
+class OptionLogprobs(NamedTuple):
+    """A model's answer to it."""
+
+    logprobs: Mapping[int, float]
+    """Natural log-probability of each option before temperature, top-k and top-p."""
+    cached_tokens: int | None = None
+    """How many tokens of the question were in the engine's prefix cache; None where it does not tell."""
+
+
+TokenLogprobs = OptionLogprobs | GenerationFailure
+"""The same, or why there is none."""
 
 
 class Chooser:
@@ -54,20 +64,13 @@ class Chooser:
         started = time.perf_counter()
         trees = [self._tree(ids, request) for ids, request in zip(prompts, requests, strict=True)]
         told = iter(self._ask(_questions(prompts, trees)))
-        logprobs = [
-            _logprobs(tree, list(islice(told, len(tree.forks)))) if isinstance(tree, ChoiceTree) else tree
-            for tree in trees
-        ]
         share = (time.perf_counter() - started) / len(requests)
-        answers: list[Answer] = []
-        for tree, known, ids, request in zip(trees, logprobs, prompts, requests, strict=True):
-            if isinstance(tree, GenerationFailure):
-                answers.append(tree)
-            elif isinstance(known, GenerationFailure):
-                answers.append(known)
-            else:
-                answers.append(_completion(tree, known, len(ids), request, share))
-        return answers
+        return [
+            _chosen(tree, list(islice(told, len(tree.forks))), len(ids), request, share)
+            if isinstance(tree, ChoiceTree)
+            else tree
+            for tree, ids, request in zip(trees, prompts, requests, strict=True)
+        ]
 
     def _tree(self, ids: list[int], request: Request) -> ChoiceTree | GenerationFailure:
         tree = self._encode(request.sampling.choices)
@@ -94,20 +97,17 @@ def _questions(
     ]
 
 
-def _logprobs(tree: ChoiceTree, told: Sequence[TokenLogprobs]) -> dict[str, float] | GenerationFailure:
-    known: list[Mapping[int, float]] = []
+def _chosen(
+    tree: ChoiceTree, told: Sequence[TokenLogprobs], input_tokens: int, request: Request, seconds: float
+) -> Answer:
+    known: list[OptionLogprobs] = []
     for fork, answer in zip(tree.forks, told, strict=True):
         if isinstance(answer, GenerationFailure):
             return answer
-        if why := why_unusable(answer, fork.options):
+        if why := why_unusable(answer.logprobs, fork.options):
             return GenerationFailure(reason="no_logprobs", detail=f"of the next token the engine gave {why}")
         known.append(answer)
-    return tree.logprobs(known)
-
-
-def _completion(
-    tree: ChoiceTree, logprobs: Mapping[str, float], input_tokens: int, request: Request, seconds: float
-) -> Completion:
+    logprobs = tree.logprobs([each.logprobs for each in known])
     values = np.array(list(logprobs.values()))  # (C,)
     chosen = choose_token(values, request.sampling, np.random.default_rng(request.seed))
     text = list(logprobs)[chosen]
@@ -118,4 +118,11 @@ def _completion(
         output_tokens=tree.lengths[text],
         seconds=seconds,
         choice_logprobs=logprobs,
+        cached_tokens=_cached(known, input_tokens),
     )
+
+
+def _cached(told: Sequence[OptionLogprobs], input_tokens: int) -> int | None:
+    """How much of the prompt was cached before its own questions: the first of them leaves it there."""
+    known = [each.cached_tokens for each in told if each.cached_tokens is not None]
+    return min(*known, input_tokens) if len(known) == len(told) else None

@@ -8,7 +8,7 @@ prompt's end goes to the continuation first: most tokenizers put a space into th
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from winnow.tasks.engines.chat.messages import Prompt, words_of
+from winnow.tasks.engines.chat import Prompt, words_of
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
 from winnow.tasks.engines.protocol import GenerationFailure

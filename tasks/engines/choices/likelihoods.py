@@ -33,6 +33,8 @@ class Told(NamedTuple):
     """Natural log-probability of each."""
     is_greedy: bool
     """Whether none of them has a token in its place that is more probable."""
+    cached_tokens: int | None = None
+    """How much of the prompt was in the engine's prefix cache; None where it does not tell."""
 
 
 Weighed = Told | GenerationFailure
@@ -102,10 +104,11 @@ class Likelihoods:
         for group, question, told in zip(groups, questions, self._ask_next(questions), strict=True):
             if isinstance(told, GenerationFailure):
                 yield told
-            elif why := why_unusable(told, question.options):
+            elif why := why_unusable(told.logprobs, question.options):
                 yield no_logprobs(f"of the next token the engine gave {why}")
             else:
-                yield Told([told[each.ids[-1]] for [each] in group], is_greedy=False)
+                logprobs = [told.logprobs[each.ids[-1]] for [each] in group]
+                yield Told(logprobs, is_greedy=False, cached_tokens=told.cached_tokens)
 
     def _of_all_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Weighed]:
         told = iter(self._ask_all([each for group in groups for pieces in group for each in pieces]))
@@ -126,6 +129,7 @@ def weighed(request: Request, told: Weighed, input_tokens: int, seconds: float) 
         seconds=seconds,
         choice_logprobs=dict(zip(request.continuations, told.logprobs, strict=True)),
         is_greedy=told.is_greedy if request.is_greedy else None,
+        cached_tokens=told.cached_tokens,
     )
 
 

@@ -3,7 +3,7 @@
 import json
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.chat.messages import is_continued
+from winnow.tasks.engines.chat import is_continued
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.litellm.apis import UNKNOWN, why_unaskable
 from winnow.tasks.engines.litellm.worker_line import LitellmLine

@@ -12,8 +12,8 @@ import anyio
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.litellm.apis import api_origin
-from winnow.tasks.engines.openai.answer_sizes import ESCAPED, MIB
 from winnow.tasks.engines.openai.errors import NoAnswer, RequestRefused, Server, StatusError, Unreadable
+from winnow.tasks.engines.openai.requests import ESCAPED, MIB
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.subprocess.launching import log_file
 from winnow.tasks.engines.subprocess.replies import Replies

@@ -32,6 +32,15 @@ class Usage(_Part):
 
     prompt_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
     completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
+    prompt_tokens_details: object = None
+    """Some servers tell here what they had in their prefix caches."""
+
+    @property
+    def cached_tokens(self) -> int | None:
+        """How many of the prompt's tokens were not computed again; None where that is not told."""
+        told = self.prompt_tokens_details
+        cached = told.get("cached_tokens") if isinstance(told, dict) else None
+        return cached if type(cached) is int and 0 <= cached <= self.prompt_tokens else None
 
 
 class Message(_Part):
@@ -201,4 +210,5 @@ def answer_of(generated: Generated, server: Server, seconds: float) -> Answer:
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
         reasoning=choice.message.thought if choice.message else None,
+        cached_tokens=generated.usage.cached_tokens,
     )

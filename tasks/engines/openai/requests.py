@@ -1,12 +1,15 @@
-"""What an OpenAI-compatible server is sent for a request."""
+"""What an OpenAI-compatible server is sent for a request, and how long its answer may be.
+
+Whoever answers at greater length is broken or hostile.
+"""
 
 import json
 import re
 import sys
+from collections.abc import Sequence
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.chat.messages import Message, Prompt, as_dicts, is_continued, words_of
-from winnow.tasks.engines.openai.answer_sizes import bytes_for
+from winnow.tasks.engines.chat import Message, Prompt, as_dicts, is_continued, words_of
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request, Sampling, Structure
 
 SPELLED = re.compile(
@@ -168,3 +171,25 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _top_k(sampling: Sampling, is_vllm: bool) -> JsonObject:
     # OpenAI's own API has no such key; a server without it says so where a spec asks for it.
     return {"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}
+
+
+KIB = 1 << 10
+MIB = 1 << 20
+
+ESCAPED = 6
+"""Bytes of a character that JSON spells in ASCII, such as \\u00e9; two such stand for one beyond U+FFFF."""
+
+
+def bytes_for(tokens: int) -> int:
+    """The longest body of an answer of so many tokens: 1 KiB for each, and 1 MiB for all else."""
+    return tokens * KIB + MIB
+
+
+def bytes_for_batch(requests: Sequence[Request]) -> int:
+    """The longest message with the answers to requests, choices and their probabilities among them."""
+    return MIB + sum(bytes_for(request.sampling.max_tokens) + _of_choices(request) for request in requests)
+
+
+def _of_choices(request: Request) -> int:
+    texts = (*request.sampling.choices, *request.continuations)
+    return sum(2 * ESCAPED * len(each) + KIB for each in texts)

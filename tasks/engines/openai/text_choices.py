@@ -86,4 +86,5 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
         choice_logprobs=logprobs,
+        cached_tokens=generated.usage.cached_tokens,
     )

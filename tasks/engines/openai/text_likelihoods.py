@@ -15,10 +15,9 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.choices.continuations import without_end_spaces
 from winnow.tasks.engines.choices.likelihoods import Told, likelihood, no_logprobs, weighed
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.openai.answer_sizes import bytes_for
 from winnow.tasks.engines.openai.answers import Generated, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused, Server
-from winnow.tasks.engines.openai.requests import generation_body
+from winnow.tasks.engines.openai.requests import bytes_for, generation_body
 from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
 from winnow.tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request, Sampling
 

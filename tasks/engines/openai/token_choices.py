@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.chat.messages import Prompt
-from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.chat import Prompt
+from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, OptionLogprobs, TokenLogprobs
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
-from winnow.tasks.engines.openai.answer_sizes import MIB
 from winnow.tasks.engines.openai.answers import Tokens, read, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused
-from winnow.tasks.engines.openai.requests import answer_bytes, prompt_fields
+from winnow.tasks.engines.openai.requests import MIB, answer_bytes, prompt_fields
 from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
 from winnow.tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request
 
@@ -112,7 +111,8 @@ class TokenChoices:
             return error.failure
         known = generated.first_logprobs
         names = {token: f"token_id:{token}" for token in question.options}
-        return {token: known[name] for token, name in names.items() if name in known}
+        logprobs = {token: known[name] for token, name in names.items() if name in known}
+        return OptionLogprobs(logprobs, generated.usage.cached_tokens)
 
 
 def _tokens_bytes(fields: Mapping[str, object]) -> int:

@@ -24,10 +24,11 @@ from transformers import (
 )
 
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
-from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, TokenLogprobs
+from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, OptionLogprobs, TokenLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, Continued
 from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
+from winnow.tasks.engines.choices.ways_of_answering import answer_in_its_way
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
 from winnow.tasks.engines.prompts import PromptEncoder
 from winnow.tasks.engines.protocol import (
@@ -128,29 +129,19 @@ class TransformersEngine:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         with ONE_AT_A_TIME:
-            return self._generate(requests)
+            return answer_in_its_way(
+                requests,
+                encode=lambda request: self._why_unable(request.sampling) or self._encode(request.asked),
+                write=self._write,
+                chooser=self._chooser,
+                likelihoods=self._likelihoods,
+            )
 
-    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
+    def _write(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
         answers: dict[int, Answer] = {}
-        writing: dict[int, list[int]] = {}
-        choosing: dict[int, list[int]] = {}
-        weighing = [i for i, request in enumerate(requests) if request.continuations]
-        for i, request in enumerate(requests):
-            if request.continuations:
-                continue
-            ids = self._why_unable(request.sampling) or self._encode(request.asked)
-            if isinstance(ids, GenerationFailure):
-                answers[i] = ids
-            else:
-                (choosing if request.sampling.choices else writing)[i] = ids
-        for batch in self._batches(list(writing.items())):
-            indices, prompts = zip(*batch, strict=True)
-            completions = self._complete(prompts, [requests[i] for i in indices])
-            answers.update(zip(indices, completions, strict=True))
-        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
-        answers.update(zip(choosing, chosen, strict=True))
-        weighed = self._likelihoods.answer([requests[i] for i in weighing])
-        answers.update(zip(weighing, weighed, strict=True))
+        for batch in self._batches(list(enumerate(prompts))):
+            indices, ids = zip(*batch, strict=True)
+            answers.update(zip(indices, self._complete(ids, [requests[i] for i in indices]), strict=True))
         return [answers[i] for i in range(len(requests))]
 
     def _why_unable(self, sampling: Sampling) -> GenerationFailure | None:
@@ -193,7 +184,7 @@ class TransformersEngine:
             logprobs = NextTokenLogprobs()
             self._decode([ids for _, ids in batch], 1, logprobs)
             for (i, _), row in zip(batch, logprobs.values, strict=True):
-                told[i] = {token: float(row[token]) for token in questions[i].options}
+                told[i] = OptionLogprobs({token: float(row[token]) for token in questions[i].options})
         return [told[i] for i in range(len(questions))]
 
     def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[Told]:

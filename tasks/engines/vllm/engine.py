@@ -15,7 +15,7 @@ from pathlib import Path
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout, lacks_memory
-from winnow.tasks.engines.openai.answer_sizes import bytes_for, bytes_for_batch
+from winnow.tasks.engines.openai.requests import bytes_for, bytes_for_batch
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,

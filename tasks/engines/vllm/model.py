@@ -94,6 +94,7 @@ class VllmModel:
         }
         self._adapter: LoRARequest | None = None
         self._is_fresh = is_fresh
+        self._keeps_prefixes = bool(self._llm.llm_engine.vllm_config.cache_config.enable_prefix_caching)
         self._written_by: str | None = None
         self._adapters[None] = self._adapter
 
@@ -115,7 +116,7 @@ class VllmModel:
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
-        self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=_answer)
+        self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=self._answer)
         device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
         precision = str(config.dtype).removeprefix("torch.")
         invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
@@ -148,7 +149,8 @@ class VllmModel:
         for adapter in dict.fromkeys(request.adapter for request in requests):
             own = [i for i, request in enumerate(requests) if request.adapter == adapter]
             self._adapter = self._adapters[adapter]
-            answers.update(zip(own, self._generate([requests[i] for i in own]), strict=True))
+            answered = self._answer_with_one_adapter([requests[i] for i in own])
+            answers.update(zip(own, answered, strict=True))
         return [answers[i] for i in range(len(requests))]
 
     def _begin_call(self) -> None:
@@ -159,27 +161,16 @@ class VllmModel:
         if self._is_fresh and not self.running and self._llm.reset_prefix_cache() is False:
             raise RuntimeError("vLLM would not empty its prefix cache")
 
-    def _generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer requests with one adapter, or without any."""
-        answers: dict[int, Answer] = {}
-        writing: dict[int, list[int]] = {}
-        choosing: dict[int, list[int]] = {}
-        weighing = [i for i, request in enumerate(requests) if request.continuations]
-        for i, request in enumerate(requests):
-            if request.continuations:
-                continue
-            ids = self._encode(request.asked)
-            if isinstance(ids, GenerationFailure):
-                answers[i] = ids
-            else:
-                (choosing if request.sampling.choices else writing)[i] = ids
-        completed = self._complete(list(writing.values()), [requests[i] for i in writing])
-        answers.update(zip(writing, completed, strict=True))
-        chosen = self._chooser.answer(list(choosing.values()), [requests[i] for i in choosing])
-        answers.update(zip(choosing, chosen, strict=True))
-        weighed = self._likelihoods.answer([requests[i] for i in weighing])
-        answers.update(zip(weighing, weighed, strict=True))
-        return [answers[i] for i in range(len(requests))]
+    def _answer_with_one_adapter(self, requests: Sequence[Request]) -> list[Answer]:
+        from winnow.tasks.engines.choices.ways_of_answering import answer_in_its_way
+
+        return answer_in_its_way(
+            requests,
+            encode=lambda request: self._encode(request.asked),
+            write=self._complete,
+            chooser=self._chooser,
+            likelihoods=self._likelihoods,
+        )
 
     def sleep(self) -> None:
         """Move the weights to the machine's memory and forget what was computed with them."""
@@ -193,12 +184,40 @@ class VllmModel:
         """Let vLLM end its own helper processes and give back shared memory."""
         _shut_down(self._llm)
 
-    def _complete(self, prompts: list[list[int]], requests: list[Request]) -> list[Answer]:
+    def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
         started = time.perf_counter()
         params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
         outputs = self._outputs(prompts, params)
         share = (time.perf_counter() - started) / max(1, len(requests))
-        return [_answer(output, share) for output in outputs]
+        return [self._answer(output, share) for output in outputs]
+
+    def _answer(self, output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
+        if isinstance(output, GenerationFailure):
+            return output
+        generated = output.outputs[0]
+        if generated.finish_reason not in ("stop", "length"):
+            return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
+        return Completion(
+            text=generated.text,
+            finish_reason=generated.finish_reason,
+            input_tokens=len(output.prompt_token_ids or []),
+            output_tokens=len(generated.token_ids),
+            seconds=seconds,
+            cached_tokens=self._cached(output),
+        )
+
+    def _cached(self, output: "RequestOutput") -> int | None:
+        """How many tokens of a prompt were in the prefix cache; vLLM says 0 where it keeps none."""
+        return output.num_cached_tokens if self._keeps_prefixes else None
+
+    def _next_token(self, output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
+        from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
+
+        if isinstance(output, GenerationFailure):
+            return output
+        first = next(iter(output.outputs[0].logprobs or []), {})
+        logprobs = {token: entry.logprob for token, entry in first.items()}
+        return OptionLogprobs(logprobs, self._cached(output))
 
     def _next_logprobs(self, questions: "Sequence[NextToken]") -> "list[TokenLogprobs]":
         params = [
@@ -212,7 +231,7 @@ class VllmModel:
             for question in questions
         ]
         outputs = self._outputs([question.ids for question in questions], params)
-        return [_token_logprobs(output) for output in outputs]
+        return [self._next_token(output) for output in outputs]
 
     def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Weighed]":
         # One new token is the least that vLLM generates; 1 asks for the prompt's own tokens, and for the most
@@ -222,7 +241,7 @@ class VllmModel:
         return [_prompt_logprobs(output, each) for output, each in zip(outputs, asked, strict=True)]
 
     def _outputs(
-        self, prompts: list[list[int]], params: list[JsonObject]
+        self, prompts: Sequence[list[int]], params: list[JsonObject]
     ) -> "list[RequestOutput | GenerationFailure]":
         """What vLLM makes of encoded prompts; one that it refuses fails alone."""
         from vllm import SamplingParams
@@ -344,28 +363,6 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
     if kind == "json_schema":
         return StructuredOutputsParams(json=value)
     return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it takes any of the two
-
-
-def _answer(output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
-    if isinstance(output, GenerationFailure):
-        return output
-    generated = output.outputs[0]
-    if generated.finish_reason not in ("stop", "length"):
-        return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
-    return Completion(
-        text=generated.text,
-        finish_reason=generated.finish_reason,
-        input_tokens=len(output.prompt_token_ids or []),
-        output_tokens=len(generated.token_ids),
-        seconds=seconds,
-    )
-
-
-def _token_logprobs(output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
-    if isinstance(output, GenerationFailure):
-        return output
-    first = next(iter(output.outputs[0].logprobs or []), {})
-    return {token: entry.logprob for token, entry in first.items()}
 
 
 def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.chat.messages import Message
+from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import Answer, ModelRef, Request, Sampling
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker

@@ -20,8 +20,7 @@ from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.program import program_of
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
-from winnow.tasks.judges.protocol import NO_TARGET, Sample, Verdict
-from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
+from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -13,8 +13,7 @@ from typing import ClassVar, Protocol, cast
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import RIGHT_OR_WRONG
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore
+from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, InvalidScore, Sample, Verdict
 from winnow.tasks.plugins.entry_points import Plugin, log_folder, logged
 
 START_SECONDS = 120.0

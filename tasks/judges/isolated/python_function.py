@@ -21,8 +21,7 @@ from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
+from winnow.tasks.judges.protocol import JUDGE_FAILED, Sample, Scale, Verdict
 from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.source_code import file_digests
 

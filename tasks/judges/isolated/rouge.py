@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import Scale
+from winnow.tasks.judges.protocol import Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

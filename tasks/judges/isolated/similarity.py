@@ -17,8 +17,7 @@ from winnow.tasks.embedding.sentence_model import Pooling, SentenceModel
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import JUDGE_FAILED, Scale
+from winnow.tasks.judges.protocol import JUDGE_FAILED, Sample, Scale, Verdict
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar

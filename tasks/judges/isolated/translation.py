@@ -12,8 +12,7 @@ from pydantic import Field
 
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import PERCENT, Scale
+from winnow.tasks.judges.protocol import PERCENT, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

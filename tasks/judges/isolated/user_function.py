@@ -7,8 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from numbers import Real
 from pathlib import Path
 
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import InvalidScore
+from winnow.tasks.judges.protocol import InvalidScore, Sample, Verdict
 
 
 def loaded(

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import INVALID_SCORE, InvalidScore, checked_kind
+from winnow.tasks.judges.protocol import INVALID_SCORE, InvalidScore, Sample, Verdict, checked_kind
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
 
 Run = Callable[[Sample], Verdict]

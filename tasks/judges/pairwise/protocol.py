@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
-from winnow.tasks.judges.scores import (
+from winnow.tasks.judges.protocol import (
     INVALID_SCORE,
     JUDGE_FAILED,
     InvalidScore,

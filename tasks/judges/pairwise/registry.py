@@ -10,7 +10,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairJudge, PairVerdict, Reply
-from winnow.tasks.judges.scores import InvalidScore, checked_kind
+from winnow.tasks.judges.protocol import InvalidScore, checked_kind
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
 

@@ -9,8 +9,7 @@ from pydantic import Field
 from winnow.storage.text import storable
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError, LabelMissing
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import Scale
+from winnow.tasks.judges.protocol import Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -29,9 +29,8 @@ from winnow.tasks.judges.asking.calls import (
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel, judge_model
 from winnow.tasks.judges.pointwise.inspect_prompts import FACT, QA, TEMPLATES, instructions_for
-from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.protocol import INVALID_SCORE, Sample, Scale, Verdict
 from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
-from winnow.tasks.judges.scores import INVALID_SCORE, Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
 VERSION = 1

@@ -12,7 +12,7 @@ from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, ju
 from winnow.tasks.judges.pointwise import prompts
 from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
 from winnow.tasks.judges.pointwise.rater import Aggregation, Rater, Read
-from winnow.tasks.judges.scores import Scale
+from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
 VERSION = 1

@@ -6,8 +6,20 @@ from typing import Literal, Self
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead, calls_of, models_of, told, try_out
-from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED, InvalidScore, checked_kind
+from winnow.tasks.judges.protocol import (
+    INVALID_SCORE,
+    JUDGE_FAILED,
+    InvalidScore,
+    Judge,
+    Sample,
+    Verdict,
+    ahead,
+    calls_of,
+    checked_kind,
+    models_of,
+    told,
+    try_out,
+)
 from winnow.tasks.plugins.entry_points import PluginFailed
 
 VERSION = 1

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import regex
 
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import RIGHT_OR_WRONG
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import Scale
+from winnow.tasks.judges.protocol import Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

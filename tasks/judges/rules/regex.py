@@ -12,9 +12,8 @@ from typing import ClassVar
 
 import regex
 
-from winnow.tasks.judges.protocol import Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 from winnow.tasks.judges.rules.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
-from winnow.tasks.judges.scores import RIGHT_OR_WRONG
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -10,8 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.scores import RIGHT_OR_WRONG, Scale
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

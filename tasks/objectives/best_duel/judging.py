@@ -23,7 +23,7 @@ from winnow.tasks.judges.pairwise.protocol import (
     Reply,
     verdict_of,
 )
-from winnow.tasks.judges.scores import JUDGE_FAILED
+from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.rounds.generate import have_texts
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration

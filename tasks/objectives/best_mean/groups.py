@@ -14,7 +14,7 @@ from winnow.tasks.errors import SpecError, unknown_name
 if TYPE_CHECKING:  # `winnow status` asks for `grouping_of` alone
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.spec.campaign import CampaignSpec
-    from winnow.tasks.spec.sections.best_mean import GroupsSpec
+    from winnow.tasks.spec.sections.objectives import GroupsSpec
 
 ABLE = ("champion", "race")
 """Our selectors that can."""

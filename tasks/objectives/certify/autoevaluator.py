@@ -11,7 +11,7 @@ from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.rules.patterns import compiled, last_answer
 from winnow.tasks.setup.trial_renders import try_templates
-from winnow.tasks.spec.sections.certify import AutoevaluatorSpec
+from winnow.tasks.spec.sections.objectives import AutoevaluatorSpec
 
 PLACE = "certify.autoevaluator"
 

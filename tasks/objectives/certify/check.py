@@ -13,14 +13,14 @@ from pathlib import Path
 
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.engines.chat.messages import words_of
+from winnow.tasks.engines.chat import words_of
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.certify.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
 from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
 from winnow.tasks.objectives.certify.split import Parts, divide
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import given_costs
-from winnow.tasks.spec.sections.certify import CertifySpec
+from winnow.tasks.spec.sections.objectives import CertifySpec
 from winnow.tasks.spec.stored_spec import HUMAN
 
 

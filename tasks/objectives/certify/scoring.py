@@ -32,8 +32,7 @@ from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
 from winnow.tasks.judges.pointwise.human import UNCLEAR, HumanJudge
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead
-from winnow.tasks.judges.scores import INVALID_SCORE, JUDGE_FAILED
+from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict, ahead
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.rounds.ask import ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered

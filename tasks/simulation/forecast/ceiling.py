@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.storage.queries.rates import ModelRate
+from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify

@@ -9,7 +9,7 @@ import numpy as np
 from winnow.algorithms.bounds.sign_test import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
-from winnow.storage.queries.rates import ModelRate
+from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.simulation.forecast.assumed import (

@@ -10,7 +10,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageError
-from winnow.storage.queries.rates import ModelRate, rates
+from winnow.storage.queries.costs import ModelRate, rates
 from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.simulation.forecast.judging import JudgeUse

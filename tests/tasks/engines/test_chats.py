@@ -7,8 +7,7 @@ from faulty_server import MODEL, Fault, always, faulty_server
 from tiny_models import save_tiny_llama
 from transformers import AutoTokenizer
 
-from winnow.tasks.engines.chat.messages import Message, Reasoning, as_stored, separated
-from winnow.tasks.engines.chat.template_files import own_template
+from winnow.tasks.engines.chat import Message, Reasoning, as_stored, own_template, separated
 from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.prompts import PromptEncoder
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.choices.choice_scoring import Chooser
+from winnow.tasks.engines.choices.choice_scoring import Chooser, OptionLogprobs
 from winnow.tasks.engines.choices.trees import ChoiceEncoder, ChoiceTree
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
 
@@ -90,12 +90,18 @@ def test_choices_that_the_tokens_cannot_express_are_a_failure_that_says_which(to
     assert re.search(sentence, failure.detail)
 
 
-def chosen(answers_of, sampling, prompt=(1, 2), seeds=(0,), window=10):
-    """What a chooser makes of requests, with `answers_of` as the model."""
+def chosen(answers_of, sampling, prompt=(1, 2), seeds=(0,), window=10, cached=None):
+    """What a chooser makes of requests, with `answers_of` as the model, which has `cached` tokens of each."""
+
+    def told(question):
+        answer = answers_of(question)
+        known = cached(question) if cached else None
+        return answer if isinstance(answer, GenerationFailure) else OptionLogprobs(answer, known)
+
     chooser = Chooser(
         ChoiceEncoder(Letters(), vocabulary=200),
         max_model_len=window,
-        ask=lambda questions: [answers_of(question) for question in questions],
+        ask=lambda questions: [told(question) for question in questions],
     )
     requests = [Request(prompt="", sampling=sampling, seed=seed) for seed in seeds]
     return chooser.answer([list(prompt)] * len(requests), requests)
@@ -120,6 +126,16 @@ def test_the_greedy_choice_is_the_most_probable_and_the_first_of_equals():
         choice_logprobs={"no": -1.5, "yes": -0.5},
     )
     assert chosen(by_letter({"y": -1.0, "n": -1.0}), YES_NO)[0].text == "no"
+
+
+def test_what_was_cached_of_a_prompt_is_what_the_first_of_its_questions_found():
+    model = by_letter({"A": -1, "B": -2, ">": -3})
+    several, one = Sampling(choices=("A>B", "AB>", "B>A")), Sampling(choices=("[[A", "[[B"))
+    found = [chosen(model, each, cached=lambda question: len(question.ids) - 1)[0] for each in (several, one)]
+    assert [each.cached_tokens for each in found] == [1, 2]  # of two tokens of a prompt
+    assert chosen(model, several)[0].cached_tokens is None
+    partly = chosen(model, several, cached=lambda question: 2 if len(question.ids) == 2 else None)
+    assert partly[0].cached_tokens is None
 
 
 @pytest.mark.statistical

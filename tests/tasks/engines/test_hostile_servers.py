@@ -12,10 +12,15 @@ from faulty_server import MODEL, Fault, always, faulty_server, in_order
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.engines.openai.answer_sizes import bytes_for
-from winnow.tasks.engines.openai.answers import MOST_LISTED, json_value, read_generated, read_listing
+from winnow.tasks.engines.openai.answers import (
+    MOST_LISTED,
+    answer_of,
+    json_value,
+    read_generated,
+    read_listing,
+)
 from winnow.tasks.engines.openai.errors import Server, Unreadable, seconds_to_wait
-from winnow.tasks.engines.openai.requests import answer_bytes
+from winnow.tasks.engines.openai.requests import answer_bytes, bytes_for
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
@@ -110,6 +115,23 @@ def test_a_compressed_body_is_not_unpacked(encoding, compress):
         finally:
             tracemalloc.stop()
         assert server.calls[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize(
+    ("told", "cached"),
+    [
+        ({"cached_tokens": 3}, 3),
+        ({"cached_tokens": 0, "audio_tokens": None}, 0),
+        ({"cached_tokens": 5}, None),  # more than the prompt has
+        *[({"cached_tokens": each}, None) for each in (-1, True, "3", 1e300, None, [3])],
+        *[(each, None) for each in ({}, [], "x", 7, None)],
+    ],
+)
+def test_what_cannot_be_read_of_a_prefix_cache_is_not_known_and_the_text_is(told, cached):
+    usage = {"prompt_tokens": 4, "completion_tokens": 1, "prompt_tokens_details": told}
+    found = read_generated(json.loads(answer(usage=usage)), chat=False)
+    completion = answer_of(found, Server(model="m", url="http://h/v1", key="", variable=None), 1.0)
+    assert (completion.text, completion.cached_tokens) == ("a", cached)
 
 
 def test_a_compressed_refusal_is_a_refusal_without_words():

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from winnow.tasks.engines.chat.messages import Message, as_stored
+from winnow.tasks.engines.chat import Message, as_stored
+from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
 from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told
 from winnow.tasks.engines.errors import EngineLoadFailed
@@ -134,7 +135,9 @@ def greedy(prompt, continuation):
 def weigher(at_next=None, at_all=None, log=None, max_model_len=20):
     def ask_next(questions):
         log.extend(("next", len(each.options)) for each in questions) if log is not None else None
-        return [at_next if isinstance(at_next, GenerationFailure) else at_next(each) for each in questions]
+        if isinstance(at_next, GenerationFailure):
+            return [at_next] * len(questions)
+        return [OptionLogprobs(at_next(each), cached_tokens=1) for each in questions]
 
     def ask_all(asked):
         log.extend(("all", len(each.ids) - each.start) for each in asked) if log is not None else None
@@ -157,6 +160,7 @@ def test_one_question_answers_for_all_continuations_of_one_token():
     assert long.choice_logprobs == {" a": -0.25, " b c d": -0.75}
     assert (short.text, long.text, short.finish_reason) == (" a", " a", "stop")
     assert (short.input_tokens, short.output_tokens, long.input_tokens) == (2 + 3, 0, 3 + 5)
+    assert (short.cached_tokens, long.cached_tokens) == (1, None)  # vLLM looks nothing up for the longer ones
 
 
 def test_of_equal_continuations_the_first_is_the_text():

@@ -32,9 +32,9 @@ from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
 from winnow.tasks.engines.openai.errors import seconds_to_wait
 from winnow.tasks.engines.openai.requests import generation_body
+from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings, start_engine

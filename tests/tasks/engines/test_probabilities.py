@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.choices.choice_scoring import Chooser
+from winnow.tasks.engines.choices.choice_scoring import Chooser, OptionLogprobs
 from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
@@ -56,7 +56,7 @@ def test_an_engine_of_ours_has_no_choice_without_usable_probabilities(known):
     chooser = Chooser(
         ChoiceEncoder(Letters(), vocabulary=999),
         max_model_len=99,
-        ask=lambda questions: [told] * len(questions),
+        ask=lambda questions: [OptionLogprobs(told)] * len(questions),
     )
     request = Request(prompt="?", sampling=Sampling(choices=("A", "B")), seed=0)
     (answer,) = chooser.answer([[1, 2]], [request])
@@ -79,6 +79,9 @@ GOOD = {"text": "a", "finish_reason": "stop", "input_tokens": 1, "output_tokens"
         ("seconds", math.nan),
         ("seconds", math.inf),
         ("seconds", -0.1),
+        ("cached_tokens", 2),
+        ("cached_tokens", -1),
+        ("cached_tokens", 0.5),
         ("choice_logprobs", {"A": math.nan}),
         ("choice_logprobs", {"A": -math.inf}),
     ],

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
-from winnow.tasks.engines.openai.answer_sizes import bytes_for_batch
+from winnow.tasks.engines.openai.requests import bytes_for_batch
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.channel import CHUNK, Channel

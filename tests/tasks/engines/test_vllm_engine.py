@@ -205,6 +205,24 @@ def test_a_bad_request_fails_alone(pool, model, bad, reason):
     assert facts([good, also_good]) == facts(pool.generate(model, [request("1+1="), request("2+2=")]))
 
 
+def test_a_small_prefix_cache_holds_what_prompts_share_that_stand_next_to_each_other(weights, tmp_path):
+    few_shot = [f"{n}{'1+1=2;' * 16}" for n in range(6)]
+    planned = [shots + f"{n}+{n}=" for n in range(4) for shots in few_shot]
+    # 13 blocks of 32 tokens besides vLLM's own: enough for two requests at once, not for six beginnings.
+    small = {"block_size": 32, "num_gpu_blocks_override": 14, "max_num_seqs": 2, "max_model_len": 160}
+    tiny = reference(weights, model_args={"dtype": "float32", **small})
+    with closing(VllmEngine(tiny, EngineSettings(log_folder=tmp_path))) as engine:
+        mixed, ordered = (
+            dict(zip(prompts, engine.generate([request(each) for each in prompts]), strict=True))
+            for prompts in (planned, sorted(planned))
+        )
+        (chosen,) = engine.generate([request(few_shot[-1] + "=", choices=("A>B", "B>A"))])
+    assert {each: mixed[each].text for each in planned} == {each: ordered[each].text for each in planned}
+    assert sum(answer.cached_tokens for answer in mixed.values()) == 0
+    assert [answer.cached_tokens for answer in ordered.values()] == [0, 96, 96, 96] * len(few_shot)
+    assert chosen.cached_tokens == 96
+
+
 def test_hostile_text_is_text(pool, model):
     prompts = ["\x00", "🙂" * 9, "\r\n\x1b[2J", "</s>", "{{ 7*7 }}"]
     assert len(facts(pool.generate(model, [request(p) for p in prompts]))) == len(prompts)

@@ -13,7 +13,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_rows,
     show_soft,
 )
-from winnow.flows.reports.html.model import SpecModel
+from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
@@ -70,7 +70,7 @@ def _leaderboard(look: Snapshot) -> None:
         show_rows(look.leaderboard, key="leaderboard")
 
 
-def _sections(sections: Sequence[SpecModel]) -> None:
+def _sections(sections: Sequence[Section]) -> None:
     for section in sections:
         if section.figure is None and not section.table:
             continue

@@ -10,11 +10,12 @@ from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
 from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.model import SpecModel, first_of
+from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
+from winnow.storage.queries.costs import cache_hit_rate
 from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
@@ -24,7 +25,7 @@ from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.tag_counts import TagCounts
 from winnow.tasks.queries.views import ask
 
-Builder = Callable[[Session, CampaignRecord], SpecModel | None]
+Builder = Callable[[Session, CampaignRecord], Section | None]
 
 MOST_ROUNDS = 600
 """Rounds that the curve shows: more would have less than two pixels each."""
@@ -42,13 +43,13 @@ def estimates(
 ) -> Builder:
     """Estimates with intervals, where there are any, best first."""
 
-    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
         known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
         if not known:
             return None
         rows, cut = first_of(known, "leaderboard")
         best = {row["candidate"] for row in known if row["best"]}
-        return SpecModel(
+        return Section(
             name="estimates",
             title=title,
             note=note + cut,
@@ -58,14 +59,14 @@ def estimates(
     return build
 
 
-def eliminations(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
     """When each candidate was shown to be out, and what shows it."""
     found = campaign_views.eliminations(session, campaign.id)
     if not found:
         return None
     rows, cut = first_of(found, "eliminations")
     missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
-    return SpecModel(
+    return Section(
         name="eliminations",
         title="Who is out since when",
         note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
@@ -105,13 +106,13 @@ class ReadOnce:
 def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
     """The leader and its interval against what was spent."""
 
-    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
         rows = points.look(session, campaign.id)
         if not any(row["estimate"] is not None for row in rows):
             return None
         race = campaign_views.eliminations(session, campaign.id)
         out = " The dotted line is how many candidates were not yet shown to be out." if race else ""
-        return SpecModel(
+        return Section(
             name="curve",
             title="The answer over time",
             note="The leader after each round, and its interval. At a dot another candidate took the lead; "
@@ -133,14 +134,14 @@ def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
     return build
 
 
-def pareto(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     """Quality, cost and time of each candidate."""
     found = list(ask(session, campaign, "pareto"))
     if len(found) < 2:
         return None
     rows, cut = first_of(found, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
-    return SpecModel(
+    return Section(
         name="pareto",
         title="Quality, cost and time",
         note="Means of the stored texts with standard deviations: tokens read and written, the engine's "
@@ -165,13 +166,13 @@ def _cost(row: Row) -> str:
     return "" if row["cost"] is None else f"{row['cost']:.4g} ± {row['cost_sd']:.2g}"
 
 
-def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
     """What further judges said of each candidate."""
     found = list(ask(session, campaign, "metrics"))
     if not found:
         return None
     rows, cut = first_of(found, "metrics")
-    return SpecModel(
+    return Section(
         name="metrics",
         title="Metrics",
         note="Means of what further judges said of the texts that were asked for, with Wilson's interval at "
@@ -193,7 +194,7 @@ def metrics(session: Session, campaign: CampaignRecord) -> SpecModel | None:
 def tags(counts: TagCounts) -> Builder:
     """The best candidate's mean by tag."""
 
-    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
         decision = outcome_records.latest_decision(session, campaign.id)
         if decision is None or decision.best is None:
             return None
@@ -202,7 +203,7 @@ def tags(counts: TagCounts) -> Builder:
         if not found:
             return None
         shown, cut = first_of(found, "tags")
-        return SpecModel(
+        return Section(
             name="tags",
             title="The leader by tag",
             note="Mean score of the leader on the examples of each tag that it was scored on, with Wilson's "
@@ -228,12 +229,12 @@ def _tag_row(row: Row) -> Row:
 def allocation(unit: str) -> Builder:
     """Comparisons per candidate."""
 
-    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
         found = [row for row in ask(session, campaign, "leaderboard") if row["scored"] or row["unscored"]]
         if not found:
             return None
         rows, cut = first_of(found, "leaderboard")
-        return SpecModel(
+        return Section(
             name="allocation",
             title="Where the budget went",
             note=f"How often each candidate was tried, best estimate first.{cut}",
@@ -246,7 +247,7 @@ def allocation(unit: str) -> Builder:
 def samples(titles: Mapping[str, str]) -> Builder:
     """Comparisons to read, by kind, and those without an outcome."""
 
-    def build(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+    def build(session: Session, campaign: CampaignRecord) -> Section | None:
         decision = outcome_records.latest_decision(session, campaign.id)
         best = decision.best if decision else None
         groups = sample_groups(
@@ -254,7 +255,7 @@ def samples(titles: Mapping[str, str]) -> Builder:
         )
         if not groups:
             return None
-        return SpecModel(
+        return Section(
             name="comparisons",
             title="Comparisons to read",
             note=f"Up to {MOST_SAMPLES} of each kind. winnow query NAME comparisons gives all.",
@@ -264,26 +265,27 @@ def samples(titles: Mapping[str, str]) -> Builder:
     return build
 
 
-def cost_in_tokens(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def cost_in_tokens(session: Session, campaign: CampaignRecord) -> Section | None:
     """Tokens by candidate, judges and the like included."""
     rows, cut = _costs(session, campaign)
     if not rows:
         return None
-    return SpecModel(
+    return Section(
         name="tokens",
         title="Tokens",
         note="Of the texts that were made for this campaign; what an earlier one had made cost nothing. "
-        f"Models in brackets judged, or answered examples without a label.{cut}",
+        "Models in brackets judged, or answered examples without a label."
+        f"{_caching(session, campaign)}{cut}",
         figure=tokens(rows),
     )
 
 
-def cost_in_seconds(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def cost_in_seconds(session: Session, campaign: CampaignRecord) -> Section | None:
     """Engine seconds by candidate, judges and the like included."""
     rows, cut = _costs(session, campaign)
     if not any(row["seconds"] or row["load_seconds"] for row in rows):
         return None
-    return SpecModel(
+    return Section(
         name="seconds",
         title="Engine time",
         note=f"Of the same texts. Texts of one batch share its time.{_loading(session, campaign)}{cut}",
@@ -291,14 +293,14 @@ def cost_in_seconds(session: Session, campaign: CampaignRecord) -> SpecModel | N
     )
 
 
-def loading(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def loading(session: Session, campaign: CampaignRecord) -> Section | None:
     """What loading took, model by model."""
     by_model = loads_by_model(session, campaign.id)
     if not by_model:
         return None
     found = [{"candidate": model, **row} for model, row in by_model.items()]
     rows, cut = first_of(sorted(found, key=lambda row: -row["load_seconds"]), "costs")
-    return SpecModel(
+    return Section(
         name="loads",
         title="Loads",
         note="How often each model was loaded, or woken where it slept, and the seconds that took in all. "
@@ -307,7 +309,7 @@ def loading(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     )
 
 
-def coverage(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
     """What has no outcome, by reason."""
     reasons: dict[str | None, Row] = {}
     for row in ask(session, campaign, "coverage"):
@@ -319,7 +321,7 @@ def coverage(session: Session, campaign: CampaignRecord) -> SpecModel | None:
         found["detail"] = found["detail"] or row["detail"]
     if not reasons:
         return None
-    return SpecModel(
+    return Section(
         name="coverage",
         title="Coverage",
         note="Comparisons by reason, counted once for each candidate in them, and how many of its texts hold "
@@ -338,6 +340,17 @@ def _loading(session: Session, campaign: CampaignRecord) -> str:
     return (
         f" Loading models took {seconds:.1f} s ({loads} load{'s' * (loads > 1)}), {share:.0%} of all engine "
         "time; loads of a model that several candidates share stand with the first of them."
+    )
+
+
+def _caching(session: Session, campaign: CampaignRecord) -> str:
+    """What prefix caches spared engines, where they tell."""
+    rate = cache_hit_rate(session, campaign.id)
+    if rate is None:
+        return ""
+    return (
+        f" {rate:.0%} of the prompts' tokens, as far as engines tell, were in their prefix caches and not "
+        "computed again."
     )
 
 

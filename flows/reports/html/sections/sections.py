@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.html.model import SpecModel
-from winnow.flows.reports.html.sections import certify, common, duels, route
+from winnow.flows.reports.html.model import Section
+from winnow.flows.reports.html.sections import by_objective, common
 from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.groups import grouping_of
 
-Builder = Callable[[Session, CampaignRecord], SpecModel | None]
+Builder = Callable[[Session, CampaignRecord], Section | None]
 """Makes a section, or none where there is nothing to show yet."""
 
 
@@ -31,9 +31,9 @@ def _of_scores(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
 def _of_duels(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     return (
         common.estimates("Estimates", "win rate against the candidate that does best against it"),
-        duels.head_to_head,
-        duels.strengths,
-        duels.judges,
+        by_objective.head_to_head,
+        by_objective.strengths,
+        by_objective.judges,
         common.curve("win rate", "duels", read.points),
         common.allocation("duels"),
     )
@@ -41,8 +41,8 @@ def _of_duels(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
 
 def _of_certificates(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     return (
-        *certify.evidence_of(campaign),
-        certify.risks,
+        *by_objective.evidence_of(campaign),
+        by_objective.risks,
         common.curve("risk", "comparisons", read.points),
         common.allocation("human labels of the candidate's test"),
     )
@@ -50,8 +50,8 @@ def _of_certificates(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder,
 
 def _of_routes(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     return (
-        route.shares,
-        route.late_shares,
+        by_objective.shares,
+        by_objective.late_shares,
         common.estimates(
             "Means",
             "mean score of the prompts that the candidate was given",
@@ -85,7 +85,7 @@ def sections_of(
     *,
     with_samples: bool = True,
     read: ReadOnce | None = None,
-) -> list[SpecModel]:
+) -> list[Section]:
     """All sections of a campaign's page that have something to show, in order.
 
     Args:

@@ -1,4 +1,4 @@
-"""Sections of certificates: who is certified, the evidence, the trust in the autoevaluator, and risks."""
+"""Sections that only campaigns of duels, of certificates or of routed prompts have."""
 
 import math
 from collections.abc import Callable
@@ -7,15 +7,68 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.certificates import e_values as e_value_figure
 from winnow.flows.reports.html.figures.certificates import weights as weight_figure
+from winnow.flows.reports.html.figures.duels import head_to_head as head_to_head_figure
 from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.model import SpecModel, first_of
+from winnow.flows.reports.html.figures.routes import by_type
+from winnow.flows.reports.html.figures.routes import shares as share_figure
+from winnow.flows.reports.html.model import Section, first_of
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask
 
-Builder = Callable[[Session, CampaignRecord], SpecModel | None]
+
+def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Win rates of all pairs that met."""
+    met = list(ask(session, campaign, "head-to-head"))
+    if not met:
+        return None
+    board, cut = first_of(list(ask(session, campaign, "leaderboard")), "head-to-head")
+    return Section(
+        name="head-to-head",
+        title="Head to head",
+        note=f"How often the row was preferred to the column; a tie is half a win. Best first.{cut}",
+        figure=head_to_head_figure(met, [row["candidate"] for row in board]),
+    )
+
+
+def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Bradley-Terry strengths."""
+    known = [row for row in ask(session, campaign, "strengths") if row["strength"] is not None]
+    if not known:
+        return None
+    rows, cut = first_of(known, "strengths")
+    return Section(
+        name="strengths",
+        title="Strengths",
+        note=f"In a Bradley-Terry model, with 95% intervals for one look; they decide nothing.{cut}",
+        figure=intervals(
+            rows,
+            title="log-odds of beating the average candidate",
+            value="strength",
+            line=0.0,
+            line_as="average",
+        ),
+    )
+
+
+def judges(session: Session, campaign: CampaignRecord) -> Section | None:
+    """How the models that judge treated places."""
+    rows = list(ask(session, campaign, "judges"))
+    if not rows:
+        return None
+    return Section(
+        name="judges",
+        title="Judges",
+        note="First wins: mean preference for the answer shown first, 0.5 without a preference for places. "
+        "Flip rate: share of the questions asked in both orders whose two verdicts contradict each other.",
+        table=rows,
+    )
+
+
+Builder = Callable[[Session, CampaignRecord], Section | None]
 
 DIAMONDS = (
     "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "
@@ -28,12 +81,12 @@ def evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 
-def certificates(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def certificates(session: Session, campaign: CampaignRecord) -> Section | None:
     """Who is certified, and what a plain mean would have said."""
     rows = evidence.standings(session, campaign)
     if not any(row["labels"] for row in rows):
         return None
-    return SpecModel(
+    return Section(
         name="certificates",
         title="Certificates",
         note="In testing order, dearest first. A candidate is certified once its highest e-value has reached "
@@ -42,7 +95,7 @@ def certificates(session: Session, campaign: CampaignRecord) -> SpecModel | None
     )
 
 
-def e_values(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def e_values(session: Session, campaign: CampaignRecord) -> Section | None:
     """E-values against labels."""
     rows = list(ask(session, campaign, "e-values"))
     if not rows:
@@ -54,7 +107,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     shown = [row for row in rows if row["candidate"] in names]
     tests = round(rows[0]["needed"] * campaign.spec["stopping"]["delta"])
     line = f"{'1' if tests == 1 else tests}/δ = {rows[0]['needed']:g}"
-    return SpecModel(
+    return Section(
         name="e-values",
         title="Evidence against labels",
         note="Each candidate's e-value grows while its losses are lower than what is allowed. Reaching the "
@@ -63,7 +116,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     )
 
 
-def weights(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def weights(session: Session, campaign: CampaignRecord) -> Section | None:
     """How far the autoevaluator is relied on."""
     rows = list(ask(session, campaign, "weights"))
     tested = {row["candidate"] for row in evidence.standings(session, campaign) if row["labels"]}
@@ -71,7 +124,7 @@ def weights(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     if len({row["rho"] for row in own}) < 2:
         return None
     names, cut = first_of(list(dict.fromkeys(row["candidate"] for row in own)), "weights")
-    return SpecModel(
+    return Section(
         name="weights",
         title="Trust in the autoevaluator",
         note=f"How each candidate's bets are spread over degrees of trust after its last label.{cut}",
@@ -79,7 +132,7 @@ def weights(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     )
 
 
-def risks(session: Session, campaign: CampaignRecord) -> SpecModel | None:
+def risks(session: Session, campaign: CampaignRecord) -> Section | None:
     """Risks with intervals, and the highest that is allowed."""
     known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
     if not known:
@@ -87,7 +140,7 @@ def risks(session: Session, campaign: CampaignRecord) -> SpecModel | None:
     rows, cut = first_of(known, "leaderboard")
     allowed, symbol = _allowed(campaign.spec["certify"])
     certified = () if _trusts_a_mean(campaign) else _certified(session, campaign)
-    return SpecModel(
+    return Section(
         name="risks",
         title="Risks",
         note="Mean loss against human labels, least first, with intervals, and the highest that is allowed. "
@@ -115,3 +168,30 @@ def _allowed(section: JsonObject) -> tuple[float, str]:
     if section["alpha"] is None:
         return section["drop"], "allowed drop"
     return section["alpha"], "α"
+
+
+def shares(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Shares of all prompts, over time."""
+    rows = list(ask(session, campaign, "picks"))
+    if not rows:
+        return None
+    return Section(
+        name="shares",
+        title="Who was chosen",
+        note="Share of the prompts that each candidate was given, in each of up to ten windows of rounds.",
+        figure=share_figure(rows),
+    )
+
+
+def late_shares(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Shares of the last prompts, by type."""
+    found = status.shares(session, campaign)
+    if not found:
+        return None
+    rows, cut = first_of(found, "picks")
+    return Section(
+        name="types",
+        title="Who was chosen for what",
+        note=f"Shares of the last quarter of the prompts, by the type that each example names.{cut}",
+        figure=by_type(rows),
+    )
