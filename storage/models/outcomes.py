@@ -22,14 +22,14 @@ class Comparison(Base):
         CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
         CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
         CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
-        # A benchmark pair is scored once; a duel may meet the same example again.
+        # A benchmark pair is scored once; a duel may meet the same example again. The migration says so to
+        # PostgreSQL; said here, that would have every process import a dialect, also where it reads SQLite.
         Index(
             "uq_comparisons_candidate_example",
             "candidate_a_id",
             "example_id",
             unique=True,
             sqlite_where=text("candidate_b_id IS NULL"),
-            postgresql_where=text("candidate_b_id IS NULL"),
         ),
         NEVER_TWICE,
     )

@@ -114,6 +114,9 @@ class PromptTemplate:
         Raises:
             TemplateError: If it cannot be rendered.
         """
+        first = self.turns[0]
+        if not self.is_chat and self.few_shot is None and guardrail is None and isinstance(first, Turn):
+            return render(first.content, fields, key)  # as most are
         messages = [each for turn in self.turns for each in _rendered(turn, fields, key)]
         if self.few_shot is not None:
             messages = self.few_shot.before(messages, fields, key)

@@ -76,11 +76,12 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
     if begun is not None:
         watch(database, begun.id, now=now())
     # All that is slow comes before the transaction, during which nobody else can write.
-    releases, candidates = versions(), [candidate.as_record() for candidate in checked.candidates]
+    new = None if begun is not None else _as_new(checked)
     with not_collecting(), database.writing() as session:
         stored = campaign_records.find_campaign(session, spec.name)
         if stored is not None:
             return _taken_up(session, stored, checked)
+        releases, candidates = new or _as_new(checked)  # it may have been deleted meanwhile
         dataset_id = dataset_records.ensure_dataset(
             session,
             fingerprint=checked.dataset.fingerprint,
@@ -102,6 +103,10 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
             now=now(),
             series=series,
         )
+
+
+def _as_new(checked: ResolvedCampaign) -> tuple[dict[str, str], list[NewCandidate]]:
+    return versions(), [candidate.as_record() for candidate in checked.candidates]
 
 
 def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaign) -> CampaignRecord:
