@@ -59,7 +59,7 @@ ArmStatus = Literal[
 * chosen: the cheapest arm that was shown to be within epsilon of the best, where it is not the best itself.
 * eliminated: shown not to be the best, or not to be one of the m best.
 * not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it may be
-  worse, or as good.
+  worse, or as good. With constraints: to be no better by more than epsilon or not to meet them.
 * infeasible: it cannot meet a constraint, whatever is not known.
 * unfit: shown not to be the best of those that meet the constraints, by bets that it misses one; that it does
   is not shown of each such arm by itself.
@@ -81,6 +81,7 @@ Assumption = Literal[
     "bradley-terry",
     "missing-at-random",
     "random-labels",
+    "unseen-labels",
     "random-prompts",
     "planned-additions",
 ]
@@ -91,6 +92,7 @@ Assumption = Literal[
 * bradley-terry: the log-odds of a duel are linear in the difference of the arms' features.
 * missing-at-random: which outcomes are missing has nothing to do with what they would have been.
 * random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.
+* unseen-labels: nothing of the problem was chosen in sight of earlier outcomes by the same labels.
 * random-prompts: the prompts so far were drawn at random from those that matter.
 * planned-additions: how often arms were added does not depend on the outcomes; which ones may.
 """

@@ -42,6 +42,19 @@ def test_every_world_that_a_promise_has_to_stand_has_a_cell():
             "40%",
             "dropped",
         ],
+        "champion: ": [
+            *(
+                "near ties",
+                "anticorrelate",
+                "deviating",
+                "continuous",
+                "rare large",
+                "constant",
+                "duplicates",
+            ),
+            *("missing", "dropped", "join", "history", "constraint", "2 arms", "300 arms"),
+            *(f"delta {delta}" for delta in (0.2, 0.1, 0.05, 0.01)),
+        ],
         "best-duel: round-robin, product": [
             "level",
             "near tie",

@@ -157,14 +157,14 @@ def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ())
             )
 
 
-def first_round_on(session: Session, campaign_id: int, examples: Set[int]) -> RoundRecord | None:
-    """The first round that begins with one of these example positions; None without one."""
+def rounds_on(session: Session, campaign_id: int, examples: Set[int]) -> list[RoundRecord]:
+    """The rounds that begin with one of these example positions, in order."""
     rounds = session.scalars(
         select(Round).where(Round.campaign_id == campaign_id).order_by(Round.number),
         execution_options={"yield_per": ROUNDS_AT_ONCE},
     )
     with rounds:
-        return next((_round(each) for each in rounds if each.examples[0] in examples), None)
+        return [_round(each) for each in rounds if each.examples[0] in examples]
 
 
 def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:

@@ -69,7 +69,7 @@ def _mean(answer: Answer, found: HeldOut) -> str:
     where = f"on the {found.n_examples} examples that selection never saw"
     left_out = _not_compared(found.n_examples - found.scored)
     between = f"on new examples like these between {found.lower:.3f} and {found.upper:.3f}"
-    not_here = "" if found.joined or found.went_on else ", and this number does not"
+    not_here = ", and this number does not" if _is_fresh(answer, found) else ""
     return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
 
 
@@ -80,10 +80,15 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
     rival = f"{found.runner_up}, the highest of the others in selection"
     said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
-    is_sure = answer.mixed is None and found.joined is None and not found.went_on
+    is_sure = answer.mixed is None and _is_fresh(answer, found)
     with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
     open_ = which_is_open(found.difference_lower, found.difference_upper)
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
+
+
+def _is_fresh(answer: Answer, found: HeldOut) -> bool:
+    """Whether nothing that is compared can have been chosen in sight of scores on the held-out examples."""
+    return found.joined is None and not found.went_on and answer.earlier is None
 
 
 def _sure(answer: Answer, found: HeldOut) -> str:
@@ -97,6 +102,12 @@ def _sure(answer: Answer, found: HeldOut) -> str:
         return (
             " (this guarantees nothing: selection went on to other finalists after scores on these examples "
             "had been seen)"
+        )
+    if answer.earlier is not None:
+        return (
+            " (this guarantees nothing where candidates, the judge or a setting were changed in sight of "
+            f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples} of these "
+            "examples)"
         )
     which = "this interval holds" if found.difference is None else "this interval and the next both hold"
     return (

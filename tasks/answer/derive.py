@@ -13,6 +13,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
+from winnow.tasks.answer.earlier import Earlier, earlier_of
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
@@ -78,6 +79,9 @@ def answer_of(
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(canary_changes(session, campaign.id))
     claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
+    earlier = earlier_of(session, campaign)
+    if earlier is not None and campaign.objective == "certify" and claim.kind == "proven":
+        claim = replace(claim, assumptions=(*claim.assumptions, "unseen-labels"))
     baseline = baseline_name(campaign.spec["selector"])
     outcome = None
     if has_ended and baseline is None:
@@ -116,12 +120,13 @@ def answer_of(
             each.get("type") not in ASK_MODELS for each in _parts(campaign.spec.get("judge", {}))
         ),
         stored_texts=_stored_texts(session, campaign),
-        intervals_if=_intervals_if(campaign, refuted),
+        intervals_if=_intervals_if(campaign, refuted, earlier),
         refuted=refuted,
         limit=_limit(reason, outcome, stopped_by, budgets),
         servers=servers,
         held_out=held_out,
         certificate=certificate,
+        earlier=earlier,
         standing=standing,
     )
     return replace(answer, known=_known(session, campaign, answer))
@@ -307,9 +312,11 @@ def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str])
     )
 
 
-def _intervals_if(campaign: CampaignRecord, refuted: Sequence[Assumption]) -> tuple[Assumption, ...]:
+def _intervals_if(
+    campaign: CampaignRecord, refuted: Sequence[Assumption], earlier: Earlier | None
+) -> tuple[Assumption, ...]:
     if campaign.objective == "certify":
-        return ("random-labels",)
+        return ("random-labels",) if earlier is None else ("random-labels", "unseen-labels")
     has_model = has_features(campaign.objective, campaign.spec["selector"])
     return ("bradley-terry",) if has_model and "bradley-terry" not in refuted else ()
 

@@ -7,6 +7,7 @@ from typing import Literal
 from winnow.algorithms.decision import ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.beyond import Beyond
+from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
 from winnow.tasks.campaign.budget import Spending
@@ -164,6 +165,9 @@ class Answer:
     """Engines whose texts may be others in a run that is made again; empty where nobody asked."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
+    earlier: Earlier | None = None
+    """A campaign begun earlier that tested something else on some of the examples that count as fresh here:
+    those with labels, or those held out."""
     certificate: Certificate | None = None
     """What more there is to say of a campaign that certifies."""
     standing: Standing | None = None

@@ -1,5 +1,6 @@
 """The sentences that may be said of an answer that certifies, and of one that routes prompts."""
 
+from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import (
     MIXED,
@@ -30,13 +31,9 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     lines = [("certified", _certified(answer, certificate)), *_risk(answer)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     if refuted := answer.named("refuted"):
-        lines.append(
-            (
-                "refuted",
-                f"{list_of(refuted)}: a risk above {certificate.risk:g} (the chance that this is wrong of "
-                f"any of them is at most {answer.delta:g})",
-            )
-        )
+        lines.append(("refuted", f"{list_of(refuted)}: a risk above {certificate.risk:g}{_refuted(answer)}"))
+    if answer.earlier is not None:
+        lines.append(("seen", _seen(answer.earlier)))
     lines += dropped_lines(answer)
     if answer.limit is not None and answer.outcome is not None:
         lines.append(("ended", spent(answer)))
@@ -44,6 +41,22 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
         keys = list_of(certificate.waits_for, most=8)
         lines.append(("waiting", f"for human labels of {len(certificate.waits_for)} examples: {keys}"))
     return lines
+
+
+def _refuted(answer: Answer) -> str:
+    if answer.mixed is not None:
+        return f" (this guarantees nothing: {MIXED})"
+    sure = f"the chance that this is wrong of any of them is at most {answer.delta:g}"
+    return f" ({sure}{assumed(answer.intervals_if)})"
+
+
+def _seen(earlier: Earlier) -> str:
+    """What an earlier campaign showed, which no test here can make up for."""
+    labels = f"{earlier.examples} of the {earlier.of} labels that count here"
+    return (
+        f"campaign {earlier.campaign}, with other candidates or another test, has outcomes by {labels}; "
+        "where candidates were changed, or chosen among many, in sight of these, nothing is certified"
+    )
 
 
 def _allowed(certificate: Certificate) -> str:
@@ -90,10 +103,9 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
     # It holds at every moment, also before a campaign ends and claims it.
-    assumptions = answer.claim.assumptions or ("random-labels",)
     return (
         f"the chance that any certified candidate has a higher risk is at most {delta:g}, whatever the "
-        f"autoevaluator is worth{assumed(assumptions)}"
+        f"autoevaluator is worth{assumed(answer.intervals_if)}"
     )
 
 

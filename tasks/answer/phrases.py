@@ -28,6 +28,7 @@ IF: dict[Assumption, str] = {
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
     "missing-at-random": "which comparisons have no outcome has nothing to do with what it would have been",
     "random-labels": "the labelled examples were drawn at random from those that matter",
+    "unseen-labels": "nothing about this campaign was chosen in sight of what an earlier one showed of them",
     "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from those that matter",
 }
@@ -123,7 +124,7 @@ def spent(answer: Answer) -> str:
         return (
             f"{answer.limit.sentence}; bets look ahead to the last label, so that more labels need another "
             f"campaign: winnow run SPEC --fork NEW_NAME --set {answer.limit.key}=MORE (the chances of error "
-            "of the two add up)"
+            "of the two add up, if nothing else is another)"
         )
     return f"{answer.limit.sentence}; go on with winnow run SPEC --set {answer.limit.key}=MORE"
 

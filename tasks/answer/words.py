@@ -406,10 +406,11 @@ def _undecided(answer: Answer) -> str:
         return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
         lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
-        if answer.constraints and not lacks:
+        if answer.constraints:
+            scores = f", or scores ({list_of(lacks)}; winnow query NAME coverage)" if lacks else ""
             return (
-                "undecided: nothing is left to ask, and values that metrics lack could still change who "
-                "meets the constraints; winnow query NAME metrics says how many"
+                "undecided: nothing is left to ask, and values that metrics lack (winnow query NAME metrics)"
+                f"{scores} could still change who is best of those that meet the constraints"
             )
         return (
             "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "

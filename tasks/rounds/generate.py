@@ -29,8 +29,8 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.rounds.generation_batch import (
     GenerationBatch,
-    Groups,
     PlannedGeneration,
+    RequestGroups,
     meetings_of,
     missing_groups,
     whole_calls,
@@ -168,7 +168,7 @@ class WantedTexts:
         """What became of them, once all are there."""
         return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
 
-    def _groups(self) -> Groups:
+    def _groups(self) -> RequestGroups:
         spec, known = self._campaign.checked.spec, self._texts.keys() | self._failures.keys()
         if spec.streaming:
             return missing_groups(self._planned, spec.execution.group_size, known)

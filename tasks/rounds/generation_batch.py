@@ -60,13 +60,13 @@ class GenerationBatch:
         return self.texts[key] if key in self.texts else self.failures[key]
 
 
-Groups = list[list[PlannedGeneration]]
+RequestGroups = list[list[PlannedGeneration]]
 
 
-def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[str]) -> Groups:
+def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[str]) -> RequestGroups:
     """What is not known of each group, each text once; groups of which all is known are left out."""
     seen = set(known)
-    groups: Groups = []
+    groups: RequestGroups = []
     for group in _groups(planned, size):
         missing = {each.key: each for each in group if each.key not in seen}
         seen |= missing.keys()
@@ -76,7 +76,7 @@ def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[s
 
 def whole_calls(
     planned: Sequence[PlannedGeneration], size: int, known: Set[str], made_in: Mapping[str, int], own: int
-) -> Groups:
+) -> RequestGroups:
     """The groups that were not answered yet, made of the same requests whatever has been answered since.
 
     Where texts depend on what is asked beside them, a process that goes on has to ask what the first one
@@ -101,7 +101,7 @@ def whole_calls(
     return [call for call in left if any(each.key not in known for each in call)]
 
 
-def _groups(planned: Sequence[PlannedGeneration], size: int) -> Groups:
+def _groups(planned: Sequence[PlannedGeneration], size: int) -> RequestGroups:
     """Groups by model, in each of which prompts that begin alike stand next to each other.
 
     An engine's prefix cache then still has what they share, however small it is.

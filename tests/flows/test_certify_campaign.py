@@ -145,6 +145,13 @@ def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_p
     assert raised.returncode == 2
     assert "stopping.budget: 16 -> 32" in raised.stderr
     assert ran(tmp_path, "--fork", "again", "--set", f"stopping.budget={certify.BUDGET}") == 0
+    assert "in sight of" not in done(tmp_path, "status", "again")  # the same test, with more labels
+    text = (tmp_path / "campaign.yaml").read_text()
+    (tmp_path / "campaign.yaml").write_text(text.replace("{{ input }}=", "{{ input }} ="))
+    ran(tmp_path, "--fork", "mended", "--set", f"stopping.budget={certify.BUDGET}")
+    mended = done(tmp_path, "status", "mended")
+    assert "nothing about this campaign was chosen in sight of what an earlier one showed" in mended
+    assert "campaign again, with other candidates or another test, has outcomes by" in mended
 
 
 def test_half_the_labels_of_a_round_are_not_enough(tmp_path):

@@ -58,6 +58,20 @@ def test_the_winner_is_scored_on_examples_that_selection_never_saw(folder):
     assert again.returncode == 0
 
 
+def test_a_fork_with_other_prompts_has_seen_the_held_out_examples(folder):
+    edit(folder, "delta: 0.05", "delta: null")
+    assert winnow(folder, "run", "campaign.yaml").returncode == 0
+    same = winnow(folder, "run", "campaign.yaml", "--fork", "longer", "--set", "stopping.budget=66")
+    assert "this interval and the next both hold" in same.stdout
+    text = (folder / "campaign.yaml").read_text()
+    (folder / "campaign.yaml").write_text(text.replace("Q: {{", "Carefully: {{"))
+    assert text != (folder / "campaign.yaml").read_text()
+    mended = winnow(folder, "run", "campaign.yaml", "--fork", "mended")
+    assert "this guarantees nothing where candidates, the judge or a setting were changed" in mended.stdout
+    assert "which has outcomes on 6 of these examples" in mended.stdout
+    assert "and this number does not" not in mended.stdout
+
+
 def test_a_budget_that_ends_before_is_said_and_a_raised_one_goes_on(folder):
     edit(folder, "delta: 0.05", "delta: null")
     short = winnow(folder, "run", "campaign.yaml", "--set", "stopping.budget={comparisons: 60, tokens: 110}")

@@ -9,12 +9,15 @@ import psycopg
 import pytest
 import work_pools
 from test_command_line import winnow
-from waiting import until
+from waiting import eventually, until
 
 NAMES = {"alpha": 11, "beta": 12}
 """Campaigns and their seeds."""
 
 ROUNDS = processes.BUDGET // processes.BATCH_SIZE
+
+LOST_S = 120.0
+"""Seconds after which an event that Prefect has not acted upon is taken for lost."""
 
 
 @pytest.fixture
@@ -108,6 +111,10 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
 ):
     logs = tmp_path_factory.mktemp("logs")
     (folder / processes.STORAGE).write_text(shared)
+
+    def is_sent():
+        return len(work_pools.runs_of("resume-all/alpha")) > 1
+
     with work_pools.worker(pool, logs / "one", limit=1) as one:
         first = work_pools.submit("scheduled-campaign/alpha", campaign="alpha")
         running = holder(shared, "alpha")
@@ -132,8 +139,11 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
             assert resumed.is_completed()
             assert resumed.message.startswith("alpha: undecided")
             assert work_pools.state_of(first).is_crashed()
-            # Prefect's automation heard of the crash and sent somebody of its own.
-            until(lambda: len(work_pools.runs_of("resume-all/alpha")) > 1, every_s=work_pools.RARELY_S)
+            # Prefect's automation heard of the crash and sent somebody of its own. A server that is very busy
+            # may lose an event, which is Prefect's to mend: it then has to hear of another crash.
+            if not eventually(is_sent, every_s=work_pools.RARELY_S, patience_s=LOST_S):
+                work_pools.crash("scheduled-campaign/alpha")
+                until(is_sent, every_s=work_pools.RARELY_S)
     for name in NAMES:
         assert winnow(folder, "run", f"{name}.yaml", "--storage", "sqlite:///alone.db").returncode == 3
         alone = decisions(folder, f"sqlite:///{folder}/alone.db", name)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -35,6 +36,17 @@ def submit(deployment, **parameters):
     with client_of_prefect() as client:
         found = client.read_deployment_by_name(deployment)
         return client.create_flow_run_from_deployment(found.id, parameters=parameters).id
+
+
+def crash(deployment):
+    """Let a flow run of a deployment crash before anybody has begun it."""
+    from prefect.states import Crashed, Scheduled
+
+    with client_of_prefect() as client:
+        found = client.read_deployment_by_name(deployment)
+        late = Scheduled(scheduled_time=datetime.now(UTC) + timedelta(days=1))
+        run = client.create_flow_run_from_deployment(found.id, state=late)
+        client.set_flow_run_state(run.id, Crashed(message="by a test"), force=True)
 
 
 def state_of(run):

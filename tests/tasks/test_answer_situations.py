@@ -15,6 +15,7 @@ from stored_campaigns import store_campaign
 from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer import derive
+from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition
 from winnow.tasks.answer.phrases import MIXED, NOBODY
 from winnow.tasks.answer.words import answer_lines, headline
@@ -80,10 +81,13 @@ class Situation(NamedTuple):
     """What raises the claim's probability of an error, as the selector says."""
     mixed: bool = False
     """Whether a served model changed on the way."""
+    earlier: Earlier | None = None
+    """A campaign before it that tested something else on what counts as fresh."""
     unread: tuple = (0, 0, 1)
     """The arms of the comparisons without an outcome; c's has one."""
 
 
+SEEN = Earlier(campaign="first", examples=60, of=100)
 NONE, EXACT, HEURISTIC = ("none", None, ()), ("exact", None, ()), ("heuristic", None, ())
 PROVEN = ("proven", 0.05, ())
 OPEN = ("active", "active", "active")
@@ -93,6 +97,7 @@ TIED = ("tied", "tied", "eliminated")
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
 OTHERS = "on these 5 examples no other candidate {}has a mean that is higher than that of any of these{}"
 MEETS = "b meets the constraints (known exactly), and of all that meet them no candidate has a mean that is higher"
+OPEN_VALUES = "undecided: nothing is left to ask, and values that metrics lack (winnow query NAME metrics)"
 VALID = ({"metric": "valid", "at_least": 0.9, "at_most": None},)
 DUEL = "no candidate {}is preferred over b{}"
 
@@ -160,8 +165,8 @@ SITUATIONS = [
     Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
     Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
     Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
-    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), constraints=VALID),
-    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", "undecided: nothing is left to ask, and values that metrics lack could still change who meets the constraints; winnow query NAME metrics says how many", status=OPEN, unread=(), constraints=VALID),
+    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query NAME coverage) could still change who is best of those that meet the constraints", status=("active", "active", "eliminated"), constraints=VALID),
+    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change who is best of those that meet the constraints", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
     Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "the 2 best, proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
@@ -210,6 +215,7 @@ SITUATIONS = [
     # certify
     Situation("certify running", "certify", "running", NONE, "interrupted", "nothing is claimed", best=None, status=OPEN, delta=0.1, ended=False),
     Situation("certify certified", "certify", "certified", ("proven", 0.1, ("random-labels",)), "winner, proven", CERTIFIED, status=("certified", "certified", "active"), delta=0.1),
+    Situation("certify certified by labels that were seen", "certify", "certified", ("proven", 0.1, ("random-labels",)), "winner, proven", f"{CERTIFIED} and nothing about this campaign was chosen in sight of what an earlier one showed of them", status=("certified", "certified", "active"), delta=0.1, earlier=SEEN),
     Situation("certify none", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("refuted", "untested", "untested"), delta=0.1),
     Situation("certify none, one dropped", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("dropped", "untested", "untested"), delta=0.1),
     Situation("certify none, labels spent", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("untested", "untested", "untested"), delta=0.1, spent=LABELS),
@@ -297,6 +303,7 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     """
     if situation.mixed:
         monkeypatch.setattr(derive, "canary_changes", lambda session, campaign_id: [CHANGED])
+    monkeypatch.setattr(derive, "earlier_of", lambda session, campaign: situation.earlier)
     names = "abcd"[: len(situation.status)]
     campaign = store_campaign(
         database, situation.name, delta=situation.delta, epsilon=situation.epsilon, names=names
@@ -402,6 +409,27 @@ def test_a_certificate_before_the_end_takes_as_much_for_granted(database, monkey
     assert "that was shown to have a risk of at most" in dict(answer_lines(answer))["certified"]
 
 
+def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_for_unseen(
+    database, monkeypatch
+):
+    said = lines_of(database, monkeypatch, "certify certified by labels that were seen")
+    assert said["seen"].startswith(
+        "campaign first, with other candidates or another test, has outcomes by 60 of the 100 labels that "
+        "count here; where candidates were changed, or chosen among many, in sight of these, nothing is"
+    )
+    assert "in sight of what an earlier one showed" in said["risk"]
+    refuted = {"status": ("refuted", "certified", "active")}
+    said = lines_of(database, monkeypatch, "certify certified", refuted)["refuted"]
+    assert said == (
+        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, if the labelled "
+        "examples were drawn at random from those that matter)"
+    )
+    said = lines_of(
+        database, monkeypatch, "certify certified", {**refuted, "mixed": True, "name": "a mixed one"}
+    )["refuted"]
+    assert said == f"a: a risk above 0.2 (this guarantees nothing: {MIXED})"
+
+
 def test_the_probability_of_intervals_is_not_rounded_up(database, monkeypatch):
     situation = next(each for each in SITUATIONS if each.name == "mean proven")
     told = dict(answer_lines(said_of(database, monkeypatch, situation._replace(delta=0.001))))
@@ -439,7 +467,7 @@ def test_more_labels_need_another_campaign(database, monkeypatch):
     assert said == (
         "the label budget is spent: 40 of 40; bets look ahead to the last label, so that more labels need "
         "another campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE (the chances of error "
-        "of the two add up)"
+        "of the two add up, if nothing else is another)"
     )
     other = lines_of(database, monkeypatch, "certify tokens spent")["ended"]
     assert other.endswith("go on with winnow run SPEC --set stopping.budget.tokens=MORE")

@@ -18,6 +18,7 @@ from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer.beyond_words import held_out_lines
+from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
@@ -332,12 +333,25 @@ def test_whoever_looked_at_held_out_scores_and_let_selection_go_on_has_no_guaran
     assert said["held out"].endswith(f"{seen}; {CURSED}")
 
 
-def test_finalists_that_were_scored_first_are_told_from_others_and_from_another_order():
+def test_held_out_examples_that_an_earlier_campaign_scored_are_not_called_fresh():
+    found = completed(STANDING, [1.0] * 40, [0.5] * 40)
+    earlier = Earlier(campaign="first", examples=12, of=40)
+    said = dict(held_out_lines(replace(ANSWER, held_out=found, earlier=earlier)))
+    seen = (
+        "(this guarantees nothing where candidates, the judge or a setting were changed in sight of campaign "
+        "first, which has outcomes on 12 of these examples)"
+    )
+    assert seen in said["ahead by"]
+    assert said["held out"].endswith(f"{seen}; {CURSED}")
+
+
+def test_finalists_that_were_scored_are_told_from_others_and_from_another_order():
     assert not others_came_first([3, 1, 3, 1], [3, 1])
     assert not others_came_first([3], [3, 1])  # a round of one comparison
     assert others_came_first([3, 1, 3, 1], [1, 3])
     assert others_came_first([3, 1, 3, 1], [3, 2])
     assert others_came_first([3, 1], [3])
+    assert others_came_first([1, 1, 2, 1, 0], [1, 0])  # rounds of one comparison
 
 
 def test_of_a_server_that_changed_nothing_is_guaranteed():

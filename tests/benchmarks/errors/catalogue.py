@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, gate
+from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, champion, gate
 from tests.benchmarks.errors.cells import Cell
 
 OTHERS_SHARE = (
@@ -25,6 +25,7 @@ def all_cells(runs: int, whole_runs: int) -> list[Cell]:
     """
     return [
         *_best_mean(runs),
+        *_champion(runs),
         *_gate(runs),
         *_best_duel("round-robin", runs, round(runs * OWN_DUELS_SHARE)),
         *_best_duel("llm-po", whole_runs, whole_runs),
@@ -82,6 +83,29 @@ def _best_mean(runs: int) -> Iterator[Cell]:
                 delta=best_mean.DELTA,
                 expected="broken",
             )
+
+
+def _champion(runs: int) -> Iterator[Cell]:
+    """Every case at every error probability, and a way to deceive."""
+    for case in champion.CASES:
+        for delta in champion.DELTAS:
+            yield Cell(
+                name=f"{case}, delta {delta:g}",
+                objective="champion",
+                selector="champion",
+                build=partial(champion.scene, case, delta),
+                runs=runs,
+                delta=delta,
+            )
+    yield Cell(
+        name="constraint missed, delta 0.01, told as met (broken)",
+        objective="champion",
+        selector="champion",
+        build=partial(champion.scene, "constraint missed", 0.01, unconstrained=True),
+        runs=round(runs * BROKEN_SHARE),
+        delta=0.01,
+        expected="broken",
+    )
 
 
 def _gate(runs: int) -> Iterator[Cell]:

@@ -9,7 +9,7 @@ from textwrap import fill
 import numpy as np
 import scipy
 
-from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, gate
+from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, champion, gate
 from tests.benchmarks.errors.cells import Cell
 from tests.benchmarks.errors.runs import Total
 from tests.benchmarks.errors.sources import code_of
@@ -58,6 +58,10 @@ or tied that is worse than the best arm that was not dropped (by more than epsil
 eliminated; of `the best 2`, to leave out one that is above one of those named (by more than epsilon). With
 `groups alike` and `the worst group` it is not means that are compared, but the mean or the lowest of the
 means on the first 6 examples and on the others.""",
+    "champion": f"""
+Batches of {champion.BATCH}, no budget, at {len(champion.DELTAS)} values of delta; the list says how many arms
+and examples there are. It is wrong to name an arm that is worse than the best of those that were not dropped,
+of those that meet the constraint where there is one, or to name none.""",
     "gate": f"""
 {gate.N_ARMS} arms, the first of them the baseline, {gate.N_EXAMPLES} examples, batches of {gate.BATCH},
 delta = {gate.DELTA}, epsilon = {gate.EPSILON}: to be right on one example fewer is no worse, on two it is
@@ -133,6 +137,7 @@ def _worlds(objective: str) -> Iterator[str]:
     """What is in the worlds of an objective, those that differ in a number together."""
     worlds: Mapping[str, object] = {
         "best-mean": best_mean.WORLDS,
+        "champion": champion.CASES,
         "gate": gate.WORLDS,
         "best-duel": {**best_duel.WORLDS, **best_duel.CYCLES},
         "best-duel, Bradley-Terry": {**bradley_terry.WORLDS, **bradley_terry.INTERACTIONS},
@@ -144,7 +149,7 @@ def _worlds(objective: str) -> Iterator[str]:
 
 
 def _says(world: object) -> str:
-    if isinstance(world, best_duel.World):
+    if isinstance(world, best_duel.World | champion.Case):
         return world.says
     told = world.func if isinstance(world, partial) else world
     return " ".join((told.__doc__ or "").split())

@@ -97,7 +97,7 @@ def held_out_of(
     found = [paired_views.outcomes(session, campaign.id, names[arm]) for arm in chosen]
     told = [[scores[key] for key in held_out if key in scores] for scores in found]
     positions = frozenset(split.held_out.tolist())
-    seen = round_records.first_round_on(session, campaign.id, positions) if any(told) else None
+    seen = round_records.rounds_on(session, campaign.id, positions) if any(told) else []
     standing = HeldOut(
         n_examples=len(held_out),
         n_selection=len(keys) - len(held_out),
@@ -106,8 +106,8 @@ def held_out_of(
         told=len(told[0]) if told else 0,
         scored=_scored(told[0]) if told else 0,
         is_complete=bool(told) and all(len(scores) == len(held_out) for scores in told),
-        joined=None if seen is None else _joined(session, campaign, names, seen.number),
-        went_on=seen is not None and others_came_first(seen.arms, chosen),
+        joined=_joined(session, campaign, names, seen[0].number) if seen else None,
+        went_on=others_came_first([arm for each in seen for arm in each.arms], chosen),
     )
     return completed(standing, *told) if standing.is_complete else standing
 
@@ -120,12 +120,15 @@ def _joined(session: Session, campaign: CampaignRecord, names: Sequence[str], se
 
 
 def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
-    """Whether the first round on held-out examples, of these arms, was of other finalists than these.
+    """Whether other finalists than these, or these in another order, were asked held-out examples.
 
-    Each example is asked of the winner and then of the runner-up.
+    Args:
+        arms: Of the comparisons on them, as they were asked: each example of the winner and then of the
+            runner-up.
+        finalists: The winner, and the runner-up where there is one.
     """
-    first = list(dict.fromkeys(arms))
-    return first != list(finalists[: len(first)])
+    asked = list(dict.fromkeys(arms))
+    return asked != list(finalists[: len(asked)])
 
 
 def completed(standing: HeldOut, winner: Scores, runner_up: Scores | None = None) -> HeldOut:

@@ -1,0 +1,67 @@
+"""What an earlier campaign showed of examples that this one's answer takes for fresh.
+
+Draws of selection are made anew where candidates change (`tasks.rounds.draws`). Labels and held-out examples
+are not: there are only so many. A prompt that was mended where an earlier campaign saw it fail seems better
+on these than it is elsewhere, and so does the one of many candidates that did best there. Whether anything
+was chosen in sight of them nobody but the user knows; that it could have been is in the database.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries.objective.earlier import campaigns_before, count_scored, scored_positions
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+from winnow.tasks.rounds.draws import CONSTRAINED, MADE_OF
+
+TESTED = (*MADE_OF, *CONSTRAINED, "certify", "groups", "holdout", "selector")
+"""Of a stored identity, what a test is of, beside `delta` and `epsilon`; a budget is how long it goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """An earlier campaign of which something is another here."""
+
+    campaign: str
+    examples: int
+    """How many of the examples in question it has outcomes on."""
+    of: int
+    """How many these are."""
+
+
+def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
+    """The latest campaign before this one that tested something else on examples that it takes for fresh.
+
+    Those are the ones whose labels it was told, and those that it holds out. Duels are no such test. Nor is a
+    campaign that differs in its budget alone, as the firings of a schedule do: of two of these, the chances
+    of error add up.
+    """
+    if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
+        return None
+    tested, fresh = _tested(campaign), None
+    for before in campaigns_before(session, campaign):
+        if _tested(before) == tested:
+            continue
+        fresh = _fresh(session, campaign) if fresh is None else fresh
+        if count := count_scored(session, before, fresh):
+            return Earlier(campaign=before.name, examples=count, of=len(fresh))
+    return None
+
+
+def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
+    """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
+    if campaign.objective == "certify":
+        return scored_positions(session, campaign.id)
+    keys = dataset_records.example_keys(session, campaign.dataset_id)
+    held_out: list[int] = split_examples(
+        keys, share=campaign.spec["holdout"], seed=campaign.seed
+    ).held_out.tolist()
+    return held_out
+
+
+def _tested(campaign: CampaignRecord) -> list[object]:
+    spec, stopping = campaign.spec, campaign.spec["stopping"]
+    return [campaign.objective, *(spec.get(key) for key in TESTED), stopping["delta"], stopping["epsilon"]]
