@@ -1,12 +1,13 @@
 """The best of many by any Python function as the scorer: no model, no engine, no database."""
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from winnow.algorithms.decision import Claim, Decision
+from winnow.algorithms.decision import ArmStatus, Claim, Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import describe
@@ -17,6 +18,9 @@ from winnow.tasks.plugins.selectors import campaign_selector
 if TYPE_CHECKING:
     import pandas as pd
 
+COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
+"""What may be known of a candidate that is held against a baseline."""
+
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
 
@@ -26,13 +30,19 @@ class Selection(Generic[Candidate]):
     """Which candidate is the best, and what may be said of it."""
 
     best: Candidate | None
-    """The candidate to choose; None where no score is known."""
+    """The candidate that the selector names; None where no score is known. With `top_m` nothing more is
+    claimed of it than of the others of `top` and `tied`, and against a baseline only what its status says."""
+    chosen: Candidate | None
+    """With `prefer="cost"`, the cheapest candidate that was shown to be within `epsilon` of `best`; None
+    where that is `best` itself."""
     top: tuple[Candidate, ...]
     """With `top_m`, those shown to be among the m best and not tied for the last place, best first."""
     tied: tuple[Candidate, ...]
     """The candidates that share the first place, or the last places of the m best, where several do."""
     claim: Claim
-    """What is proven of `best`, with what probability of an error, under which assumptions."""
+    """What is proven, with what probability of an error, under which assumptions: of `best`; with `top_m`,
+    that `top` and `tied` are the best ones, in whatever order; with a selector that holds the candidates
+    against a baseline, of `decision.status`. Nothing is claimed of candidates with the status "dropped"."""
     decision: Decision
     """All that the selector believes, by the positions of the candidates."""
     candidates: tuple[Candidate, ...]
@@ -42,10 +52,26 @@ class Selection(Generic[Candidate]):
     """How often the function was called."""
 
     def __repr__(self) -> str:
-        tied = f", tied with {len(self.tied) - 1} more" if self.best in self.tied else ""
+        left_out = self._named("dropped")
+        dropped = f", dropped {reprlib.repr(left_out)}" if left_out else ""
         error = "" if self.claim.delta is None else f" (wrong with probability at most {self.claim.delta:g})"
         asked = f"{self.comparisons} of {self.scores.size} scores"
-        return f"<Selection: best {self.best!r}{tied}, claim {self.claim.kind}{error}, {asked}>"
+        return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{error}, {asked}>"
+
+    def _found(self) -> str:
+        """What the claim is of, and whom it leaves out."""
+        if compared := [f"{word} {reprlib.repr(found)}" for word in COMPARED if (found := self._named(word))]:
+            baseline = "".join(f" {each!r}" for each in self._named("baseline"))
+            return f"against the baseline{baseline}: {', '.join(compared)}"
+        if self.top:
+            shared = f", tied for the last places {reprlib.repr(list(self.tied))}" if self.tied else ""
+            return f"the best are {reprlib.repr(list(self.top))}{shared}"
+        tied = f", tied with {len(self.tied) - 1} more" if self.best in self.tied else ""
+        return f"best {self.best!r}{tied}" + (f", chosen {self.chosen!r}" if self.chosen is not None else "")
+
+    def _named(self, status: ArmStatus) -> list[Candidate]:
+        pairs = zip(self.candidates, self.decision.status, strict=True)
+        return [each for each, found in pairs if found == status]
 
     @property
     def share(self) -> float:
@@ -89,7 +115,8 @@ def select(
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
         seed: Of the choice of examples; the same seed and scores give the same answer. After a candidate was
             changed in sight of an earlier answer it takes another one: by the same examples it would be
-            judged by those that it was changed for, and what is claimed would not hold.
+            judged by those that it was changed for, and what is claimed would not hold. Nor would it where a
+            baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed.
         params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
             given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`.
 
@@ -124,8 +151,10 @@ def select(
     arms = sorted(range(len(candidates)), key=lambda arm: (arm != decision.best, -decision.estimates[arm]))
     top = tuple(candidates[arm] for arm in arms if decision.status[arm] == "top")
     tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
+    chosen = (each for each, status in zip(candidates, decision.status, strict=True) if status == "chosen")
     return Selection(
         best=None if decision.best is None else candidates[decision.best],
+        chosen=next(chosen, None),
         top=top,
         tied=tied,
         claim=decision.claim,

@@ -5,13 +5,14 @@ import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
-from winnow.flows.notify.events import events_of, previous_winner
+from winnow.flows.notify.events import events_of
 from winnow.flows.notify.messages import Message, message_of, slack_message
 from winnow.flows.notify.outbox import Outbox, delivering
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.queries.printable import one_line
+from winnow.tasks.queries.schedule_history import previous_winner
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.sections.execution import WebhookSpec
 

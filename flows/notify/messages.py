@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from winnow.flows.notify.events import winners
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.words import headline
@@ -49,12 +48,14 @@ def message_of(
         "claim": answer.claim.kind,
         "delta": answer.claim.delta,
         "best": answer.best,
-        "winners": sorted(winners(status)),
+        "winners": sorted(status.answer.winners),
         "estimate": best and best.estimate,
         "lower": best and best.lower,
         "upper": best and best.upper,
         "worse": list(answer.named("worse")),
-        "before": None if before is None else {"campaign": before.name, "winners": sorted(winners(before))},
+        "before": None
+        if before is None
+        else {"campaign": before.name, "winners": sorted(before.answer.winners)},
         "comparisons": status.totals["answered"],
         "lines": [[word, printable(said)] for word, said in block_lines(answer, status.totals)],
     }

@@ -8,7 +8,6 @@ from rich.cells import cell_len
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.database import shown_url
-from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
@@ -16,6 +15,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line
 from winnow.tasks.answer.words import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
+from winnow.tasks.queries.schedule_history import is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 KEY_WIDTH = 10
@@ -164,8 +164,7 @@ def campaign_line(storage: str, name: str) -> str:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
-        series = record.series if status.answer.baseline is None else None
-        changed = _changed(history_views.series(session, series), name) if series else ""
+        changed = _changed(status, previous_winner(session, record))
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {status.totals['comparisons']} comparisons; "
@@ -185,8 +184,11 @@ def _best(answer: Answer) -> str:
     return f"best {best.name} {best.estimate:.3f} [{best.lower:.3f}, {best.upper:.3f}]{held_out}"
 
 
-def _changed(rows: list[Row], name: str) -> str:
-    changed = next(row["changed"] for row in rows if row["campaign"] == name)
-    if changed is None:
+def _changed(status: CampaignStatus, before: CampaignStatus | None) -> str:
+    """Whether a schedule has another winner than last time, as the end of a sentence; a gate names none."""
+    if before is None or not status.answer.winners:
         return ""
-    return "; another winner than before" if changed else "; the same winner as before"
+    if not is_another(before.answer.winners, status.answer.winners):
+        return "; the same winner as before"
+    sure = "" if status.answer.is_guaranteed and before.answer.is_guaranteed else ", not proven of both"
+    return f"; another winner than before{sure}"

@@ -19,8 +19,8 @@ def campaigns(session: Session) -> list[Row]:
 def history(session: Session, campaign_id: int) -> list[Row]:
     """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
 
-    `changed` says whether the winner's name is another one than in the last campaign before it that had a
-    winner; it is null where there is nothing to compare.
+    `changed` says whether who leads has another name than in the last campaign before it in which somebody
+    led; it is null where there is nothing to compare. Who leads need not have won.
     """
     same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
     found = _standings().join(
@@ -32,12 +32,11 @@ def history(session: Session, campaign_id: int) -> list[Row]:
 def series(session: Session, name: str) -> list[Row]:
     """The campaigns that a schedule began, oldest first.
 
-    `changed` is as in `history`.
-
     Raises:
         SeriesNotFound: If there are none of this name; the error lists the series there are.
     """
-    rows = _with_changes(session, _standings().where(Campaign.series == name))
+    found = session.execute(_standings().where(Campaign.series == name))
+    rows = [dict(row) for row in found.mappings()]
     if not rows:
         named = select(Campaign.series).where(Campaign.series.is_not(None)).distinct()
         raise SeriesNotFound(name, sorted(found for found in session.scalars(named) if found is not None))
@@ -55,7 +54,7 @@ def texts(session: Session, campaign_id: int) -> tuple[int, int]:
 
 
 def _with_changes(session: Session, standings: Select[tuple[object, ...]]) -> list[Row]:
-    """The rows of a query, and whether the winner of each is another one than before."""
+    """The rows of a query, and whether who leads in each is another one than before."""
     rows: list[Row] = []
     before: str | None = None
     for row in session.execute(standings).mappings():

@@ -17,8 +17,10 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.rounds.draws import CONSTRAINED, MADE_OF
 
-TESTED = (*MADE_OF, *CONSTRAINED, "certify", "groups", "holdout", "selector")
-"""Of a stored identity, what a test is of, beside `delta` and `epsilon`; a budget is how long it goes on."""
+DATA = "dataset_fingerprint"
+TESTED = (*(set(MADE_OF) - {DATA}), *CONSTRAINED, "certify", "groups", "holdout", "selector")
+"""Of a stored identity, what a test is of, beside `delta` and `epsilon`; a budget is how long it goes on, and
+data that have grown are the same question again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
         if _tested(before) == tested:
             continue
         fresh = _fresh(session, campaign) if fresh is None else fresh
-        if count := count_scored(session, before, fresh):
+        if count := count_scored(session, before, campaign.dataset_id, fresh):
             return Earlier(campaign=before.name, examples=count, of=len(fresh))
     return None
 

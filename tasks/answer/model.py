@@ -228,6 +228,16 @@ class Answer:
         return next(iter(self.named("chosen")), None)
 
     @property
+    def winners(self) -> frozenset[str]:
+        """Who won: one candidate, those that tied, or the m best; nobody where the question is open."""
+        if self.outcome not in ("winner", "tied"):
+            return frozenset()
+        found = self.tied + self.top or tuple(
+            name for name in (self.chosen or self.best,) if name is not None
+        )
+        return frozenset(found)
+
+    @property
     def contenders(self) -> tuple[str, ...]:
         """Candidates still in question, whoever leads first, then the best estimate."""
         open_ = [each for each in self.candidates if each.status == "active" or each.name == self.best]

@@ -10,7 +10,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
 COLUMNS = (
@@ -30,28 +30,54 @@ COLUMNS = (
 )
 
 
+def is_another(before: frozenset[str], now: frozenset[str]) -> bool:
+    """Whether whoever took a winner of before would take another one now.
+
+    One who shares the first place now, or shared it then, has won both times.
+    """
+    return bool(before and now) and not (before <= now or now <= before)
+
+
+def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatus | None:
+    """The last campaign of the same schedule, begun before this one, that ended with a winner."""
+    if campaign.series is None:
+        return None
+    earlier = [
+        record
+        for record in campaign_records.campaigns(session)
+        if record.series == campaign.series
+        and (record.created_at, record.id) < (campaign.created_at, campaign.id)
+    ]
+    statuses = (campaign_status(session, record) for record in reversed(earlier))
+    return next((status for status in statuses if status.answer.winners), None)
+
+
 def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
     `changed` says whether the winner is another one than in the last campaign before it that had a winner,
-    and is null where there is nothing to compare. `generated` counts the texts that were made anew, `reused`
-    those that were taken from earlier campaigns.
+    and is null where there is nothing to compare, as where the question was left open. `generated` counts the
+    texts that were made anew, `reused` those that were taken from earlier campaigns.
 
     Raises:
         SeriesNotFound: If there is no such series; the error lists those there are.
     """
-    rows = []
+    rows: list[dict[str, object]] = []
+    before: frozenset[str] = frozenset()
     for row in history_views.series(session, series):
         record = campaign_records.get_campaign(session, row["campaign"])
         generated, reused = history_views.texts(session, record.id)
         status = campaign_status(session, record)
+        now = status.answer.winners
         ended = {
+            "changed": is_another(before, now) if before and now else None,
             "state": status.state,
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
         }
         standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
+        before = now or before
     return rows
 
 

@@ -27,6 +27,9 @@ MADE_OF = (
 CONSTRAINED = ("constraints", "metrics", "metric_code")
 """What else the claim is about where there are constraints: bounds, and what the values come from."""
 
+ASKED = {"baseline": None, "top_m": 1}
+"""Of a selector's parameters, those that say what is claimed, and what they are where none is given."""
+
 MODELS = frozenset({"model", "models"})
 """Where a judge's models are."""
 PLACES = frozenset({"path"})
@@ -41,7 +44,8 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     would seem to be so on all examples. The same goes for a judge, for targets and for a history. So
     where any of these is another one, other examples are drawn. Groups and constraints change no score;
     but weights, or a bound, that were chosen where an earlier campaign saw who gains by them would be
-    tested by the draws they were chosen by. Without constraints metrics decide nothing, and change no
+    tested by the draws they were chosen by, and so would a baseline that did badly there, or a number of
+    the best after which it saw a gap. Without constraints metrics decide nothing, and change no
     draw. Of a served model the id counts, and not where it is. To certify, labels are asked for again
     where they were asked before, as people made them; prompts that arrive are not drawn.
 
@@ -61,6 +65,9 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
         apart_from["model_fingerprints"] = _without(served, campaign.spec.get("model_fingerprints"))
         if groups := campaign.spec.get("groups"):
             apart_from["groups"] = groups
+        params = campaign.spec["selector"].get("params", {})
+        if asked := {key: params[key] for key, plain in ASKED.items() if params.get(key, plain) != plain}:
+            apart_from["asked"] = asked
         if campaign.spec.get("constraints"):
             apart_from |= {key: campaign.spec.get(key) for key in CONSTRAINED}
         apart_from["served"] = sorted(_ids((campaign.spec.get("models"), judge), served))

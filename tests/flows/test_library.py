@@ -71,6 +71,30 @@ def test_a_tie_is_told_as_one():
     assert repr(found).startswith(f"<Selection: best {found.best!r}, tied with 1 more, claim ")
 
 
+MEANS = {"a": 0.9, "b": 0.88, "c": 0.5, "d": None}
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"top_m": 2}, "the best are ['a', 'b'], dropped ['d'], claim proven "),
+        (
+            {"selector": "gate", "baseline": 1},
+            "against the baseline 'b': no-worse ['a'], worse ['c'], dropped ['d'], claim proven ",
+        ),
+        (
+            {"prefer": "cost", "costs": np.array([2.0, 1.0, 1.0, 1.0]), "epsilon": 0.1},
+            "best 'a', chosen 'b', dropped ['d'], claim proven ",
+        ),
+    ],
+)
+def test_what_is_printed_beside_a_claim_is_what_is_claimed(params, said):
+    """Of three best it is not claimed that the first is the best, and of a gate not that anybody is."""
+    found = winnow.select(lambda name, _: MEANS[name], list(MEANS), range(300), **params)
+    assert repr(found).startswith(f"<Selection: {said}")
+    assert found.chosen == ("b" if "prefer" in params else None)
+
+
 def test_the_best_ones_are_told_in_order():
     scores = {"a": 0.2, "b": 0.9, "c": 0.7, "d": 0.2}
     found = winnow.select(lambda name, place: scores[name], list(scores), range(30), top_m=2)

@@ -11,14 +11,16 @@ from test_command_line import one_message, winnow
 from webhook_servers import webhook
 
 from winnow.algorithms.decision import Claim
-from winnow.flows.notify.events import events_of, is_another, previous_winner, winners
+from winnow.flows.notify.events import events_of
 from winnow.flows.notify.messages import MOST_CHARACTERS, message_of, slack_message
 from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
+from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run import flow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.queries.schedule_history import is_another, previous_winner, series_rows
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -187,7 +189,7 @@ def test_another_winner_is_told_of_and_one_that_ties_is_none():
     assert events_of(status("winner", best="b"), before) == ("decided",)
     assert events_of(status("tied", best="a", kinds=tied), before) == ("decided",)
     assert events_of(status("undecided", best="a"), before) == ("undecided",)
-    assert winners(status("undecided")) == frozenset()
+    assert status("undecided").answer.winners == frozenset()
     assert is_another(frozenset("ab"), frozenset("ac"))
 
 
@@ -213,6 +215,10 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
         before = previous_winner(session, third)
         message = message_of(campaign_status(session, third), third, ("decided",), before, None)
         assert events_of(campaign_status(session, third), before) == ("decided", "winner-changed")
+        assert [row["changed"] for row in series_rows(session, "f")] == [None, None, True]
+    url = f"sqlite:///{tmp_path / 'winnow.db'}"
+    assert campaign_line(url, "third").endswith("; another winner than before")
+    assert "winner than" not in campaign_line(url, "second")  # somebody leads, and nobody has won
     assert (message["series"], message["winners"]) == ("f", ["b"])
     assert message["before"] == {"campaign": "first", "winners": ["a"]}
     json.dumps(message, allow_nan=False)

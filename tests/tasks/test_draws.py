@@ -72,6 +72,17 @@ def test_other_groups_or_weights_draw_other_examples(campaign):
     assert len(found | {seed_of_draws(campaign)}) == 4
 
 
+def test_a_baseline_and_a_number_of_the_best_that_were_chosen_in_sight_meet_other_examples(campaign):
+    def seed(name="champion", **params):
+        return seed_of_draws(
+            replace(campaign, spec={**campaign.spec, "selector": {"name": name, "params": params}})
+        )
+
+    gates = {seed("gate", baseline="a"), seed("gate", baseline="b")}
+    assert len(gates | {seed(top_m=2), seed(top_m=3), seed()}) == 5
+    assert seed(top_m=1) == seed(start="race") == seed()
+
+
 def test_where_the_models_of_a_judge_are_changes_no_draw(campaign):
     here, there = (
         {

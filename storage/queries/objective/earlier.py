@@ -1,9 +1,9 @@
-"""Which earlier campaigns have outcomes on the same examples of one dataset."""
+"""Which earlier campaigns have outcomes on the same examples, of one dataset or of an edited one."""
 
 from collections.abc import Collection
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Text, cast, func, select
+from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.models import Candidate, Comparison, Example
 from winnow.storage.records.campaigns import campaigns
@@ -15,9 +15,10 @@ POSITIONS_AT_ONCE = 1_000
 
 
 def campaigns_before(session: Session, campaign: CampaignRecord) -> list[CampaignRecord]:
-    """The scoring campaigns on a campaign's dataset that were begun before it, the latest first."""
-    on_it = campaigns(session, dataset_id=campaign.dataset_id)
-    return [each for each in reversed(on_it) if each.id < campaign.id and each.objective in SCORING]
+    """The scoring campaigns on whatever data that were begun before a campaign, the latest first."""
+    return [
+        each for each in reversed(campaigns(session)) if each.id < campaign.id and each.objective in SCORING
+    ]
 
 
 def scored_positions(session: Session, campaign_id: int) -> set[int]:
@@ -30,8 +31,15 @@ def scored_positions(session: Session, campaign_id: int) -> set[int]:
     return set(session.scalars(select(Example.position).where(Example.id.in_(found))))
 
 
-def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
-    """On how many of some example positions a scoring campaign has comparisons."""
+def count_scored(
+    session: Session, campaign: CampaignRecord, dataset_id: int, positions: Collection[int]
+) -> int:
+    """On how many examples of a dataset, by their positions, a scoring campaign has comparisons.
+
+    Where that campaign is on another dataset, as a file is once a line was added, an example with the same
+    key and content is the same one.
+    """
+    wanted = aliased(Example)
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -43,8 +51,16 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
         .exists()
     )
     among = (
-        select(func.count()).select_from(Example).where(Example.dataset_id == campaign.dataset_id, is_scored)
+        select(func.count())
+        .select_from(wanted)
+        .join(Example, Example.key == wanted.key)
+        .where(
+            wanted.dataset_id == dataset_id,
+            Example.dataset_id == campaign.dataset_id,
+            cast(Example.fields, Text) == cast(wanted.fields, Text),
+            is_scored,
+        )
     )
-    wanted = sorted(positions)
-    parts = (wanted[at : at + POSITIONS_AT_ONCE] for at in range(0, len(wanted), POSITIONS_AT_ONCE))
-    return sum(session.scalars(among.where(Example.position.in_(part))).one() for part in parts)
+    all_ = sorted(positions)
+    parts = (all_[at : at + POSITIONS_AT_ONCE] for at in range(0, len(all_), POSITIONS_AT_ONCE))
+    return sum(session.scalars(among.where(wanted.position.in_(part))).one() for part in parts)
