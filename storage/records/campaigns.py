@@ -19,12 +19,9 @@ from winnow.storage.records.values import (
 )
 
 
-def campaigns(session: Session, *, dataset_id: int | None = None) -> list[CampaignRecord]:
-    """All campaigns, or those on one dataset, oldest first."""
-    wanted = select(Campaign).order_by(Campaign.id)
-    if dataset_id is not None:
-        wanted = wanted.where(Campaign.dataset_id == dataset_id)
-    return [_campaign(row) for row in session.scalars(wanted)]
+def campaigns(session: Session) -> list[CampaignRecord]:
+    """All campaigns, oldest first."""
+    return [_campaign(row) for row in session.scalars(select(Campaign).order_by(Campaign.id))]
 
 
 def find_campaign(session: Session, name: str) -> CampaignRecord | None:

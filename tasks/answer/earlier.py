@@ -17,8 +17,15 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.rounds.draws import CONSTRAINED, MADE_OF
 
-DATA = "dataset_fingerprint"
-TESTED = (*(set(MADE_OF) - {DATA}), *CONSTRAINED, "certify", "groups", "holdout", "selector")
+GROWING = "dataset_fingerprint"
+TESTED = (
+    *(key for key in MADE_OF if key != GROWING),
+    *CONSTRAINED,
+    "certify",
+    "groups",
+    "holdout",
+    "selector",
+)
 """Of a stored identity, what a test is of, beside `delta` and `epsilon`; a budget is how long it goes on, and
 data that have grown are the same question again."""
 

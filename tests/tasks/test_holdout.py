@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 from scipy.stats import binom
-from stored_campaigns import store_campaign
+from stored_campaigns import NOW, store_campaign
 
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.storage.records.values import DecisionRecord
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import DecisionRecord, NewExample
 from winnow.tasks.answer.beyond_words import held_out_lines
-from winnow.tasks.answer.earlier import Earlier
+from winnow.tasks.answer.earlier import Earlier, earlier_of
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
@@ -343,6 +344,32 @@ def test_held_out_examples_that_an_earlier_campaign_scored_are_not_called_fresh(
     )
     assert seen in said["ahead by"]
     assert said["held out"].endswith(f"{seen}; {CURSED}")
+
+
+def test_an_example_of_a_file_that_was_edited_since_is_the_same_example(database):
+    """Ids alone do not tell: in many files examples are called by their numbers."""
+    first = store_campaign(database, n_examples=6)
+    first.finish(first.plan(0, [0] * 6, list(range(6))), [1.0] * 6)
+    edited = [NewExample(key="e0", fields={"input": "mended"}, targets=["x"])]
+    edited += [NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["y"]) for i in range(7, 0, -1)]
+    with database.writing() as session:
+        dataset_id = dataset_records.ensure_dataset(
+            session, fingerprint="e" * 64, name="letters", path="letters.jsonl", examples=edited, now=NOW
+        )
+    spec = {**first.record.spec, "holdout": 0.75, "prompts": ["mended"]}
+    later = replace(first.record, id=first.record.id + 1, name="later", dataset_id=dataset_id, spec=spec)
+    keys = [each.key for each in edited]
+    held_out = {keys[at] for at in split_examples(keys, share=0.75, seed=later.seed).held_out}
+    seen = held_out & {"e1", "e2", "e3", "e4", "e5"}
+    assert len(held_out) > len(seen) > 0
+    with database.reading() as session:
+        assert earlier_of(session, later) == Earlier(campaign="letters", examples=len(seen), of=len(held_out))
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE campaigns SET spec = json_set(spec, '$.holdout', 0.75)")
+    with database.reading() as session:  # the same question of more data is no other one
+        same = {**first.record.spec, "holdout": 0.75, "dataset_fingerprint": "e" * 64}
+        assert earlier_of(session, replace(later, spec=same)) is None
+        assert earlier_of(session, later) is not None
 
 
 def test_finalists_that_were_scored_are_told_from_others_and_from_another_order():
