@@ -59,6 +59,7 @@ def beyond_of(
     selector: str,
     duels: bool,
     joined: str | None = None,
+    lacks_texts: bool = False,
 ) -> Beyond:
     """Compare two candidates on the examples that both were scored on.
 
@@ -72,11 +73,14 @@ def beyond_of(
         selector: Who asked for the examples.
         duels: Whether candidates met in duels; an example then counts once, by the mean of its duels.
         joined: The one of the two that joined once the campaign had begun, if one did.
+        lacks_texts: Whether examples were left out for want of a stored text: who has one on which of them
+            follows from scores.
     """
     read = paired_views.duel_outcomes if duels else paired_views.score_differences
     found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
     left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
-    is_sample = len(found) == n_examples or draws_examples(selector, "best-duel" if duels else "best-mean")
+    is_drawn = draws_examples(selector, "best-duel" if duels else "best-mean") and not lacks_texts
+    is_sample = len(found) == n_examples or is_drawn
     if len(found) < LEAST or not is_sample or joined is not None:
         return Beyond(
             winner=winner,

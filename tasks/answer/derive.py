@@ -211,6 +211,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         selector=campaign.spec["selector"]["name"],
         duels=answer.objective == "best-duel",
         joined=next((name for name in (answer.best, closest.name) if name in late), None),
+        lacks_texts=answer.lacks_texts,
     )
 
 

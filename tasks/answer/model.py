@@ -228,6 +228,11 @@ class Answer:
         return next(iter(self.named("chosen")), None)
 
     @property
+    def lacks_texts(self) -> bool:
+        """Whether it makes no text, and some comparison had no stored one."""
+        return self.stored_texts is not None and self.stored_texts[0] < self.stored_texts[1]
+
+    @property
     def winners(self) -> frozenset[str]:
         """Who won: one candidate, those that tied, or the m best; nobody where the question is open."""
         if self.outcome not in ("winner", "tied"):

@@ -148,6 +148,7 @@ def out_lines(answer: Answer) -> list[Line]:
         return _eliminated_lines(answer)
     last = max(out, key=lambda each: each.out_in_round or 0)
     when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
+    when += ", those without a text among them" if answer.lacks_texts else ""
     return [
         ("out", f"{len(out)} of {len(answer.candidates)} candidates, the last ({last.name}) after {when}")
     ]

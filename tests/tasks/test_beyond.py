@@ -13,20 +13,23 @@ from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.decision import Claim
 from winnow.algorithms.protocols import round_rng
 from winnow.storage.queries.objective import paired as paired_views
-from winnow.tasks.answer import beyond
+from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.words import answer_lines
 from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
+SCORES = [1.0, 0.0, 1.0, 0.0, 0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]
 
 
 @pytest.fixture
 def ended(database, monkeypatch):
     """A campaign that ended; b and a were both scored on all five examples, c on one."""
     monkeypatch.setattr(beyond, "LEAST", 5)
-    campaign = store_campaign(database)
+    return end(store_campaign(database), SCORES)
+
+
+def end(campaign, scores):
     round_ = campaign.plan(0, [0] * 5 + [1] * 5 + [2], [*range(5), *range(5), 0])
-    scores = [1.0, 0.0, 1.0, 0.0, 0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]
     campaign.finish(
         round_,
         scores,
@@ -92,6 +95,19 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, monkeypat
     monkeypatch.setattr(beyond, "LEAST", 5)
     said = dict(answer_lines(full(ended)))["beyond"]
     assert said.endswith(f"only 4 examples were scored for both b and a; {left_out}")
+
+
+def test_examples_that_a_stored_text_is_there_for_are_no_random_sample(database, monkeypatch):
+    """Which texts there are follows from scores of the first judge, as the line on texts says."""
+    monkeypatch.setattr(beyond, "LEAST", 4)
+    monkeypatch.setattr(derive, "NO_STORED_TEXT", "no_answer")
+    lacking = [None, *SCORES[1:]]
+    made, stored = (end(store_campaign(database, name), lacking) for name in ("made", "stored"))
+    stored = replace(stored, record=replace(stored.record, execution={"reuse": "only"}))
+    said = dict(answer_lines(full(stored)))
+    assert "a mean over them is no estimate of the mean on all examples" in said["texts"]
+    assert said["beyond"].endswith("were chosen and are no random sample")
+    assert "taken as a random sample" in dict(answer_lines(full(made)))["beyond"]
 
 
 def test_of_duels_those_of_the_two_with_each_other_are_counted(campaign):
