@@ -9,9 +9,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.flows.reports.output import tell
-from winnow.tasks.queries.printable import one_line
-
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
@@ -50,6 +47,10 @@ def remember(storage: str) -> None:
 
 def to_read(storage: str) -> str:
     """The database to read, said where it is not the one named; see `last_used`."""
+    # Imported here, as the process that answers a statement of the user's reads too, and knows no tasks.
+    from winnow.flows.reports.output import tell
+    from winnow.tasks.queries.printable import one_line
+
     found = last_used(storage)
     if found != storage:
         tell(f"reading {one_line(found)}, which was last used here; --storage URL names another")
