@@ -819,6 +819,22 @@ def test_who_is_out_by_a_constraint_is_named_and_how_surely(database, monkeypatc
     assert (told["missed"], told["unfit"]) == (missed, f"{unfit}: a, b")
 
 
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [
+        ([None, None, 1], "2 of 3 candidates, 1 of them by bets, the last of these (c) after 2 rounds and 9"),
+        ([0, None, 1], "2 of 3 candidates, the last (c) after 2 rounds and 9"),
+    ],
+)
+def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_showed(
+    database, monkeypatch, rounds, said
+):
+    bets = {"wealths": [1.0] * 3, "levels": [20.0] * 3, "out_in_round": rounds, "out_at": [6, None, 9]}
+    status = {"status": ("eliminated", "best", "eliminated")}
+    told = lines_of(database, monkeypatch, "mean proven", status, bets=bets)
+    assert told["out"] == f"{said} comparisons"
+
+
 def test_of_a_changed_model_nothing_is_said_to_miss_a_constraint(database, monkeypatch):
     told = lines_of(database, monkeypatch, "nobody meets the constraints, proven", changes={"mixed": True})
     assert not told.keys() & {"missed", "unfit"}
