@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.queries.objective.earlier import campaigns_before, count_scored, scored_positions
+from winnow.storage.queries.objective.earlier import (
+    campaigns_before,
+    count_scored,
+    positions_elsewhere,
+    scored_positions,
+)
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
@@ -50,13 +55,17 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     """
     if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
         return None
-    tested, fresh = _tested(campaign), None
-    for before in campaigns_before(session, campaign):
-        if _tested(before) == tested:
-            continue
-        fresh = _fresh(session, campaign) if fresh is None else fresh
-        if count := count_scored(session, before, campaign.dataset_id, fresh):
-            return Earlier(campaign=before.name, examples=count, of=len(fresh))
+    tested = _tested(campaign)
+    others = [each for each in campaigns_before(session, campaign) if _tested(each) != tested]
+    fresh = _fresh(session, campaign) if others else []
+    there: dict[int, set[int]] = {}  # where they stand in each dataset
+    for other in others:
+        if other.dataset_id not in there:
+            there[other.dataset_id] = positions_elsewhere(
+                session, campaign.dataset_id, fresh, other.dataset_id
+            )
+        if count := count_scored(session, other, there[other.dataset_id]):
+            return Earlier(campaign=other.name, examples=count, of=len(fresh))
     return None
 
 

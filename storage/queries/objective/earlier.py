@@ -1,6 +1,6 @@
 """Which earlier campaigns have outcomes on the same examples, of one dataset or of an edited one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session, aliased
@@ -31,15 +31,32 @@ def scored_positions(session: Session, campaign_id: int) -> set[int]:
     return set(session.scalars(select(Example.position).where(Example.id.in_(found))))
 
 
-def count_scored(
-    session: Session, campaign: CampaignRecord, dataset_id: int, positions: Collection[int]
-) -> int:
-    """On how many examples of a dataset, by their positions, a scoring campaign has comparisons.
+def positions_elsewhere(
+    session: Session, dataset_id: int, positions: Collection[int], other_id: int
+) -> set[int]:
+    """Positions, in another dataset, of those of some examples that are in it with the same key and content.
 
-    Where that campaign is on another dataset, as a file is once a line was added, an example with the same
-    key and content is the same one.
+    A file is another dataset once a line was added to it.
     """
+    if dataset_id == other_id:
+        return set(positions)
     wanted = aliased(Example)
+    found = (
+        select(Example.position)
+        .join(wanted, wanted.key == Example.key)
+        .where(
+            wanted.dataset_id == dataset_id,
+            Example.dataset_id == other_id,
+            cast(Example.fields, Text) == cast(wanted.fields, Text),
+        )
+    )
+    return {
+        each for part in _parts(positions) for each in session.scalars(found.where(wanted.position.in_(part)))
+    }
+
+
+def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
+    """On how many examples of its dataset, of those at some positions, a scoring campaign has comparisons."""
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -50,17 +67,13 @@ def count_scored(
         )
         .exists()
     )
-    among = (
-        select(func.count())
-        .select_from(wanted)
-        .join(Example, Example.key == wanted.key)
-        .where(
-            wanted.dataset_id == dataset_id,
-            Example.dataset_id == campaign.dataset_id,
-            cast(Example.fields, Text) == cast(wanted.fields, Text),
-            is_scored,
-        )
+    found = (
+        select(func.count()).select_from(Example).where(Example.dataset_id == campaign.dataset_id, is_scored)
     )
+    return sum(session.scalars(found.where(Example.position.in_(part))).one() for part in _parts(positions))
+
+
+def _parts(positions: Collection[int]) -> Iterator[list[int]]:
+    """As many at once as a statement may hold."""
     all_ = sorted(positions)
-    parts = (all_[at : at + POSITIONS_AT_ONCE] for at in range(0, len(all_), POSITIONS_AT_ONCE))
-    return sum(session.scalars(among.where(wanted.position.in_(part))).one() for part in parts)
+    return (all_[at : at + POSITIONS_AT_ONCE] for at in range(0, len(all_), POSITIONS_AT_ONCE))
