@@ -50,7 +50,7 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     assert "stop with Ctrl-C" in told
     assert told.rstrip().endswith("the schedule fires again when it is served again")
     rows = json.loads(winnow(tmp_path, "query", "--series", "survivor", "--json").stdout)
-    assert [row["changed"] for row in rows[:2]] == [None, False]
+    assert [(row["outcome"], row["changed"]) for row in rows[:2]] == [("undecided", None)] * 2
     assert all(re.fullmatch(r"survivor-\d{8}T\d{6}Z", row["campaign"]) for row in rows)
 
 

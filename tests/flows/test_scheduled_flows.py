@@ -75,9 +75,12 @@ def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_gene
     assert rows[1]["generated"] + rows[1]["reused"] == rows[1]["comparisons"]
     # The second one may know enough before it has met all that the first one met.
     assert rows[1]["reused"] == len(pairs(folder, 0) & pairs(folder, 1)) > 16
-    assert [row["changed"] for row in rows] == [None, rows[0]["best"] != rows[1]["best"]]
     assert (rows[1]["state"], rows[1]["outcome"]) == ("ended", "winner")
     assert lines[-1].startswith("survivor-21261122T120000Z: winner, ")
+    how, lines = fired(folder, NOON + dt.timedelta(days=2))
+    assert lines[-1].endswith("; the same winner as before")
+    # The first one left open who wins.
+    assert [row["changed"] for row in series(folder)] == [None, None, False]
     listed = json.loads(winnow(folder, "list", "--json").stdout)
     assert {row["series"] for row in listed} == {"survivor"}
 
