@@ -20,19 +20,10 @@ from winnow.storage.queries.objective.earlier import (
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
-from winnow.tasks.rounds.draws import CONSTRAINED, MADE_OF
+from winnow.tasks.rounds.draws import made_of
 
-GROWING = "dataset_fingerprint"
-TESTED = (
-    *(key for key in MADE_OF if key != GROWING),
-    *CONSTRAINED,
-    "certify",
-    "groups",
-    "holdout",
-    "selector",
-)
-"""Of a stored identity, what a test is of, beside `delta` and `epsilon`; a budget is how long it goes on, and
-data that have grown are the same question again."""
+TESTED = ("certify", "holdout", "selector")
+"""What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +71,9 @@ def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     return held_out
 
 
-def _tested(campaign: CampaignRecord) -> list[object]:
+def _tested(campaign: CampaignRecord) -> dict[str, object]:
+    """What must be another one for a campaign to have tested something else."""
     spec, stopping = campaign.spec, campaign.spec["stopping"]
-    return [campaign.objective, *(spec.get(key) for key in TESTED), stopping["delta"], stopping["epsilon"]]
+    found = made_of(campaign) | {key: spec.get(key) for key in TESTED}
+    del found["dataset_fingerprint"]  # data that have grown are the same question again
+    return {**found, "of": campaign.objective, "delta": stopping["delta"], "epsilon": stopping["epsilon"]}

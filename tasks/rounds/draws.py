@@ -52,28 +52,33 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
     worst, and other campaigns made the texts of the pairs that they drew.
     """
-    apart_from = {}
-    if campaign.objective in ("best-mean", "best-duel"):
-        apart_from = {key: campaign.spec.get(key) for key in MADE_OF}
-        served = frozenset(campaign.spec.get("served_at") or ())
-        judge = campaign.spec.get("judge")
-        apart_from["prompts"] = _without(PLACES, campaign.spec.get("prompts"))
-        apart_from["judge"] = _without(MODELS, judge)
-        if isinstance(identity := campaign.spec.get("judge_identity"), Mapping):
-            fingerprints = _without(served, identity.get("fingerprints"))
-            apart_from["judge_identity"] = {**identity, "fingerprints": fingerprints}
-        apart_from["model_fingerprints"] = _without(served, campaign.spec.get("model_fingerprints"))
-        if groups := campaign.spec.get("groups"):
-            apart_from["groups"] = groups
-        params = campaign.spec["selector"].get("params", {})
-        if asked := {key: params[key] for key, plain in ASKED.items() if params.get(key, plain) != plain}:
-            apart_from["asked"] = asked
-        if campaign.spec.get("constraints"):
-            apart_from |= {key: campaign.spec.get(key) for key in CONSTRAINED}
-        apart_from["served"] = sorted(_ids((campaign.spec.get("models"), judge), served))
+    apart_from = made_of(campaign) if campaign.objective in ("best-mean", "best-duel") else {}
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed
+
+
+def made_of(campaign: CampaignRecord) -> dict[str, object]:
+    """What scores are made of and what is asked of them, wherever served models are; see `seed_of_draws`."""
+    spec = campaign.spec
+    found = {key: spec.get(key) for key in MADE_OF}
+    served = frozenset(spec.get("served_at") or ())
+    judge = spec.get("judge")
+    found["prompts"] = _without(PLACES, spec.get("prompts"))
+    found["judge"] = _without(MODELS, judge)
+    if isinstance(identity := spec.get("judge_identity"), Mapping):
+        fingerprints = _without(served, identity.get("fingerprints"))
+        found["judge_identity"] = {**identity, "fingerprints": fingerprints}
+    found["model_fingerprints"] = _without(served, spec.get("model_fingerprints"))
+    if groups := spec.get("groups"):
+        found["groups"] = groups
+    params = spec["selector"].get("params", {})
+    if asked := {key: params[key] for key, plain in ASKED.items() if params.get(key, plain) != plain}:
+        found["asked"] = asked
+    if spec.get("constraints"):
+        found |= {key: spec.get(key) for key in CONSTRAINED}
+    found["served"] = sorted(_ids((spec.get("models"), judge), served))
+    return found
 
 
 def _without(keys: Collection[str], value: object) -> object:

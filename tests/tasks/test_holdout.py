@@ -365,9 +365,15 @@ def test_an_example_of_a_file_that_was_edited_since_is_the_same_example(database
     with database.reading() as session:
         assert earlier_of(session, later) == Earlier(campaign="letters", examples=len(seen), of=len(held_out))
     with database.writing() as session:
-        session.connection().exec_driver_sql("UPDATE campaigns SET spec = json_set(spec, '$.holdout', 0.75)")
+        changed = "json_set(spec, '$.holdout', 0.75, '$.model_fingerprints', json('{}'))"
+        session.connection().exec_driver_sql(f"UPDATE campaigns SET spec = {changed}")
     with database.reading() as session:  # the same question of more data is no other one
         same = {**first.record.spec, "holdout": 0.75, "dataset_fingerprint": "e" * 64}
+        same["model_fingerprints"] = {}
+        assert earlier_of(session, replace(later, spec=same)) is None
+        # Nor is that of a server that moved, or of one metric more.
+        moved = {"served_at": {"one": "http://127.0.0.1:2/v1"}, "model_fingerprints": {"one": "there"}}
+        same |= {**moved, "metrics": [{"name": "valid"}]}
         assert earlier_of(session, replace(later, spec=same)) is None
         assert earlier_of(session, later) is not None
 

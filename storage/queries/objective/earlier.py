@@ -1,10 +1,11 @@
 """Which earlier campaigns have outcomes on the same examples, of one dataset or of an edited one."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.engine.raw_sql import in_portions
 from winnow.storage.models import Candidate, Comparison, Example
 from winnow.storage.records.campaigns import campaigns
 from winnow.storage.records.values import CampaignRecord
@@ -51,7 +52,9 @@ def positions_elsewhere(
         )
     )
     return {
-        each for part in _parts(positions) for each in session.scalars(found.where(wanted.position.in_(part)))
+        each
+        for part in in_portions(positions, POSITIONS_AT_ONCE)
+        for each in session.scalars(found.where(wanted.position.in_(part)))
     }
 
 
@@ -70,10 +73,7 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
     found = (
         select(func.count()).select_from(Example).where(Example.dataset_id == campaign.dataset_id, is_scored)
     )
-    return sum(session.scalars(found.where(Example.position.in_(part))).one() for part in _parts(positions))
-
-
-def _parts(positions: Collection[int]) -> Iterator[list[int]]:
-    """As many at once as a statement may hold."""
-    all_ = sorted(positions)
-    return (all_[at : at + POSITIONS_AT_ONCE] for at in range(0, len(all_), POSITIONS_AT_ONCE))
+    return sum(
+        session.scalars(found.where(Example.position.in_(part))).one()
+        for part in in_portions(positions, POSITIONS_AT_ONCE)
+    )
