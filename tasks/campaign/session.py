@@ -18,7 +18,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
-from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
+from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.lease import holding
 from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
@@ -83,7 +83,7 @@ class CampaignSession:
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
-    ledger: BudgetTracker
+    budgets: BudgetTracker
     """What was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
@@ -101,12 +101,12 @@ class CampaignSession:
     """The texts of the first round where they began to be made before the rounds did."""
 
     @property
-    def other_budgets(self) -> Sequence[Spending]:
+    def other_budgets(self) -> Sequence[BudgetUsage]:
         """What is spent of each limit that the algorithm does not keep to itself."""
-        if self.ledger.is_idle:
+        if self.budgets.is_idle:
             return ()
         with self.database.reading() as session:
-            return [each for each in self.ledger.look(session) if each.kind != self.ledger.own]
+            return [each for each in self.budgets.usage(session) if each.kind != self.budgets.primary]
 
     @property
     def is_overspent(self) -> bool:
@@ -207,7 +207,7 @@ def running(
             replicates=replicates,
             engines=engines,
             judge_id=checked.judge_id,
-            ledger=BudgetTracker(record),
+            budgets=BudgetTracker(record),
             contacts=Contacts(),
         )
 
