@@ -118,13 +118,18 @@ def _plain(certificate: Certificate) -> str:
     )
 
 
-def _pays(standing: Standing) -> str:
-    """Whether routing was shown to score more than the best single candidate."""
+def _pays(answer: Answer, standing: Standing) -> str:
+    """Whether routing was shown to score more than the best single candidate, whichever that is."""
     found = standing.advantage
     if found is None:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
     between = f"{found.estimate:+.3f}, between {found.lower:.3f} and {found.upper:.3f}"
-    said = f"on these prompts routing scores {between}, against {standing.single} alone"
+    of_left = " of those that were not dropped" if answer.dropped else ""
+    late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
+    said = (
+        f"on these prompts routing scores {between}, against the best single candidate{of_left}, whichever "
+        f"that is (by its estimate {standing.single}){late}"
+    )
     sure = f"with probability {percent(found.delta)}, at every round at once"
     if found.lower > 0.0:
         return f"yes: {said}, {sure}"
@@ -143,7 +148,7 @@ def policy_lines(answer: Answer, standing: Standing) -> list[Line]:
     if best is not None and best.estimate is not None:
         given = f"{best.estimate:.3f} of the {standing.single_scored} prompts that it was given"
         lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
-    lines.append(("pays", _pays(standing)))
+    lines.append(("pays", _pays(answer, standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
     lines.append(("sure", f"heuristic: {why}"))
     lines += dropped_lines(answer)
