@@ -28,7 +28,7 @@ COSTS = {
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     """What is certified and how surely, and what a plain estimate would have said."""
-    lines = [("certified", _certified(answer, certificate)), *_risk(answer)]
+    lines = [("certified", _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     if refuted := answer.named("refuted"):
         lines.append(("refuted", f"{list_of(refuted)}: a risk above {certificate.risk:g}{_refuted(answer)}"))
@@ -70,7 +70,9 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     if answer.best is not None:
         so_far = "" if answer.outcome == "winner" else " so far"
         cost = COSTS[certificate.cost].format(amount(certificate.costs[answer.best]))
-        return f"{answer.best}, the cheapest candidate{so_far} that was shown to have {allowed}; {cost}"
+        is_shown = certificate.is_reliable and answer.mixed is None
+        has = "that was shown to have" if is_shown else "that seems to have"
+        return f"{answer.best}, the cheapest candidate{so_far} {has} {allowed}; {cost}"
     if answer.outcome == "none":
         others = " of those that are not refuted" if answer.named("refuted") else ""
         return (
@@ -82,16 +84,16 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     return f"none yet: {allowed} is asked for"
 
 
-def _risk(answer: Answer) -> list[Line]:
+def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None:
         return []
     has_ends = best.lower is not None and best.upper is not None
     between = f", between {best.lower:.3f} and {best.upper:.3f}" if has_ends else ""
     is_moved = best.estimate in (best.lower, best.upper)
-    what = "the value in its interval that is nearest to its mean loss" if is_moved else "its mean loss"
+    what = "the value in its interval that is nearest to its " if is_moved else "its "
     sure = held(answer) if has_ends else ""
-    return [("risk", f"{best.estimate:.3f}{between}: {what} against human labels{sure}")]
+    return [("risk", f"{best.estimate:.3f}{between}: {what}{certificate.losses}{sure}")]
 
 
 def _certainty(answer: Answer, certificate: Certificate) -> str:

@@ -534,6 +534,24 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"
+    assert without["certified"].startswith(
+        "b, the cheapest candidate that seems to have a risk of at most 0.2"
+    )
+
+
+def test_a_risk_that_the_autoevaluator_alone_says_is_not_called_one_against_human_labels(
+    database, monkeypatch
+):
+    changed = {"name": "by the autoevaluator", "selector": "autoeval"}
+    said = lines_of(
+        database, monkeypatch, "certify by a plain mean", changed, lower=[None] * 3, upper=[None] * 3
+    )
+    assert said["risk"] == "0.800: its mean loss against the autoevaluator's answers"
+
+
+def test_of_a_served_model_that_changed_no_risk_was_shown(database, monkeypatch):
+    said = lines_of(database, monkeypatch, "certify certified", {"name": "a changed one", "mixed": True})
+    assert "candidate that seems to have a risk of at most 0.2" in said["certified"]
 
 
 ENDS = {"lower": [0.1, 0.8, 0.1], "upper": [0.3, 0.8, 0.2]}
