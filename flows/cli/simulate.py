@@ -170,12 +170,14 @@ def simulate(
         raise SpecError(f"--{error.parameter}: {error}") from error
     _make_folder(out)
     picks = _picks_by(world, looks[-1])
+    right = _right_by(world, contestants, measured)
     all_seeds = range(seed, seed + seeds)
     runs = runs_of(world, contestants, budgets=looks, seeds=all_seeds, workers=workers)
     report = SimulationReport(subject=subject, metric=measured, budgets=looks, delta=delta)
     try:
         for run in chain(_with_progress(runs, seeds * len(contestants)), _oracles(world, looks, all_seeds)):
-            report.add(run, measure(run), picks(run))
+            values = measure(run)
+            report.add(run, values, picks(run), right(run, values))
     except KeyboardInterrupt:
         print("stopped; nothing was written", file=sys.stderr)
         raise typer.Exit(FORCED) from None
@@ -210,6 +212,23 @@ def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None
 
     found = picks_by(world, budget) if isinstance(world, RouteWorld) else None
     return found or (lambda _: None)
+
+
+def _right_by(
+    world: "World", contestants: "Sequence[Contestant]", measured: "Metric"
+) -> "Callable[[Run, FloatArray], bool | None]":
+    """What tells whether a run that stopped was right: by its claim, or by a measure that was chosen."""
+    from winnow.tasks.simulation.results import claims_truly
+
+    claims = {each.label: claims_truly(each, world) for each in contestants}
+
+    def right(run: "Run", values: "FloatArray") -> bool | None:
+        claim = claims.get(run.label)
+        if claim is None or measured == "accuracy":
+            return None if claim is None else claim(run)
+        return bool(values[-1] == 1.0)
+
+    return right
 
 
 def _named(selectors: "Sequence[str]") -> list[str]:
