@@ -79,11 +79,10 @@ def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
     Another one differs in what scores are made of, candidates among it. What was asked of these scores, by
     which selector and at which error probability, does not matter to what is said of all pairs at once.
     """
-    if campaign.objective != "best-mean":
-        return None
     mine = _scores_of(campaign)
-    others = [each for each in campaigns_before(session, campaign) if _scores_of(each) != mine]
-    return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign.id))
+    before = campaigns_before(session, campaign, with_duels=True)
+    others = [each for each in before if _scores_of(each) != mine]
+    return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
 
 
 def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
@@ -94,7 +93,7 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
 def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
     if campaign.objective == "certify":
-        return scored_positions(session, campaign.id)
+        return scored_positions(session, campaign)
     keys = dataset_records.example_keys(session, campaign.dataset_id)
     held_out: list[int] = split_examples(
         keys, share=campaign.spec["holdout"], seed=campaign.seed

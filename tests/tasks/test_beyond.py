@@ -14,7 +14,7 @@ from winnow.algorithms.decision import Claim
 from winnow.algorithms.protocols import round_rng
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond, derive
-from winnow.tasks.answer.earlier import changed_since
+from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
@@ -26,7 +26,8 @@ OWN_PROMPTS = (
     "INSERT OR IGNORE INTO prompts (digest, text) SELECT 'of ' || id, key FROM examples",
     "UPDATE generations SET prompt_id = (SELECT prompts.id FROM prompts "
     "JOIN comparisons ON prompts.digest = 'of ' || comparisons.example_id "
-    "WHERE comparisons.generation_a_id = generations.id)",
+    "WHERE comparisons.generation_a_id = generations.id) "
+    "WHERE id IN (SELECT generation_a_id FROM comparisons)",
 )
 
 
@@ -233,6 +234,18 @@ def test_an_earlier_campaign_of_other_candidates_is_named(ended):
         "95%, for all pairs of candidates at once; nothing where candidates or the judge were changed or "
         "chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked here)"
     ) in said
+
+
+def test_an_earlier_campaign_of_duels_is_named_and_duels_name_one(ended):
+    duels = store_campaign(ended.database, "duels", objective="best-duel")
+    duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 3]), [(1.0, []), (0.0, [])])
+    later = end(store_campaign(ended.database, "later"), SCORES)
+    with ended.database.reading() as session:
+        mended = [
+            replace(each, spec={**each.spec, "prompts": ["mended"]}) for each in (duels.record, later.record)
+        ]
+        assert changed_since(session, mended[0]) == Earlier(campaign="letters", examples=2, of=2)
+        assert changed_since(session, mended[1]) == Earlier(campaign="duels", examples=2, of=5)
 
 
 def test_rows_that_stand_twice_are_counted(ended):
