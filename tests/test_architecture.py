@@ -35,7 +35,7 @@ MAY_IMPORT = {
 ONE_FILE_ONLY = {
     "inspect_ai": "tasks/data/inspect/child.py",
     "litellm": "tasks/engines/litellm/worker.py",
-    "vllm": "tasks/engines/vllm/model.py",
+    "vllm": "tasks/engines/vllm/loaded_model.py",
 }
 
 ONE_FOLDER_ONLY = {

@@ -22,7 +22,7 @@ from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.steps import begin_texts, can_begin
 from winnow.tasks.rounds.plan import stored_plan
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.store import reopen_campaign, stored_spec
+from winnow.tasks.setup.open_campaign import reopen_campaign, stored_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile
 

@@ -23,7 +23,7 @@ from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.open_campaign import open_campaign
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:

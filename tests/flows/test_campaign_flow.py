@@ -14,9 +14,9 @@ from winnow.flows.prefect_support.masked_urls import mask, unmask
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.queries.warnings import campaign_warnings
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -27,7 +27,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate as generating
 
 WRITERS = {"best-mean": write_campaign, "best-duel": write_duels}

@@ -24,7 +24,7 @@ from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
-from winnow.tasks.setup.history import fingerprint_history, load_history
+from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
 from winnow.tasks.spec.stored_spec import GATE
