@@ -18,7 +18,7 @@ from stepwise_campaigns import (
 )
 
 from winnow.storage import leases
-from winnow.storage.admin import maintenance
+from winnow.storage.admin import check
 from winnow.storage.admin import prune as pruning
 from winnow.storage.engine import statements
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
@@ -75,7 +75,7 @@ def _duels(session, campaign_id):
 
 def assert_sound(database):
     with database.reading() as session:
-        assert maintenance.problems(session) == []
+        assert check.problems(session) == []
         assert [str(each) for each in findings(session)] == []
 
 
