@@ -28,7 +28,7 @@ class PlainTask:
 
 def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     """Have campaigns of this process run without Prefect and its server; safe to ask for again."""
-    from winnow.flows.run import early_start, flow, launch, progress
+    from winnow.flows.run import early_start, flow, head_start, launch, progress
 
     if isinstance(flow.rounds, PlainTask):
         return
@@ -36,6 +36,7 @@ def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(flow, name, PlainTask(getattr(flow, name).fn))
     patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
     patch.setattr(early_start, "early_server", nullcontext)
+    patch.setattr(head_start, "early_server", nullcontext)
     patch.setattr(launch, "prefect_server", nullcontext)
     patch.setattr(launch, "mark_zombies", lambda storage: [])
     patch.setattr(progress, "server_is_the_users", lambda: False)

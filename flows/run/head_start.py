@@ -1,0 +1,108 @@
+"""What a campaign does while Prefect comes up: its models load, and servers are asked for the first texts."""
+
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from winnow.flows.prefect_support.server import early_server
+from winnow.storage.admin.schema import require_schema
+from winnow.storage.engine.database import Database, open_database
+from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.objectives.steps import begin_texts, can_begin
+from winnow.tasks.rounds.plan import stored_plan
+from winnow.tasks.setup.store import reopen_campaign
+
+
+@contextmanager
+def head_start(storage: str, name: str) -> Generator[None, None, None]:
+    """Open a stored campaign and have its models begin; the flow run of it in the block takes it over.
+
+    What goes wrong before that is left to the flow, which tries again: so Prefect shows it.
+    """
+    with early_server(), ExitStack() as stack:
+        begun = _begun(storage, name)
+        if begun is not None:
+            stack.enter_context(begun.closing)
+        token = _ahead.set(begun)
+        try:
+            yield
+        finally:
+            _ahead.reset(token)
+
+
+@contextmanager
+def session_of(database: Database, storage: str, name: str) -> Generator[CampaignSession, None, None]:
+    """A campaign that is about to run: the one that has a head start, or else opened now.
+
+    Raises like `running`.
+    """
+    ahead = _ahead.get()
+    if ahead is not None and (ahead.storage, ahead.name) == (storage, name):
+        with ahead.closing.pop_all():
+            yield ahead.campaign
+    else:
+        with running(database, *reopen_campaign(database, name, storage)) as campaign:
+            yield campaign
+
+
+def begin_loading(campaign: CampaignSession) -> bool:
+    """Have models begin to load where there is a round to run now; return whether there is."""
+    # A round that was planned is finished, whatever is decided.
+    begun = stored_plan(campaign) is not None
+    has_ended = campaign.selector.decision().stop or campaign.is_overspent
+    if (has_ended and not begun) or not can_begin(campaign):
+        return False
+    campaign.load_engines()
+    return True
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """A campaign that has a head start."""
+
+    storage: str
+    name: str
+    campaign: CampaignSession
+    closing: ExitStack
+    """Ends what it has begun; empty once a flow has taken it over."""
+
+
+_ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
+"""The campaign that the next flow of this thread takes over, if it is its own."""
+
+
+def _begun(storage: str, name: str) -> _Ahead | None:
+    with ExitStack() as stack:
+        try:
+            database = stack.enter_context(closing(open_database(storage)))
+            require_schema(database)
+            campaign = stack.enter_context(running(database, *reopen_campaign(database, name, storage)))
+            if begin_loading(campaign):
+                stack.enter_context(_asking(campaign))
+        except Exception:
+            return None
+        return _Ahead(storage, name, campaign, stack.pop_all())
+
+
+@contextmanager
+def _asking(campaign: CampaignSession) -> Generator[None, None, None]:
+    """Have servers that run all models asked for the first round; whoever leaves in haste breaks it off."""
+    checked, round_ = campaign.checked, stored_plan(campaign)
+    if (
+        round_ is None
+        or checked.runs_ahead
+        or not all(each.provider in REMOTE for each in checked.models_to_ask)
+    ):
+        yield
+        return
+    texts = begin_texts(campaign, round_)
+    try:
+        yield
+        texts.wait()
+    except BaseException:
+        if not texts.is_over:
+            campaign.engines.abandon()
+            texts.wait()
+        raise
