@@ -219,7 +219,8 @@ LIGHT = {
     "winnow.flows.run.launch, winnow.flows.run.early_start, winnow.tasks.setup.load": {
         "httpx", "pandas", "pyarrow", "prefect", "alembic", "torch", "transformers", "vllm",
         "opentelemetry", "rich.live", "scipy", "winnow.tasks.campaign.session",
-        "winnow.tasks.engines.vllm.engine", "winnow.tasks.objectives.certify.objective", "winnow.tasks.objectives.route.objective",
+        "winnow.tasks.engines.vllm.engine", "winnow.tasks.objectives.certify.objective",
+        "winnow.tasks.objectives.route.objective",
     },
 }  # fmt: skip
 """Modules of commands that have to answer at once -- help, status, a run that is decided already -- and what
