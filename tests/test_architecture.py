@@ -216,7 +216,7 @@ LIGHT = {
         "numpy", "pydantic", "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch",
         "transformers", "vllm",
     },
-    "winnow.flows.run.launch, winnow.flows.run.early_start, winnow.tasks.setup.load": {
+    "winnow.flows.run.launch, winnow.tasks.setup.load": {
         "httpx", "pandas", "pyarrow", "prefect", "alembic", "torch", "transformers", "vllm",
         "opentelemetry", "rich.live", "scipy", "winnow.tasks.campaign.session",
         "winnow.tasks.engines.vllm.engine", "winnow.tasks.objectives.certify.objective",

@@ -3,15 +3,15 @@
 What a round needs is imported by the functions that run one: a campaign that is decided answers at once.
 """
 
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
-from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
+from winnow.flows.prefect_support.server import PrefectServerFailed, early_server, prefect_server
 from winnow.flows.reports.open_readonly import reading, remember
 from winnow.flows.reports.summary import print_summary, status_of
-from winnow.flows.run.early_start import imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.signals import Interrupts
@@ -19,14 +19,54 @@ from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database, shown_url
-from winnow.storage.errors import LeaseHeld, LeaseLost
+from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries.status import campaign_status, told_in_full
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.store import open_campaign, stored_spec
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import SpecFile
+
+
+@contextmanager
+def starting_early(approve: Approve) -> Generator[Approve, None, None]:
+    """The same approval, after which what takes seconds comes up beside the checks, until the block ends.
+
+    That is a temporary Prefect server, and vLLM's imports. A campaign that is decided needs neither.
+    """
+    with ExitStack() as coming_up:
+
+        def approve_and_start(file: SpecFile, spec: CampaignSpec) -> None:
+            approve(file, spec)
+            if not _is_settled(spec):
+                coming_up.enter_context(early_server())
+                coming_up.enter_context(_imports(spec))
+
+        yield approve_and_start
+
+
+def imports_for(storage: str, name: str) -> AbstractContextManager[None]:
+    """Have vLLM imported for a stored campaign that is about to go on, until the block ends."""
+    with reading(storage) as session:
+        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
+    return _imports(spec)
+
+
+def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
+    from winnow.tasks.engines.vllm.engine import imports_once
+
+    return imports_once(spec, at_once=True)
+
+
+def _is_settled(spec: CampaignSpec) -> bool:
+    try:
+        return status_of(spec.storage, spec.name).is_settled
+    except StorageError:  # there is no such campaign yet, or what is wrong is said later
+        return False
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:

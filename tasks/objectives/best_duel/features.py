@@ -46,6 +46,7 @@ def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
 
 
 def _table(given: object, candidates: "Sequence[Candidate]") -> FloatArray:
+    """The table that a spec gives, a row for each candidate, shape (K, d)."""
     remedy = (
         f'give "{FACTORS}", or a list of as many numbers for each of the {len(candidates)} candidates: '
         + ", ".join(each.name for each in candidates)
