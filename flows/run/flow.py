@@ -19,7 +19,7 @@ from winnow.flows.prefect_support.crashed_runs import label_run
 from winnow.flows.prefect_support.masked_urls import unmask
 from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_callback
-from winnow.flows.run.early_start import begin_loading, session_of
+from winnow.flows.run.head_start import begin_loading, session_of
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
