@@ -14,16 +14,16 @@ what comes first the one candidate may be the better one: so the differences are
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.bounds.mean_interval import mean_interval
-from winnow.algorithms.registry import SELECTORS
-from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.candidates.cache_keys import sha256
+
+if TYPE_CHECKING:
+    from winnow.algorithms.state.arrays import FloatArray
 
 LEVEL = 0.05
 """Error probability of the interval, over all pairs of candidates."""
@@ -89,6 +89,10 @@ def beyond_of(
             follows from scores.
         earlier: See `Beyond`.
     """
+    import numpy as np  # only a campaign that has ended asks, and only where its answer is told in full
+
+    from winnow.algorithms.bounds.mean_interval import mean_interval
+
     read = paired_views.duel_outcomes if duels else paired_views.score_differences
     found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
     left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
@@ -123,15 +127,19 @@ def beyond_of(
     )
 
 
-def by_chance(values: Sequence[float] | FloatArray) -> FloatArray:
+def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
     """Values in an order that has nothing to do with them, nor with where they stood, and is always the same.
 
     What bets on one value after the other holds for independent draws in such an order alone.
     """
+    import numpy as np
+
     places = sorted(range(len(values)), key=lambda place: sha256(["order", place]))
     return np.asarray(values, dtype=np.float64)[places]
 
 
 def draws_examples(selector: str, objective: str) -> bool:
     """Whether a selector is known to draw examples uniformly from those that are left."""
+    from winnow.algorithms.registry import SELECTORS
+
     return selector in SELECTORS[objective] and selector not in CHOOSING
