@@ -47,13 +47,12 @@ def gate(
     that anything said is wrong is at most stopping.delta.
 
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
-    neither yet.
+    neither: something is open, or a candidate was dropped.
     """
     from winnow.flows.exit_codes import gate_code
     from winnow.flows.reports.export.gate_files import write_gate_files
     from winnow.flows.reports.summary import status_of
-    from winnow.flows.run.early_start import starting_early
-    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.errors import SpecError
     from winnow.tasks.setup.load import check_campaign_file

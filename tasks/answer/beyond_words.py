@@ -1,10 +1,13 @@
 """What follows beyond the examples that decided, in sentences: for new ones, and on those held out."""
 
+from typing import TYPE_CHECKING
+
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
-from winnow.tasks.objectives.best_mean.holdout import standing as held_out
-from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
+
+if TYPE_CHECKING:
+    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
@@ -28,8 +31,10 @@ def beyond_lines(answer: Answer) -> list[Line]:
         said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
-    sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
-    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
+    sample = (
+        f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}{_alike(found)}"
+    )
+    sure = _sure_of_pairs(answer, found)
     open_ = which_is_open(found.lower, found.upper, even)
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure}){open_}")]
 
@@ -47,6 +52,29 @@ def _left_out(found: Beyond) -> str:
     return f"; {found.left_out} comparisons without an outcome are left out" if found.left_out else ""
 
 
+def _alike(found: Beyond) -> str:
+    if not found.alike:
+        return ""
+    return (
+        f"; {found.alike} of them put a prompt that one before them does, and where rows were copied and not "
+        "drawn so the interval is too narrow"
+    )
+
+
+def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
+    """How surely the interval of two candidates holds."""
+    if answer.mixed is not None:
+        return f"this guarantees nothing: {MIXED}"
+    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
+    if found.earlier is None:
+        return sure
+    return (
+        f"{sure}; nothing where candidates or the judge were changed or chosen in sight of campaign "
+        f"{found.earlier.campaign}, which has outcomes on {found.earlier.examples} of the "
+        f"{found.earlier.of} examples asked here"
+    )
+
+
 def held_out_lines(answer: Answer) -> list[Line]:
     """How the winner does on the held-out examples, and against the runner-up; empty where there are none."""
     found = answer.held_out
@@ -61,7 +89,7 @@ def held_out_lines(answer: Answer) -> list[Line]:
     ]
 
 
-def _unfinished(answer: Answer, found: HeldOut) -> str:
+def _unfinished(answer: Answer, found: "HeldOut") -> str:
     done = f"{found.told} of the {found.n_examples} examples that selection does not see"
     if answer.outcome is None:
         return f"{done} are scored for {found.winner} so far"
@@ -69,7 +97,7 @@ def _unfinished(answer: Answer, found: HeldOut) -> str:
     return f"not known: {done} are scored for {found.winner}{why}; {_curse(found)}"
 
 
-def _mean(answer: Answer, found: HeldOut) -> str:
+def _mean(answer: Answer, found: "HeldOut") -> str:
     if found.mean is None or found.lower is None or found.upper is None:
         return f"not known: none of the {found.n_examples} comparisons has an outcome"
     where = f"on the {found.n_examples} examples that selection never saw"
@@ -79,7 +107,7 @@ def _mean(answer: Answer, found: HeldOut) -> str:
     return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
 
 
-def _value(answer: Answer, found: HeldOut, value: HeldOutValue) -> str:
+def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
     """How the winner stands to a constraint on examples that it was not chosen by."""
     if value.mean is None:
         return f"{value.constraint}: not known, none of the {found.n_examples} comparisons has a value"
@@ -89,7 +117,7 @@ def _value(answer: Answer, found: HeldOut, value: HeldOutValue) -> str:
     return f"{value.constraint}: {value.mean:.3f} on these{left_out}; {between}{with_it}"
 
 
-def _difference(answer: Answer, found: HeldOut) -> list[Line]:
+def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     if found.difference is None or found.difference_lower is None or found.difference_upper is None:
         return []
     left_out = _not_compared(found.n_examples - found.both_scored)
@@ -101,16 +129,16 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
 
 
-def _is_sure(answer: Answer, found: HeldOut) -> bool:
+def _is_sure(answer: Answer, found: "HeldOut") -> bool:
     return answer.mixed is None and _is_fresh(answer, found)
 
 
-def _is_fresh(answer: Answer, found: HeldOut) -> bool:
+def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
     """Whether nothing that is compared can have been chosen in sight of scores on the held-out examples."""
     return found.joined is None and not found.went_on and answer.earlier is None
 
 
-def _sure(answer: Answer, found: HeldOut) -> str:
+def _sure(answer: Answer, found: "HeldOut") -> str:
     if answer.mixed is not None:
         return f" (this guarantees nothing: {MIXED})"
     if found.joined is not None:
@@ -128,12 +156,14 @@ def _sure(answer: Answer, found: HeldOut) -> str:
             f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples} of these "
             "examples)"
         )
+    from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL as OF_BOTH
+
     more = len(found.values) or int(found.difference is not None)
     which = ("this interval holds", "this interval and the next both hold")[min(more, 1)]
     if more > 1:
         which = f"this interval and the next {more} all hold"
     return (
-        f" ({which} with probability {percent(held_out.LEVEL)}, if the examples of the dataset were drawn "
+        f" ({which} with probability {percent(OF_BOTH)}, if the examples of the dataset were drawn "
         "at random from those that matter)"
     )
 
@@ -144,7 +174,7 @@ def _not_compared(count: int) -> str:
     return f" ({count} without an outcome, left out of this number and at their worst in the interval)"
 
 
-def _curse(found: HeldOut) -> str:
+def _curse(found: "HeldOut") -> str:
     return (
         f"the mean above is of the examples that {found.winner} was chosen by, and tends to be too high for "
         "others (the winner's curse)"

@@ -14,12 +14,12 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.objectives.route.exporting import doubt_of, export_policy
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import standing_of
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 N_EXAMPLES = 40
@@ -106,7 +106,8 @@ def test_the_doubt_says_what_the_interval_does():
     assert doubt_of(advantage(0.1, 0.01, 0.2), names) is None
     assert doubt_of(advantage(0.1, 0.0, 0.2), names) == (
         "routing was not shown to pay: its mean score is estimated to be +0.100 above what the best single "
-        "candidate, other, would have had on the same prompts; the 95% interval is +0.000 to +0.200"
+        "candidate would have had on the prompts since it joined, by this estimate other; the 95% interval "
+        "is +0.000 to +0.200, whichever of them is the best"
     )
     narrow = replace(advantage(0.1, 0.0, 0.2), delta=0.001)
     assert "the 99.9% interval is" in doubt_of(narrow, names)

@@ -13,13 +13,13 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.answer.phrases import percent
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import advantage_of
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,9 @@ def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | No
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (
         f"{verdict}: its mean score is estimated to be {advantage.estimate:+.3f} above what the best single "
-        f"candidate, {candidates[advantage.single]}, would have had on the same prompts; the "
-        f"{percent(advantage.delta)} interval is {advantage.lower:+.3f} to {advantage.upper:+.3f}"
+        f"candidate would have had on the prompts since it joined, by this estimate "
+        f"{candidates[advantage.single]}; the {percent(advantage.delta)} interval is "
+        f"{advantage.lower:+.3f} to {advantage.upper:+.3f}, whichever of them is the best"
     )
 
 

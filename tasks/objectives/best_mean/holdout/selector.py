@@ -24,7 +24,7 @@ def finalists(
     Args:
         best: The arm that a decision names.
         estimates: By arm, None or NaN where unknown.
-        status: By arm, see `algorithms.decision.ArmStatus`; those left out for good are no runners-up.
+        status: By arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
         most: How many are wanted.
     """
     if best is None:

@@ -34,9 +34,9 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.objectives.best_mean.constraints import constraints_of
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+from winnow.tasks.spec.stored_spec import constraints_of
 
 LEVEL = 0.05
 """Error probability of all intervals together: two of scores, or one of scores and one of each constraint."""
