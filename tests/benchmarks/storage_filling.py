@@ -35,8 +35,9 @@ TALLIES = f"""
     FROM comparisons GROUP BY candidate_a_id, coalesce(reason, '')
 """
 COSTS = """
-    INSERT INTO cost_stats (campaign_id, role, name, model, generations, input_tokens, output_tokens, seconds)
-    SELECT k.campaign_id, 'candidate', k.name, 'model', sum(s.texts), sum(s.input_tokens),
+    INSERT INTO cost_stats (campaign_id, role, name, model, generations, input_tokens, cached_tokens,
+        cacheable_tokens, output_tokens, seconds)
+    SELECT k.campaign_id, 'candidate', k.name, 'model', sum(s.texts), sum(s.input_tokens), 0, 0,
         sum(s.output_tokens), sum(s.seconds)
     FROM candidate_stats s JOIN candidates k ON k.id = s.candidate_id GROUP BY k.id
 """

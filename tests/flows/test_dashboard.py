@@ -75,7 +75,7 @@ def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_repo
     assert list(board["best"]) == ["yes", "", ""]
     titles = [each.value for each in page.header]
     assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Quality, cost and time"]
-    assert len(page.get("plotly_chart")) == 5
+    assert len(page.get("bidi_component")) == 5
 
 
 def test_a_look_is_computed_again_only_after_a_round(tmp_path):

@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 from markdown_it import MarkdownIt
 from pandas.io.formats.style import Styler
-from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_config_utils import ColumnConfigMappingInput
 
@@ -22,7 +21,6 @@ from winnow.flows.reports.dashboard.frames import (
     with_short_names,
 )
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.json_types import Row
 
@@ -200,13 +198,6 @@ MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")
 def as_plain(text: str) -> str:
     """A text for where Streamlit reads Markdown, such as labels of buttons and helps."""
     return "".join(f"\\{c}" if c in MARKUP else c for c in readable(text).replace("\n", " "))
-
-
-def show_figure(figure: Figure, *, key: str) -> None:
-    """A figure of the report, which is given the colours of the page."""
-    # In place: to copy a figure takes plotly ten times as long as all else here.
-    figure.layout.template = themes()["dark" if st.context.theme.type == "dark" else "light"]
-    st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False, "displayModeBar": False})
 
 
 def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> list[Place]:

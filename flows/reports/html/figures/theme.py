@@ -1,5 +1,7 @@
 """What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
 
+from collections.abc import Sequence
+from importlib.resources import files
 from textwrap import wrap
 from types import MappingProxyType
 
@@ -36,6 +38,11 @@ def themes() -> dict[str, JsonObject]:
     }
 
 
+def narrow_script() -> str:
+    """How a browser lays a figure out for its width: the function `fittedTo` of pages that draw figures."""
+    return (files("winnow.flows.reports.html.figures") / "narrow.js").read_text("utf-8")
+
+
 def dressed(
     figure: Figure,
     *,
@@ -67,6 +74,14 @@ def dressed(
         **layout,
     }
     return figure
+
+
+def reaching(ends: Sequence[float] | None) -> JsonObject:
+    """An axis that shows what is between two values until a reader zooms; of itself, without any.
+
+    A `range` would put an end to the zoom of a figure that is drawn again with another one.
+    """
+    return {} if ends is None else {"autorangeoptions": {"minallowed": ends[0], "maxallowed": ends[1]}}
 
 
 def _axis(axis: JsonView) -> JsonObject:
