@@ -217,23 +217,23 @@ def _closest_pair(answer: Answer) -> tuple[str, str] | None:
     Of the m best it is the last of them that has a closest rival; of a gate, the best candidate is held
     against the baseline. In duels, and where differences are not known, the highest estimate is the closest.
     """
-    best, runner_up = answer.best, answer.runner_up
+    runner_up, baseline = answer.runner_up, answer.baseline
     others = [
         each
         for each in answer.candidates
-        if each.name not in (best, answer.baseline)
-        and each.status != "dropped"
-        and each.estimate is not None
+        if each.name not in (answer.best, baseline) and each.status != "dropped" and each.estimate is not None
     ]
     tied = [each for each in others if each.status == "tied"]
     closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)
-    if answer.baseline is not None and best != answer.baseline:
-        return best and (best, answer.baseline)
-    if answer.baseline is not None:
-        return closest and (closest.name, answer.baseline)
+    if baseline is not None and answer.best not in (None, baseline):
+        return answer.best, baseline
+    if closest is None or answer.best is None:
+        return None
+    if baseline is not None:
+        return closest.name, baseline
     if not tied and runner_up is not None and runner_up.difference is not None:
         return runner_up.difference.against, runner_up.name
-    return best and closest and (best, closest.name)
+    return answer.best, closest.name
 
 
 def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:

@@ -118,10 +118,10 @@ def test_every_page_is_drawn_beside_a_campaign_that_runs(page):
 
 
 CURVE = "[class*='st-key-figure-curve'] .js-plotly-plot"
-ZOOM = (
-    f"""() => ["xaxis", "yaxis"].flatMap((axis) => document.querySelector("{CURVE}")._fullLayout[axis].range)
-      .map((end) => end.toFixed(6)).join()"""
-)
+ZOOM = f"""() => {{
+  const {{ xaxis, yaxis }} = document.querySelector("{CURVE}")._fullLayout;
+  return [...xaxis.range, ...yaxis.range].map((end) => end.toFixed(6)).join();
+}}"""
 POINT = f"""() => {{
   const plot = document.querySelector("{CURVE}"), axes = plot._fullLayout;
   const line = plot.data.find((each) => each.name === "estimate of the leader");

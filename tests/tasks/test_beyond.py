@@ -213,7 +213,10 @@ def test_who_is_still_in_question_comes_closer_than_who_is_out():
 def test_without_intervals_the_highest_estimate_comes_closest():
     others = standing("c", "eliminated", 0.5, -0.4), standing("d", "eliminated", 0.8, -0.1)
     assert pair_of(answer_with(*others)) == ("d", ("best", "d"))
-    assert pair_of(answer_with(standing("c", "active", 0.5), standing("d", "active", 0.8))) == (None, ("best", "d"))
+    assert pair_of(answer_with(standing("c", "active", 0.5), standing("d", "active", 0.8))) == (
+        None,
+        ("best", "d"),
+    )
     assert pair_of(answer_with()) == (None, None)
 
 

@@ -53,7 +53,8 @@ BOX_HEIGHT = 320
 """Pixels of such a box."""
 
 STYLE = """<style>
-  .stMainBlockContainer { padding-top: 3.5rem; padding-bottom: 4rem; }
+  .stMainBlockContainer { padding-top: 3.5rem; padding-bottom: 4rem; max-width: 110rem; margin-right: auto; }
+  .stMainBlockContainer:has([class*="st-key-matrix"]) { max-width: none; }
   [class*="st-key-heading"] [data-testid="stText"] {
     font-size: 1.7rem; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere;
   }
@@ -71,6 +72,7 @@ STYLE = """<style>
   [class*="st-key-written"] pre { white-space: pre-wrap; }
   [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
   @media (max-width: 640px) {
+    [class*="st-key-heading"] [data-testid="stText"] { font-size: 1.25rem; }
     [class*="st-key-answer"] { gap: 0.9rem; }
     [class*="st-key-answer"] [data-testid="stHorizontalBlock"] { gap: 0.1rem; }
   }

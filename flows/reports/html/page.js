@@ -9,10 +9,9 @@
 
   const draw = () => {
     for (const plot of plots) {
-      const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
-      const fit = { ...fittedTo(layout, plot.clientWidth), template: theme() };
-      plot.style.height = `${fit.height}px`;
-      Plotly.newPlot(plot, data, fit, { responsive: true, displayModeBar: false });
+      const { data, layout } = fitted(JSON.parse(plot.nextElementSibling.textContent), plot.clientWidth);
+      plot.style.height = `${layout.height}px`;
+      Plotly.newPlot(plot, data, { ...layout, template: theme() }, { responsive: true, displayModeBar: false });
     }
     dark.addEventListener("change", () => paint(theme()));
     window.addEventListener("beforeprint", () => paint(themes.light, { autosize: false, width: PAPER_WIDTH }));

@@ -14,18 +14,15 @@ const loaded = (address) => {
 const placed = (plot) => {
   const { figure, revision } = plot.winnow;
   const width = plot.parentElement.clientWidth;
-  const fit = fittedTo(figure.layout, width);
-  plot.style.height = `${fit.height}px`;
-  return { ...fit, width, uirevision: revision };
+  const { data, layout } = fitted(figure, width);
+  plot.style.height = `${layout.height}px`;
+  return { data, layout: { ...layout, width, uirevision: revision } };
 };
 
 // What the reader did to a figure, such as a zoom, outlasts new data as long as `uirevision` stays the same.
 const draw = (Plotly, plot) => {
-  const placedLayout = placed(plot);
-  if (placedLayout.width === 0) return;
-  // Plotly writes into what it is given.
-  const { data, layout } = structuredClone({ data: plot.winnow.figure.data, layout: placedLayout });
-  Plotly.react(plot, data, layout, { displayModeBar: false });
+  const { data, layout } = structuredClone(placed(plot)); // Plotly writes into what it is given
+  if (layout.width > 0) Plotly.react(plot, data, layout, { displayModeBar: false });
 };
 
 // Streamlit calls this again, on the same element, each time there is something new to draw.

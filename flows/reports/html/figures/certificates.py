@@ -54,7 +54,7 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
             "title": "e-value",
             "type": "log",
             "exponentformat": "power",
-            **reaching([10.0**end for end in _decades(rows)]),
+            **reaching(_decades(rows)),
             "dtick": math.ceil((_decades(rows)[1] - _decades(rows)[0]) / MOST_TICKS),
         },
         showlegend=True,

@@ -22,6 +22,8 @@ WIDE = "wide"
 """The `name` of an annotation that is left out of a narrow figure."""
 ROWS = "rows"
 """The `meta` of figures whose rows are candidates: where they are narrow, names stand above the marks."""
+SQUARE = "square"
+"""The `meta` of figures with candidates along both axes: where they are narrow, these are numbered."""
 ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 
@@ -39,7 +41,7 @@ def themes() -> dict[str, JsonObject]:
 
 
 def narrow_script() -> str:
-    """How a browser lays a figure out for its width: the function `fittedTo` of pages that draw figures."""
+    """How a browser lays a figure out for its width: the function `fitted` of pages that draw figures."""
     return (files("winnow.flows.reports.html.figures") / "narrow.js").read_text("utf-8")
 
 
@@ -79,7 +81,8 @@ def dressed(
 def reaching(ends: Sequence[float] | None) -> JsonObject:
     """An axis that shows what is between two values until a reader zooms; of itself, without any.
 
-    A `range` would put an end to the zoom of a figure that is drawn again with another one.
+    A `range` would put an end to the zoom of a figure that is drawn again with another one. As there, the
+    ends of a logarithmic axis are decades.
     """
     return {} if ends is None else {"autorangeoptions": {"minallowed": ends[0], "maxallowed": ends[1]}}
 
