@@ -4,14 +4,14 @@ from contextlib import closing
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import mark_zombies
+from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
 from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
 from winnow.flows.reports.open_readonly import reading, remember
 from winnow.flows.reports.summary import print_summary, status_of
 from winnow.flows.run.early_start import head_start, imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
-from winnow.flows.run.resume import go_on_with_all, run_flow, unfinished_campaigns
+from winnow.flows.run.resume import resume_each, run_flow, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage import leases
@@ -99,7 +99,7 @@ def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bo
         prefect_server(),
         interrupts.caught(),
     ):
-        mark_zombies(storage)
+        mark_crashed_runs(storage)
         run_flow(storage, name, interrupts, shown=shown)
 
 
@@ -116,8 +116,8 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     hint = f"winnow resume --all --storage {shown_url(storage)}"
     try:
         with prefect_server(), interrupts.caught():
-            mark_zombies(storage)
-            code = go_on_with_all(storage, names, interrupts, print, trust)
+            mark_crashed_runs(storage)
+            code = resume_each(storage, names, interrupts, print, trust)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return interrupts.exit_code

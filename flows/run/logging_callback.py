@@ -20,7 +20,7 @@ LOGGER = logging.getLogger("winnow.campaign")
 
 
 class RoundLog:
-    """A watcher that logs, and says on which campaign and round each line of the log comes to be.
+    """A callback that logs, and says on which campaign and round each line of the log comes to be.
 
     Args:
         interrupts: Who may ask to stop.
@@ -89,7 +89,7 @@ class RoundLog:
         arm = decision.best
         names = [each.name for each in campaign.checked.candidates]
         with campaign.database.reading() as session:
-            budgets = campaign.ledger.look(session)
+            budgets = campaign.budgets.usage(session)
         best = {} if arm is None else {
             "best": names[arm],
             "estimate": _known(decision.estimates[arm]),

@@ -29,7 +29,7 @@ from winnow.tasks.queries.columns import Cell
 
 @contextmanager
 def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator[Callback, None, None]:
-    """The watcher that suits standard error, and one for Prefect's pages where somebody can see them.
+    """The callback that suits standard error, and one for Prefect's pages where somebody can see them.
 
     Args:
         interrupts: Who may ask to stop.

@@ -27,7 +27,7 @@ from winnow.tasks.answer.model import (
 )
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.running import RunningCost, running_costs
-from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.objectives.best_duel.features import has_features
 from winnow.tasks.objectives.best_mean.constraints import constraints_of
@@ -52,8 +52,8 @@ def answer_of(
     decision: DecisionRecord | None,
     has_ended: bool,
     waits: bool,
-    stopped_by: Spending | None,
-    budgets: Sequence[Spending],
+    stopped_by: BudgetUsage | None,
+    budgets: Sequence[BudgetUsage],
     n_examples: int,
     people: People | None,
     certificate: Certificate | None,
@@ -175,7 +175,7 @@ def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int]
     return told - by_reason.get(NO_STORED_TEXT, 0), told
 
 
-def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:
+def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
     """Why a campaign ended: the selector's reason, unless it would go on and may not."""
     if decision is None:
         return "running"
@@ -313,8 +313,8 @@ def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *,
 
 
 def _limit(
-    reason: str, outcome: Outcome | None, stopped_by: Spending | None, budgets: Sequence[Spending]
-) -> Spending | None:
+    reason: str, outcome: Outcome | None, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
+) -> BudgetUsage | None:
     """The limit that ended it without an answer; to certify, also the one on labels, which ends the tests."""
     if reason != "budget" and outcome != "none":
         return None

@@ -10,7 +10,7 @@ from winnow.tasks.answer.beyond import Beyond
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
-from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.best_mean.constraints import Constraint
 from winnow.tasks.objectives.best_mean.groups import Grouping
@@ -153,7 +153,7 @@ class Answer:
     known: frozenset[str] = frozenset()
     """Of the best candidates and the runner-up, or of all that are held against a baseline and itself, those
     that were scored on everything, so that nothing about them is an estimate."""
-    limit: Spending | None = None
+    limit: BudgetUsage | None = None
     """The spent limit without which more would be known."""
     held_out: HeldOut | None = None
     """How the winner does on examples that selection never saw; None where none are held out."""

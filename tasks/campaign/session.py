@@ -18,7 +18,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
-from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
+from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.lease import holding
 from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
@@ -26,7 +26,8 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
-from winnow.tasks.rounds.generation_batch import HeadStart, ReplicateCounter, meetings_of
+from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.replicates import ReplicateCounter, arms_and_examples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +78,12 @@ class CampaignSession:
     """Told every finished round."""
     allowance: Allowance
     """How many pairs the selector may ask."""
-    meetings: ReplicateCounter
+    replicates: ReplicateCounter
     """Of every finished round."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
-    ledger: BudgetTracker
+    budgets: BudgetTracker
     """What was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
@@ -100,12 +101,12 @@ class CampaignSession:
     """The texts of the first round where they began to be made before the rounds did."""
 
     @property
-    def other_budgets(self) -> Sequence[Spending]:
+    def other_budgets(self) -> Sequence[BudgetUsage]:
         """What is spent of each limit that the algorithm does not keep to itself."""
-        if self.ledger.is_idle:
+        if self.budgets.is_idle:
             return ()
         with self.database.reading() as session:
-            return [each for each in self.ledger.look(session) if each.kind != self.ledger.own]
+            return [each for each in self.budgets.usage(session) if each.kind != self.budgets.primary]
 
     @property
     def is_overspent(self) -> bool:
@@ -187,7 +188,7 @@ def running(
     ):
         checked = checked.prepared(database)
         with database.reading() as session:
-            selector, allowance, meetings = restored(session, record, checked)
+            selector, allowance, replicates = restored(session, record, checked)
             candidate_ids = campaign_records.candidate_ids(session, record.id)
             example_ids = [
                 id_
@@ -203,10 +204,10 @@ def running(
             example_ids=example_ids,
             selector=selector,
             allowance=allowance,
-            meetings=meetings,
+            replicates=replicates,
             engines=engines,
             judge_id=checked.judge_id,
-            ledger=BudgetTracker(record),
+            budgets=BudgetTracker(record),
             contacts=Contacts(),
         )
 
@@ -214,8 +215,8 @@ def running(
 def restored(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign
 ) -> tuple[Selector, Allowance, ReplicateCounter]:
-    """A selector that may take part in the next round, what it may ask, and the meetings of those before."""
-    allowance, meetings = (
+    """A selector that may take part in the next round, what it may ask, and how often who was asked what."""
+    allowance, replicates = (
         Allowance(checked.spec.own_budget if checked.counts_pairs else None),
         ReplicateCounter(),
     )
@@ -223,13 +224,13 @@ def restored(
         allowance.add(asked, answered)
     selector = checked.create_selector(allowance.limit)
     for told in _retold(session, record, checked, selector):
-        if checked.repeats_meetings:
-            meetings.add(meetings_of(told.arms, told.examples))
+        if checked.repeats_examples:
+            replicates.add(arms_and_examples(told.arms, told.examples))
     planned = round_records.unfinished_round(session, record.id)
     number = round_records.next_round_number(session, record.id) if planned is None else planned.number
     checked.at_round(selector, number)
     _take_up(session, record, checked, selector)
-    return selector, allowance, meetings
+    return selector, allowance, replicates
 
 
 def _retold(

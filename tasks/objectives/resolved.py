@@ -176,8 +176,8 @@ class ResolvedCampaign(ABC):
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)
 
     @property
-    def repeats_meetings(self) -> bool:
-        """Whether a candidate may meet an example again, and answers it anew."""
+    def repeats_examples(self) -> bool:
+        """Whether a candidate may be asked an example again, and answers it anew."""
         return False
 
     @property

@@ -17,7 +17,7 @@ from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.running import unsteady_engines
-from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
+from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, overspent
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
@@ -51,9 +51,9 @@ class CampaignStatus:
     """What is known, and how surely."""
     budget: int | None
     """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
-    budgets: tuple[Spending, ...]
+    budgets: tuple[BudgetUsage, ...]
     """Every limit and what is spent of it, after the last finished round."""
-    stopped_by: Spending | None
+    stopped_by: BudgetUsage | None
     """The limit that is spent and lets no further round begin; None where that is the algorithm's own."""
     totals: JsonView
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
@@ -102,7 +102,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     names = campaign_records.candidate_names(session, campaign.id)
     certifies, routes = campaign.objective == "certify", campaign.objective == "route"
     certificate = certificate_of(session, campaign, names, decision) if certifies else None
-    budgets = BudgetTracker(campaign).look(session)
+    budgets = BudgetTracker(campaign).usage(session)
     stopped_by = None
     if decision and round_records.unfinished_round(session, campaign.id) is None:
         # Where candidates joined, the selector was not asked yet whether its own budget is spent.
@@ -165,7 +165,7 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
 def _has_room(
     reason: str,
     budget: int | None,
-    budgets: Sequence[Spending],
+    budgets: Sequence[BudgetUsage],
     standing: Standing | None,
     totals: JsonView,
 ) -> bool:

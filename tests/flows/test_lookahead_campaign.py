@@ -24,7 +24,7 @@ from without_prefect import leave_prefect_out
 from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
 from winnow.flows.reports.summary import status_of
 from winnow.flows.run import flow
-from winnow.flows.run.callbacks import NullCallback, watched_by
+from winnow.flows.run.callbacks import NullCallback, using_callback
 from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.tasks.rounds.plan import plan_rounds
@@ -170,7 +170,7 @@ def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_p
     run(write(tmp_path / "whole"))
     path = write(tmp_path / "stopped")
     for _ in range(3):
-        with watched_by(StopsAfter(2)):
+        with using_callback(StopsAfter(2)):
             run(path)
     told, planned, texts = (
         rows(tmp_path / "stopped", f"SELECT count(*) FROM {table}")[0][0]

@@ -37,5 +37,5 @@ def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
     patch.setattr(early_start, "early_server", nullcontext)
     patch.setattr(launch, "prefect_server", nullcontext)
-    patch.setattr(launch, "mark_zombies", lambda storage: [])
+    patch.setattr(launch, "mark_crashed_runs", lambda storage: [])
     patch.setattr(progress, "server_is_the_users", lambda: False)

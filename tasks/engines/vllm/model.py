@@ -366,7 +366,7 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
 
 
 def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":
-    from winnow.tasks.engines.choices.likelihoods import Told
+    from winnow.tasks.engines.choices.likelihoods import KnownTokens
 
     if isinstance(output, GenerationFailure):
         return output
@@ -376,7 +376,7 @@ def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Contin
     if len(known) == len(following):
         highest = [max(each.logprob for each in place.values()) for place in places if place]
         is_greedy = all(own >= most for own, most in zip(known, highest, strict=False))
-        return Told(known, is_greedy)
+        return KnownTokens(known, is_greedy)
     return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
 
 

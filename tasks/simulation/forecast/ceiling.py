@@ -135,7 +135,7 @@ def _of_duels(checked: BestDuel) -> _Most:
     """Two texts a duel; where none is made afresh, at most one of each candidate for each example."""
     limit, examples = checked.spec.own_budget, checked.dataset.examples
     assert limit is not None  # duels never run out, so that their campaigns have a budget of them
-    of_each = limit if checked.repeats_meetings else min(limit, len(examples))
+    of_each = limit if checked.repeats_examples else min(limit, len(examples))
     return _Most(
         limit=limit,
         unit="duels",
