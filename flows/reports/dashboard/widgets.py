@@ -225,6 +225,10 @@ def shown_of_pages(opened: int, found: int, *, most: int) -> str:
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
 
 
+NO_CAMPAIGNS = (
+    "There are no campaigns in this database yet. winnow run campaign.yaml --storage with this database adds "
+    "one; winnow init campaign.yaml writes a file to begin with."
+)
 ADDRESS = "campaign"
 """In the page's address."""
 CHOSEN = "chosen campaign"
@@ -246,7 +250,7 @@ def choose_campaign(names: Sequence[str]) -> str | None:
         names: Of all campaigns, oldest first.
     """
     if not names:
-        st.text("There are no campaigns in this database yet.")
+        st.text(NO_CAMPAIGNS)
         return None
     wanted = st.session_state.get(CHOSEN) or st.query_params.get(ADDRESS)
     newest_first = list(reversed(names))
