@@ -117,6 +117,7 @@ class NewGeneration:
     input_tokens: int
     output_tokens: int
     seconds: float
+    latency: float | None = None
     engine: str
     canary_id: int | None = None
     request_key: str | None = None

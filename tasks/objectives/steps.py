@@ -89,7 +89,7 @@ def judge_round(
 
 def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> list[NewComparison]:
     match told_by_people(campaign, round_, texts):
-        case BestMean(judge=judge, spec=spec) if spec.samples is not None:
+        case BestMean(judge=judge, spec=spec) | Route(judge=judge, spec=spec) if spec.samples is not None:
             return score_samples(campaign, spec.samples, judge, round_, texts)
         case BestMean(judge=judge) | Route(judge=judge):
             return score_outputs(campaign, judge, round_, texts)

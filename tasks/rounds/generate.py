@@ -326,6 +326,7 @@ def _new_generation(
         input_tokens=completion.input_tokens,
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
+        latency=completion.latency,
         cached_tokens=completion.cached_tokens,
         engine=engine,
         canary_id=campaign.contacts.canary_id(generation.model.name),

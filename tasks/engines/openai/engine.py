@@ -166,15 +166,18 @@ class OpenaiEngine:
         finally:
             share = self._shares.end(begun, len(requests))
         return [
-            each if isinstance(each, GenerationFailure) else answer_of(each, self._server, share)
+            each if isinstance(each, GenerationFailure) else answer_of(each[0], self._server, share, each[1])
             for each in generated
         ]
 
-    async def _generated(self, greeting: ServerInfo, request: Request) -> Generated | GenerationFailure:
+    async def _generated(
+        self, greeting: ServerInfo, request: Request
+    ) -> tuple[Generated, float] | GenerationFailure:
+        """What the server said, and its latency."""
         body = self._body(request, greeting)
-        answer: Generated | GenerationFailure
+        answer: tuple[Generated, float] | GenerationFailure
         try:
-            answer = await self._calls.post(
+            answer = await self._calls.timed_post(
                 generation_path(self._model),
                 body,
                 partial(read_generated, chat=self._model.chat),

@@ -172,9 +172,9 @@ class TransformersEngine:
         ]
         decoding = Decoding(self._tokenizer, requests, prompts, room, self._ends)
         self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
-        share = (time.perf_counter() - started) / len(requests)
+        took = time.perf_counter() - started
         return [
-            row if isinstance(row, GenerationFailure) else _completion(row, len(ids), share)
+            row if isinstance(row, GenerationFailure) else _completion(row, len(ids), took, len(requests))
             for ids, row in zip(prompts, decoding.finished_rows(), strict=True)
         ]
 
@@ -247,13 +247,15 @@ class TransformersEngine:
             torch.cuda.empty_cache()
 
 
-def _completion(row: FinishedRow, input_tokens: int, seconds: float) -> Completion:
+def _completion(row: FinishedRow, input_tokens: int, took: float, together: int) -> Completion:
+    """A text of a batch of so many, which took so many seconds."""
     return Completion(
         text=row.text,
         finish_reason=row.finish_reason,
         input_tokens=input_tokens,
         output_tokens=row.length,
-        seconds=seconds,
+        seconds=took / together,
+        latency=took,
     )
 
 

@@ -188,10 +188,10 @@ class VllmModel:
         started = time.perf_counter()
         params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
         outputs = self._outputs(prompts, params)
-        share = (time.perf_counter() - started) / max(1, len(requests))
-        return [self._answer(output, share) for output in outputs]
+        took = time.perf_counter() - started
+        return [self._answer(output, took / len(requests), took) for output in outputs]
 
-    def _answer(self, output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
+    def _answer(self, output: "RequestOutput | GenerationFailure", seconds: float, latency: float) -> Answer:
         if isinstance(output, GenerationFailure):
             return output
         generated = output.outputs[0]
@@ -203,6 +203,7 @@ class VllmModel:
             input_tokens=len(output.prompt_token_ids or []),
             output_tokens=len(generated.token_ids),
             seconds=seconds,
+            latency=latency,
             cached_tokens=self._cached(output),
         )
 

@@ -48,6 +48,9 @@ const withScaleAbove = (trace) => ({
   colorbar: { ...trace.colorbar, orientation: "h", x: 0.5, xanchor: "center", y: 1, yanchor: "bottom", len: 0.9 },
 });
 
+// Names of axes that stand side by side would meet.
+const slanted = (trace) => (trace.type === "parcoords" ? { ...trace, labelangle: -25 } : trace);
+
 const fitted = ({ data, layout }, width) => {
   // On a touch screen a finger scrolls the page; it must not be caught by a figure.
   const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
@@ -56,5 +59,5 @@ const fitted = ({ data, layout }, width) => {
   const fit = { ...layout, dragmode, annotations };
   if (layout.meta === "rows") return { data, layout: withNamesAbove(fit) };
   if (layout.meta === "square") return { data: data.map(withScaleAbove), layout: withNamesBelow(fit) };
-  return { data, layout: fit };
+  return { data: data.map(slanted), layout: fit };
 };
