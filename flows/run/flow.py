@@ -16,10 +16,10 @@ from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
 from winnow.flows.prefect_support.crashed_runs import label_run
-from winnow.flows.prefect_support.masked_urls import reveal
+from winnow.flows.prefect_support.masked_urls import unmask
 from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_callback
-from winnow.flows.run.early_start import begin_loading, session_of
+from winnow.flows.run.head_start import begin_loading, session_of
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
@@ -73,7 +73,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
     The run ends in a state whose message says where the campaign stands, and how to look at it.
 
     Args:
-        storage: URL of the results database, or what `hide` made of it.
+        storage: URL of the results database, or what `mask` made of it.
         name: The campaign.
 
     Raises:
@@ -84,7 +84,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
     """
     if flow_run.id is not None:  # it may be called without Prefect
         label_run(UUID(flow_run.id))
-    callback, storage = current_callback(), reveal(storage)
+    callback, storage = current_callback(), unmask(storage)
     with closing(open_database(storage)) as database:
         require_schema(database)
         try:

@@ -23,8 +23,8 @@ from winnow.flows.run.progress_lines import PlainProgress, Tally, interval, limi
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.queries.columns import Cell
+from winnow.tasks.spec.stored_spec import grouping_of
 
 
 @contextmanager

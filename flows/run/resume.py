@@ -7,7 +7,7 @@ from winnow.flows import exit_codes
 from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
-from winnow.flows.prefect_support.masked_urls import hide
+from winnow.flows.prefect_support.masked_urls import mask
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line, status_of
 from winnow.flows.run.callbacks import using_callback
@@ -113,7 +113,7 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
             using_callback(callback),
             tags(TAG, CAMPAIGN_TAG),
         ):
-            run_campaign(hide(storage), name)
+            run_campaign(mask(storage), name)
     except HTTPError as error:
         raise WinnowError(
             f"Prefect's server does not answer any more ({error}); start it again if it is yours, then go "

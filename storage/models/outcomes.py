@@ -154,7 +154,7 @@ class Decision(Base):
     changes: Mapped[int]
     """How many rows of `standings`, `rankings`, `differences` and `bets` were stored with it."""
     claim: Mapped[JsonObject]
-    """What is claimed of the best candidate; see `algorithms.decision.Claim`."""
+    """What is claimed of the best candidate; see `algorithms.claims.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.decision import Decision, Reason
+from winnow.algorithms.claims import Reason
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng

@@ -25,7 +25,7 @@ from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
 from winnow.flows.reports.summary import status_of
 from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback, using_callback
-from winnow.storage.admin.maintenance import problems
+from winnow.storage.admin.check import problems
 from winnow.storage.engine.database import open_database
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
@@ -50,7 +50,7 @@ def test_killed_at_every_commit_boundary_it_ends_as_uninterrupted(tmp_path):
 
 
 def test_a_resumed_selector_that_does_not_know_what_is_in_flight_would_be_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.campaign.session._take_up", lambda *_: None)
+    monkeypatch.setattr("winnow.tasks.campaign.replay.take_up_rounds", lambda *_: None)
     path = write(tmp_path / "killed")
     with pytest.raises(PairAlreadyTold):
         finish_with_kills(path)

@@ -22,7 +22,7 @@ from winnow.tasks.queries.breakdowns import tags, wilson
 from winnow.tasks.queries.pareto import pareto
 from winnow.tasks.queries.tag_counts import TagCounts, values_of
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec
 

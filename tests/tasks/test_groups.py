@@ -21,7 +21,7 @@ from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.schedule_history import all_series
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.forecast.assumed import read_assumption
 from winnow.tasks.simulation.forecast.plan import plan_campaign

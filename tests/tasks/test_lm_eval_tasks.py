@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.tasks.lm_eval_tasks import record
-from winnow.tasks.candidates.prompts import PromptTemplate
+from winnow.tasks.candidates.prompt_template import PromptTemplate
 from winnow.tasks.candidates.weighing import weighing_of
 from winnow.tasks.data.lm_eval import reading
 from winnow.tasks.data.lm_eval.child import importing
@@ -24,7 +24,7 @@ from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 

@@ -10,14 +10,14 @@ from scripted_engines import SCRIPTED
 from stepwise_campaigns import begun, prune, run_campaign, run_round, write_campaign
 from stored_campaigns import new_database
 
-from winnow.storage.admin.maintenance import problems
+from winnow.storage.admin.check import problems
 from winnow.storage.queries import campaign_views, costs, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec

@@ -2,7 +2,7 @@
 
 A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
 its candidates' stats and writes its own counts beside its decision, in the transaction that stores it:
-whoever sees the one sees the others, and `storage.admin.maintenance.problems` counts all of it again.
+whoever sees the one sees the others, and `storage.admin.check.problems` counts all of it again.
 """
 
 import datetime as dt

@@ -22,7 +22,7 @@ from winnow.tasks.engines.openai.requests import (
     generation_path,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, answers_of, greet
+from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, answers_of, probe
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
@@ -149,7 +149,7 @@ class OpenaiEngine:
 
     def _meet(self) -> ServerInfo:
         self._deadline = _from_now(self._settings.load_timeout)
-        [found] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
+        [found] = self._ask_all(partial(probe, self._calls, self._model), [self._root])
         return found
 
     def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:

@@ -183,7 +183,7 @@ class ServerInfo:
     """Context window of the model in tokens, where known."""
 
 
-async def greet(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
+async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
     """Ask a server what it is. Not all of them answer this: nothing depends on it but what vLLM alone can do.
 
     Args:

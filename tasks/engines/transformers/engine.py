@@ -30,7 +30,7 @@ from winnow.tasks.engines.choices.likelihoods import KnownTokens, Likelihoods
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.choices.ways_of_answering import answer_in_its_way
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,

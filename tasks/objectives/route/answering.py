@@ -14,7 +14,7 @@ from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.plan import plan_new, stored_plan
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.rounds.score import places_of
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 T = TypeVar("T")
 

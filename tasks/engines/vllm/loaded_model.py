@@ -14,7 +14,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import adapter_args
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
