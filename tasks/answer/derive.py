@@ -14,7 +14,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
-from winnow.tasks.answer.earlier import Earlier, earlier_of
+from winnow.tasks.answer.earlier import Earlier, changed_since, earlier_of
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
@@ -227,6 +227,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         duels=answer.objective == "best-duel",
         joined=next((name for name in pair if name in late), None),
         lacks_texts=answer.lacks_texts,
+        earlier=changed_since(session, campaign),
     )
 
 

@@ -27,7 +27,8 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
   certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
-* decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
+* decided: of every candidate that was not dropped it is known whether it is worse than the baseline by more
+  than epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other, or meets
   the constraints.
 * waiting: people have to label examples, or to judge outputs, before it can go on.

@@ -18,6 +18,7 @@ from winnow.flows.reports.html.figures.over_time import costs_over_time, estimat
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import NewCandidate
+from winnow.tasks.answer.beyond import by_chance
 from winnow.tasks.queries import factors, schedule_history
 from winnow.tasks.queries.comparing import Side, by_field, difference_of, grouping_fields, paired_examples
 from winnow.tasks.queries.factors import factor_tables, factors_of
@@ -80,7 +81,7 @@ def test_two_candidates_differ_by_the_mean_over_the_examples_of_both(nights):
     assert len(own) == len(differences) == 24
     found = difference_of(own)
     assert found.mean == pytest.approx(differences.mean())
-    lower, upper = mean_interval((differences + 1.0) / 2.0, 0.05)
+    lower, upper = mean_interval((by_chance(differences) + 1.0) / 2.0, 0.05)
     assert (found.lower, found.upper) == pytest.approx((2.0 * lower - 1.0, 2.0 * upper - 1.0))
     assert (found.first_higher, found.second_higher) == ((differences > 0).sum(), (differences < 0).sum())
     assert [each.second for each in across] == list(outcomes(second, A).values())
