@@ -672,7 +672,7 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     assert "runner-up" not in told  # c was dropped, of d nothing is known, and a was dropped
     told = lines_of(database, monkeypatch, "mean tied exactly", differences=differences)
     assert told["runner-up"].startswith("c: b is ahead by 0.100")
-    nearer = {**differences, "estimates": [-0.6, None, -0.8]}
+    nearer = {**differences, "estimates": [-0.6, None, -0.8], "lower": [-0.7, None, -0.9]}
     told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
     assert told["mean"].endswith("(all intervals hold at once, at every round, with probability 90%)")
     assert told["runner-up"] == (
