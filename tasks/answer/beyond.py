@@ -1,4 +1,4 @@
-"""What an answer on a benchmark says of new examples: the winner and its closest rival, example by example.
+"""What an answer on a benchmark says of new examples: the best candidate and its closest rival.
 
 A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
 random sample of those that matter, the differences of two candidates on the examples that both were scored
@@ -35,10 +35,12 @@ LEAST = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """How the winner compares with its closest rival on new examples like the benchmark's."""
+    """How the best candidate compares with its closest rival on new examples like the benchmark's."""
 
     winner: str
+    """The best candidate; of the m best, the last of them; of a gate, the best but for the baseline."""
     rival: str
+    """Of a gate, the baseline."""
     n: int
     """Examples that both were scored on."""
     left_out: int
@@ -78,8 +80,8 @@ def beyond_of(
     Args:
         session: Reads the results.
         campaign_id: Of which campaign.
-        winner: The candidate that the answer names.
-        rival: Its closest rival.
+        winner: As `Beyond` has it.
+        rival: As `Beyond` has it.
         n_candidates: K; the interval holds for all K (K - 1) / 2 pairs at once.
         n_examples: Of the benchmark.
         selector: Who asked for the examples.

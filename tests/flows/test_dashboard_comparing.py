@@ -216,7 +216,7 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
         "Model × sampling",
         "Prompt × sampling",
     ]
-    assert len(page.get("plotly_chart")) == 7
+    assert len(page.get("bidi_component")) == 7
     assert any("nothing here is certified" in each.value for each in page.caption)
     means = page.dataframe[0].value
     assert list(means.columns) == ["candidate", "model", "prompt", "sampling", "scores", "mean"]
@@ -289,7 +289,7 @@ def test_the_page_over_time_shows_a_schedule_or_says_how_to_begin_one(at_night, 
     page = shown("over_time_page")
     assert page.selectbox[0].value == 0
     assert list(page.dataframe[0].value["campaign"]) == ["nightly-2", "nightly-1", "nightly-0"]
-    assert len(page.get("plotly_chart")) == 2
+    assert len(page.get("bidi_component")) == 2
     monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{tmp_path}/winnow.db")
     campaign = scored_campaign(tmp_path)
     assert texts(shown("over_time_page")) == [over_time_page.NOTHING_YET]

@@ -15,6 +15,7 @@ from winnow.algorithms.protocols import round_rng
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.earlier import Earlier, changed_since
+from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
@@ -185,6 +186,70 @@ def test_that_an_adaptive_campaign_ends_it_does_the_interval_no_harm(risks):
     assert missed < 13
 
 
+def standing(name, status, estimate=None, difference=None, lower=None, against="best"):
+    found = None
+    if difference is not None:
+        found = Difference(against=against, estimate=difference, lower=lower, upper=0.0)
+    return CandidateStanding(name=name, status=status, estimate=estimate, difference=found)
+
+
+def answer_with(*candidates, best="best", **fields):
+    return Answer(
+        objective="best-mean",
+        outcome="winner",
+        claim=Claim(),
+        reason="confident",
+        best=best,
+        candidates=(standing("best", "best", 0.9), *candidates),
+        n_examples=100,
+        delta=0.05,
+        **fields,
+    )
+
+
+def pair_of(answer):
+    """The runner-up's name, and whom the line on new examples compares."""
+    return answer.runner_up and answer.runner_up.name, derive._closest_pair(answer)
+
+
+FEW = standing("seen-four-times", "eliminated", 0.88, -0.02, -0.95)
+MANY = standing("seen-often", "eliminated", 0.8, -0.1, -0.2)
+
+
+def test_a_high_estimate_of_few_examples_makes_no_runner_up():
+    assert pair_of(answer_with(FEW, MANY)) == ("seen-often", ("best", "seen-often"))
+
+
+def test_who_is_still_in_question_comes_closer_than_who_is_out():
+    assert pair_of(answer_with(MANY, standing("open", "active", 0.7, -0.2, -0.9)))[0] == "open"
+
+
+def test_without_intervals_the_highest_estimate_comes_closest():
+    others = standing("c", "eliminated", 0.5, -0.4), standing("d", "eliminated", 0.8, -0.1)
+    assert pair_of(answer_with(*others)) == ("d", ("best", "d"))
+    assert pair_of(answer_with(standing("c", "active", 0.5), standing("d", "active", 0.8))) == (
+        None,
+        ("best", "d"),
+    )
+    assert pair_of(answer_with()) == (None, None)
+
+
+def test_who_is_tied_is_no_runner_up_and_comes_closest():
+    assert pair_of(answer_with(MANY, standing("even", "tied", 0.9))) == ("seen-often", ("best", "even"))
+
+
+def test_of_the_m_best_the_last_of_them_has_a_closest_rival():
+    rival = standing("next", "eliminated", 0.6, -0.1, -0.2, against="second")
+    answer = answer_with(standing("second", "top", 0.8), rival, top_m=2)
+    assert pair_of(answer) == ("next", ("second", "next"))
+
+
+@pytest.mark.parametrize("best", ["best", "old"])
+def test_a_gate_compares_the_best_candidate_with_the_baseline(best):
+    old = standing("old", "baseline", 0.85, -0.05, -0.1, against="old")
+    assert pair_of(answer_with(MANY, old, best=best, baseline="old"))[1] == ("best", "old")
+
+
 def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, monkeypatch):
     """Each of two specialists is right on one half of a file sorted by task: on average they are even."""
     n = 150
@@ -232,8 +297,9 @@ def test_an_earlier_campaign_of_other_candidates_is_named(ended):
         assert changed_since(session, asked) is None  # another question about the same scores
     said = dict(answer_lines(full(later)))["beyond"]
     assert (
-        "95%, for all pairs of candidates at once; nothing where candidates or the judge were changed or "
-        "chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked here)"
+        "95%, for all pairs of candidates at once; it guarantees nothing where candidates or the judge were "
+        "changed or chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked "
+        "here)"
     ) in said
 
 
