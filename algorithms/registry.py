@@ -169,6 +169,8 @@ def looks_ahead(name: str) -> bool:
 
 def third_party(name: str) -> EntryPoint | None:
     """By which a selector of another package is installed; None for ours and for one that there is not."""
+    if any(name in names for names in SELECTORS.values()):  # packages take long to read: ours come first
+        return None
     return _third_parties().get(name)
 
 

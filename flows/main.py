@@ -1,5 +1,6 @@
 """The command `winnow`."""
 
+import atexit
 import gc
 import os
 import sys
@@ -24,6 +25,8 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What imports and rows make lives on: to look for garbage every 700 objects is a tenth of `status`.
     gc.set_threshold(GARBAGE)
+    # Python would look through all of it again as it ends, though nothing of it outlives the process.
+    atexit.register(gc.freeze)
     settle_environment(WORK_FOLDER / "prefect")
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from winnow.flows.cli import app

@@ -66,7 +66,7 @@ SLOW_FOLDERS = ("tests/flows/", "tests/fuzz/", "tests/infra/", "tests/tasks/engi
 SLOW_FILES = frozenset(
     [
         "test_answer_situations",
-        "test_auditing",
+        "test_check_texts",
         "test_beyond",
         "test_bradley_terry_intervals",
         "test_campaigns",

@@ -35,7 +35,7 @@ MAY_IMPORT = {
 ONE_FILE_ONLY = {
     "inspect_ai": "tasks/data/inspect/child.py",
     "litellm": "tasks/engines/litellm/worker.py",
-    "vllm": "tasks/engines/vllm/model.py",
+    "vllm": "tasks/engines/vllm/loaded_model.py",
 }
 
 ONE_FOLDER_ONLY = {
@@ -213,11 +213,14 @@ def test_no_code_lives_outside_the_known_folders():
 LIGHT = {
     "winnow.flows.cli": {"sqlalchemy", "numpy", "pydantic", "yaml", "jinja2", "httpx", "prefect", "torch"},
     "winnow.flows.cli.results.status, winnow.flows.reports.summary": {
-        "pydantic", "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch",
+        "numpy", "pydantic", "jinja2", "yaml", "httpx", "scipy", "pandas", "prefect", "alembic", "torch",
         "transformers", "vllm",
     },
-    "winnow.flows.run.launch, winnow.flows.run.early_start, winnow.tasks.setup.load": {
+    "winnow.flows.run.launch, winnow.tasks.setup.load": {
         "httpx", "pandas", "pyarrow", "prefect", "alembic", "torch", "transformers", "vllm",
+        "opentelemetry", "rich.live", "scipy", "winnow.tasks.campaign.session",
+        "winnow.tasks.engines.vllm.engine", "winnow.tasks.objectives.certify.objective",
+        "winnow.tasks.objectives.route.objective",
     },
 }  # fmt: skip
 """Modules of commands that have to answer at once -- help, status, a run that is decided already -- and what

@@ -15,7 +15,7 @@ from free_ports import free_port
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "1",
-    "TORCHDYNAMO_DISABLE": "1",  # see `tasks.engines.vllm.model`
+    "TORCHDYNAMO_DISABLE": "1",  # see `tasks.engines.vllm.loaded_model`
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_NO_USAGE_STATS": "1",
 }

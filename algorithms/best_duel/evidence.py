@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from winnow.algorithms.decision import Claim
+from winnow.algorithms.claims import Claim
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 

@@ -10,16 +10,8 @@ from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.evidence import Evidence
 from winnow.algorithms.best_duel.setting import Setting
-from winnow.algorithms.decision import (
-    HEURISTIC,
-    NOTHING_CLAIMED,
-    ArmStatus,
-    Assumption,
-    Claim,
-    Decision,
-    Reason,
-    statuses,
-)
+from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, ArmStatus, Assumption, Claim, Reason
+from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray
 

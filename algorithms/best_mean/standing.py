@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.decision import ArmStatus, statuses
+from winnow.algorithms.claims import ArmStatus
+from winnow.algorithms.decision import statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 ROUNDING = 1e-9  # means this close are equal: sums of the same scores in another order differ by less

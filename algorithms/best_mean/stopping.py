@@ -9,7 +9,8 @@ from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
-from winnow.algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Decision, Reason
+from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Reason
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 

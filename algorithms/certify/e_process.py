@@ -16,7 +16,8 @@ from winnow.algorithms.certify.label_record import (
 )
 from winnow.algorithms.certify.procedure import Findings, Procedure, by_arms
 from winnow.algorithms.certify.setting import Rule, Setting
-from winnow.algorithms.decision import Claim, Decision
+from winnow.algorithms.claims import Claim
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 

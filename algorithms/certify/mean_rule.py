@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.certify.label_record import LabelRecord
 from winnow.algorithms.certify.procedure import Findings, Procedure
 from winnow.algorithms.certify.setting import Setting
-from winnow.algorithms.decision import HEURISTIC, Decision
+from winnow.algorithms.claims import HEURISTIC
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from winnow.algorithms.certify.label_record import LabelRecord
 from winnow.algorithms.certify.setting import Setting
-from winnow.algorithms.decision import NOTHING_CLAIMED, Claim, Decision, Reason, statuses
+from winnow.algorithms.claims import NOTHING_CLAIMED, Claim, Reason
+from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 

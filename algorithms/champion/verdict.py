@@ -19,18 +19,8 @@ from winnow.algorithms.champion.shown_intervals import ShownIntervals
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.the_best import TheBest, below_the_best, known_best
 from winnow.algorithms.champion.thrift import Thrift
-from winnow.algorithms.decision import (
-    EXACT,
-    HEURISTIC,
-    NOTHING_CLAIMED,
-    ArmStatus,
-    Claim,
-    Decision,
-    Differences,
-    Raise,
-    Reason,
-    statuses,
-)
+from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, ArmStatus, Claim, Raise, Reason
+from winnow.algorithms.decision import Decision, Differences, statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 
 Dropping = Literal["stated", "reserved"]

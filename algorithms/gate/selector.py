@@ -8,7 +8,8 @@ from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import intervals_of
-from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Decision, Reason, statuses
+from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Reason
+from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.gate.evidence import Evidence, Pairs, Until
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch

@@ -4,16 +4,19 @@ The loss is not convex in both, so a start decides where a fit ends: the leading
 power iterations from cosines. No randomness is involved, and the same table gives the same factors.
 """
 
-import numpy as np
-from scipy.sparse import csr_array
+from typing import TYPE_CHECKING
 
-from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, safe_shares
+import numpy as np
+
+from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
+
+if TYPE_CHECKING:  # only `sparse_fit` has need of it, and its import takes an eighth of a second
+    from scipy.sparse import csr_array
 
 POWER_ITERATIONS = 2
 SPARE_FACTORS = 8  # carried through the power iterations, then dropped: they make the others more exact
 OVERRELAXATION = 1.8  # of a step to the minimum of a quadratic upper bound; the loss falls for any below 2
 MOST_SWEEPS, LEAST_CHANGE = 40, 0.02  # a sweep that changes U by 2% of its norm changes predictions little
-SWEEPS_OF_OBSERVATIONS = 10  # a fit is soon followed by the next, which goes on from it
 NOISE_SHARE = 0.25
 BLOCK = 1 << 20  # entries of the table looked at together: they stay in the cache
 
@@ -53,7 +56,7 @@ def fit_table(model: FactorModel, scores: Floats, rank: int, ridge_weight: float
     """
     missing = np.isnan(scores)
     residuals = np.where(missing, 0, scores - model.mean(np.zeros(1, dtype=scores.dtype)))
-    u, v = _leading_factors(residuals, rank, model.most_curvature * (1.0 - missing.mean()), ridge_weight)
+    u, v = leading_factors(residuals, rank, model.most_curvature * (1.0 - missing.mean()), ridge_weight)
     missing_entries = missing if missing.any() else None
     for _ in range(MOST_SWEEPS):
         step = _step(model, _slopes(model, scores, missing_entries, u, v, of_rows=True), u, v, ridge_weight)
@@ -61,40 +64,6 @@ def fit_table(model: FactorModel, scores: Floats, rank: int, ridge_weight: float
         v += _step(model, _slopes(model, scores, missing_entries, u, v, of_rows=False), v, u, ridge_weight)
         if np.linalg.norm(step) <= LEAST_CHANGE * np.linalg.norm(u):
             break
-    return u, v
-
-
-def fit_observations(
-    model: FactorModel,
-    scores: csr_array,
-    rank: int,
-    ridge_weight: float,
-    start: tuple[Floats, Floats] | None = None,
-) -> tuple[Floats, Floats]:
-    """Fit a table of which little is observed: one Newton step for U, one for V, and again.
-
-    A sweep costs O(r^2) per observed entry and O(r^3) per row and column.
-
-    Args:
-        model: The loss.
-        scores: Shape (M, n); the entries that are stored, zeros among them, are the observed ones.
-        rank: r, at most min(M, n).
-        ridge_weight: w, positive.
-        start: U and V to start from; by default the leading singular vectors.
-
-    Returns:
-        U of shape (M, r) and V of shape (n, r), in the precision of the scores.
-    """
-    turned = csr_array(scores.T.tocsr())
-    if start is None:
-        centred = scores.copy()
-        centred.data = scores.data - model.mean(np.zeros(1, dtype=scores.dtype))
-        share = scores.nnz / (scores.shape[0] * scores.shape[1])
-        start = _leading_factors(centred, rank, model.most_curvature * share, ridge_weight)
-    u, v = start
-    for _ in range(SWEEPS_OF_OBSERVATIONS):
-        u = u + _newton_step(model, scores, u, v, ridge_weight)
-        v = v + _newton_step(model, turned, v, u, ridge_weight)
     return u, v
 
 
@@ -108,34 +77,8 @@ def with_rows_spread_evenly(u: Floats, v: Floats) -> Floats:
     return scaled
 
 
-def _newton_step(
-    model: FactorModel, scores: csr_array, moving: Floats, frozen: Floats, weight: float
-) -> Floats:
-    """A Newton step of all rows at once, none of which lets the loss increase."""
-    rank = frozen.shape[1]
-    rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
-    regressors = frozen[scores.indices]  # (observed, r)
-    means = model.mean(np.einsum("or,or->o", moving[rows], regressors))
-
-    def total(values: Floats, of_columns: Floats) -> Floats:
-        """Sums over each row's observed entries of a value times what belongs to the column."""
-        entries = csr_array((values, scores.indices, scores.indptr), shape=scores.shape)
-        sums: Floats = np.asarray(entries @ of_columns)
-        return sums
-
-    squares = np.einsum("nr,ns->nrs", frozen, frozen).reshape(-1, rank * rank)
-    hessians = total(model.curvature(means), squares).reshape(-1, rank, rank)
-    hessians = hessians + weight * np.eye(rank, dtype=frozen.dtype)
-    slopes = total(scores.data - means, frozen) - weight * moving
-    steps = np.linalg.solve(hessians, slopes[:, :, np.newaxis])[:, :, 0]
-    bends = np.zeros(len(moving), dtype=frozen.dtype)
-    np.maximum.at(bends, rows, model.bend * np.abs(np.einsum("or,or->o", steps[rows], regressors)))
-    scaled: Floats = steps * safe_shares(bends)[:, np.newaxis]
-    return scaled
-
-
-def _leading_factors(
-    matrix: Floats | csr_array, rank: int, scale: float, ridge_weight: float
+def leading_factors(
+    matrix: "Floats | csr_array", rank: int, scale: float, ridge_weight: float
 ) -> tuple[Floats, Floats]:
     """U and V with U V^T near matrix / scale: its leading singular vectors, shrunk as the ridge would."""
     n_rows, n_columns = matrix.shape

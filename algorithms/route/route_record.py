@@ -6,7 +6,8 @@ A round of B prompts costs O(B K). Memory grows with the pairs told, not with th
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Decision, Reason, statuses
+from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, Reason
+from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.errors import (
     ArmRemoved,
     MalformedBatch,

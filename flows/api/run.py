@@ -59,8 +59,7 @@ def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: b
     from winnow.flows.api.results import CampaignResults
     from winnow.flows.notify.outbox import delivering
     from winnow.flows.reports.summary import status_of
-    from winnow.flows.run.early_start import starting_early
-    from winnow.flows.run.launch import require_free, run_to_the_end, store_campaign
+    from winnow.flows.run.launch import require_free, run_to_the_end, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_spec_file
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from winnow.algorithms.decision import ArmStatus, Claim, Decision
+from winnow.algorithms.claims import ArmStatus, Claim
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import describe

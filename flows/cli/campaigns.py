@@ -91,8 +91,7 @@ def run(
     log_level: LogLevelOption = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
-    from winnow.flows.run.early_start import starting_early
-    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
 

@@ -12,7 +12,7 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from winnow.tasks.queries.auditing import Finding
+    from winnow.tasks.queries.check_texts import Finding
 
 app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
 
@@ -43,9 +43,9 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     is wrong, or could not be checked.
     """
     from winnow.flows.reports.open_readonly import reading
-    from winnow.storage.admin.maintenance import problems
+    from winnow.storage.admin.check import problems
     from winnow.storage.engine.database import shown_url
-    from winnow.tasks.queries.auditing import findings
+    from winnow.tasks.queries.check_texts import findings
 
     wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:

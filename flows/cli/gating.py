@@ -52,8 +52,7 @@ def gate(
     from winnow.flows.exit_codes import gate_code
     from winnow.flows.reports.export.gate_files import write_gate_files
     from winnow.flows.reports.summary import status_of
-    from winnow.flows.run.early_start import starting_early
-    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.errors import SpecError
     from winnow.tasks.setup.load import check_campaign_file

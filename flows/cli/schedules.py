@@ -45,9 +45,9 @@ def schedule(
 ) -> None:
     """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
 
-    Every firing reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
+    Every run reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
     winnow query --series NAME says whether the winner changed. Without --work-pool the schedule lives as long
-    as this command. The schedule keeps what was allowed now: a firing whose file needs more is refused.
+    as this command. The schedule keeps what was allowed now: a run whose file needs more is refused.
     """
     from winnow.flows.run.trust_prompt import Trust, given_to
     from winnow.flows.schedule.trigger import When
@@ -62,7 +62,7 @@ def schedule(
     if len(read.name) > LONGEST_NAME:
         raise SpecError(
             f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the time of "
-            f"each firing is added to it; this one has {len(read.name)}"
+            f"the time of each run is added to it; this one has {len(read.name)}"
         )
     from winnow.flows.schedule.deployments import Scheduled
     from winnow.storage.engine.database import shown_url
@@ -77,7 +77,7 @@ def schedule(
     )
     if work_pool is None:
         if storage is not None:
-            os.environ["WINNOW_STORAGE"] = storage  # for the firings, which are processes of their own
+            os.environ["WINNOW_STORAGE"] = storage  # for the runs, which are processes of their own
         _serve(scheduled, read.name, read.storage)
     else:
         _deploy(scheduled, work_pool, folder or str(Path.cwd()), read.name, read.storage)
@@ -128,12 +128,12 @@ def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage
     print(f"  {secret}PREFECT_API_URL={url} prefect worker start --pool {pool} --type {POOL_TYPE} --limit 1")
     if secret:
         print("  with the whole URL of the database: Prefect is not told its password")
-    print("a firing that crashes is gone on with by the automations of this schedule, or by the next firing")
+    print("a run that crashes is gone on with by the automations of this schedule, or by the next run")
     print(f"end it with: prefect deployment delete 'scheduled-campaign/{scheduled.name}'")
 
 
 def _times(when: "When") -> str:
-    return f"{when}; next firing {when.next_firing():%Y-%m-%d %H:%M:%S %Z}"
+    return f"{when}; next run {when.next_run():%Y-%m-%d %H:%M:%S %Z}"
 
 
 def _tell_of_results(series: str, storage: str) -> None:

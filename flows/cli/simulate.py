@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from winnow.algorithms.state.arrays import FloatArray
     from winnow.flows.simulate.report import Subject
+    from winnow.tasks.simulation.environments import Environment
     from winnow.tasks.simulation.results import Metric
-    from winnow.tasks.simulation.simulate import Contestant, Run
-    from winnow.tasks.simulation.worlds import World
+    from winnow.tasks.simulation.simulate import ComparedSelector, Run
 
 
 BUDGETS = {
@@ -134,16 +134,16 @@ def simulate(
 
     from winnow.algorithms.errors import InvalidParameter
     from winnow.flows.simulate.report import SimulationReport
-    from winnow.flows.simulate.tables import Given, make_world
+    from winnow.flows.simulate.tables import Given, make_environment
     from winnow.tasks.simulation.results import measure_by, metric_for
     from winnow.tasks.simulation.simulate import require_arms
     from winnow.tasks.simulation.simulate import simulate as runs_of
 
-    contestants = _contestants(_named(selector), delta)
-    objective = contestants[0].objective
+    compared = _compared(_named(selector), delta)
+    objective = compared[0].objective
     if objective == "certify":
         raise SpecError(
-            f"--selector {contestants[0].selector} certifies, which no table of scores can show; "
+            f"--selector {compared[0].selector} certifies, which no table of scores can show; "
             "compare selectors for best-mean or best-duel"
         )
     chosen: Metric | None = None if metric is None else metric.value
@@ -158,23 +158,24 @@ def simulate(
         embed=embed,
         types=types,
     )
-    world, subject = make_world(objective, contestants, given)
-    require_arms(contestants, len(subject.candidates))
+    environment, subject = make_environment(objective, compared, given)
+    require_arms(compared, len(subject.candidates))
     if subject.is_partial:
         _require_no_metric(chosen, subject)
         measured = "coverage"
     looks = _budgets(budgets or _default_budgets(objective, delta), subject)
     try:
-        measure = measure_by(measured, world, gap=gap, level=level)
+        measure = measure_by(measured, environment, gap=gap, level=level)
     except InvalidParameter as error:
         raise SpecError(f"--{error.parameter}: {error}") from error
     _make_folder(out)
-    picks = _picks_by(world, looks[-1])
+    picks = _picks_by(environment, looks[-1])
     all_seeds = range(seed, seed + seeds)
-    runs = runs_of(world, contestants, budgets=looks, seeds=all_seeds, workers=workers)
+    runs = runs_of(environment, compared, budgets=looks, seeds=all_seeds, workers=workers)
     report = SimulationReport(subject=subject, metric=measured, budgets=looks, delta=delta)
     try:
-        for run in chain(_with_progress(runs, seeds * len(contestants)), _oracles(world, looks, all_seeds)):
+        oracles = _oracles(environment, looks, all_seeds)
+        for run in chain(_with_progress(runs, seeds * len(compared)), oracles):
             report.add(run, measure(run), picks(run))
     except KeyboardInterrupt:
         print("stopped; nothing was written", file=sys.stderr)
@@ -195,20 +196,20 @@ def _require_no_metric(chosen: str | None, subject: "Subject") -> None:
         )
 
 
-def _oracles(world: "World", budgets: "Sequence[int]", seeds: "Sequence[int]") -> "Iterator[Run]":
+def _oracles(environment: "Environment", budgets: "Sequence[int]", seeds: "Sequence[int]") -> "Iterator[Run]":
     """The runs of the one-arm oracle, where prompts are routed: it needs no selector."""
-    from winnow.tasks.simulation.route_worlds import RouteWorld, one_arm_oracle
+    from winnow.tasks.simulation.route_environments import RouteEnvironment, one_arm_oracle
 
-    if isinstance(world, RouteWorld):
-        yield from (one_arm_oracle(world, budgets=budgets, seed=seed) for seed in seeds)
+    if isinstance(environment, RouteEnvironment):
+        yield from (one_arm_oracle(environment, budgets=budgets, seed=seed) for seed in seeds)
 
 
-def _picks_by(world: "World", budget: int) -> "Callable[[Run], FloatArray | None]":
+def _picks_by(environment: "Environment", budget: int) -> "Callable[[Run], FloatArray | None]":
     """What tells of a run who was given which type of prompt, where there are types."""
+    from winnow.tasks.simulation.route_environments import RouteEnvironment
     from winnow.tasks.simulation.route_results import picks_by
-    from winnow.tasks.simulation.route_worlds import RouteWorld
 
-    found = picks_by(world, budget) if isinstance(world, RouteWorld) else None
+    found = picks_by(environment, budget) if isinstance(environment, RouteEnvironment) else None
     return found or (lambda _: None)
 
 
@@ -224,8 +225,8 @@ def _default_budgets(objective: str, delta: float | None) -> str:
     return BUDGETS[objective] + (",1.0" if objective == "best-mean" and delta is not None else "")
 
 
-def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Contestant]":
-    from winnow.tasks.simulation.simulate import contestant
+def _compared(selectors: "Sequence[str]", delta: float | None) -> "list[ComparedSelector]":
+    from winnow.tasks.simulation.simulate import compared_selector
 
     common = {} if delta is None else {"delta": delta}
     found = []
@@ -234,7 +235,7 @@ def _contestants(selectors: "Sequence[str]", delta: float | None) -> "list[Conte
         params = dict(_parameter(text, setting) for setting in settings.split(",") if setting)
         if clash := common.keys() & params.keys():
             raise SpecError(f"--selector {text}: {min(clash)} is said by --delta for all; leave one out")
-        found.append(contestant(text, name, common | params))
+        found.append(compared_selector(text, name, common | params))
     for other in found:
         if other.objective != found[0].objective:
             raise SpecError(

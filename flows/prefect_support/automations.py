@@ -1,8 +1,8 @@
 """Prefect automations that take a schedule up again when what ran it is gone.
 
-A firing that crashes starts `resume-all`; one that gives no sign of life is marked as crashed first. What
-`resume-all` runs is not watched, so that a campaign which kills its process each time is not begun for ever:
-the next firing, or a human, takes it up.
+A scheduled run that crashes starts `resume-all`; one that gives no sign of life is marked as crashed
+first. What `resume-all` runs is not watched, so that a campaign which kills its process each time is not
+begun for ever: the next run, or a human, takes it up.
 """
 
 from datetime import timedelta
@@ -39,7 +39,7 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
     )
     _put(
         f"winnow {name}: go on after a crash",
-        "Starts resume-all when a firing of this schedule has crashed.",
+        "Starts resume-all when a run of this schedule has crashed.",
         trigger,
         RunDeployment(source="selected", deployment_id=started, parameters=None, job_variables=None),
     )
@@ -64,7 +64,7 @@ def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
     )
     _put(
         f"winnow {name}: mark what went silent",
-        "Marks a firing as crashed when its machine is gone and nobody could say so.",
+        "Marks a run as crashed when its machine is gone and nobody could say so.",
         trigger,
         ChangeFlowRunState(
             name=None,

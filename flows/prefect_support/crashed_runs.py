@@ -47,7 +47,7 @@ def process_of(labels: Mapping[str, object]) -> Holder | None:
     return Holder(host=host, pid=int(pid), boot_id=boot_id, pid_namespace=namespace, started_ticks=int(ticks))
 
 
-def mark_zombies(storage: str) -> list[str]:
+def mark_crashed_runs(storage: str) -> list[str]:
     """Tell Prefect which of our flow runs have crashed; return their names.
 
     Those are the runs of a process of this machine that is no more, and of a process anywhere that is known

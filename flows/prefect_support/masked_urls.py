@@ -8,8 +8,8 @@ from winnow.tasks.errors import SpecError
 _HIDDEN: dict[str, str] = {}
 
 
-def hide(url: str) -> str:
-    """What may be shown of a URL; `reveal` gives the URL back in this process."""
+def mask(url: str) -> str:
+    """What may be shown of a URL; `unmask` gives the URL back in this process."""
     shown = shown_url(url)
     _HIDDEN[shown] = url
     return shown
@@ -43,6 +43,6 @@ def has_secret(url: str) -> bool:
     return ":***@" in url or "=hidden" in url or shown_url(url) != url
 
 
-def reveal(shown: str) -> str:
+def unmask(shown: str) -> str:
     """The URL that was hidden, or the text itself where none was."""
     return _HIDDEN.get(shown, shown)

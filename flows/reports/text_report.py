@@ -15,12 +15,12 @@ from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.strengths import strengths
-from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
 from winnow.tasks.objectives.route import status as standing
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.spec.stored_spec import grouping_of
 
 Section = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
 

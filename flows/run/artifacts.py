@@ -40,7 +40,7 @@ def server_is_the_users() -> bool:
 
 
 class Artifacts:
-    """A watcher that publishes."""
+    """A callback that publishes."""
 
     wants_to_stop = False
 

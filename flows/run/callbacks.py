@@ -50,45 +50,45 @@ class NullCallback:
 
 
 class CallbackList:
-    """Several watchers as one; each is told in turn, and any may ask to stop."""
+    """Several callbacks as one; each is told in turn, and any may ask to stop."""
 
-    def __init__(self, *watchers: Callback) -> None:
-        self._watchers = watchers
+    def __init__(self, *callbacks: Callback) -> None:
+        self._callbacks = callbacks
 
     @property
     def wants_to_stop(self) -> bool:
         """See `Callback`."""
-        return any(each.wants_to_stop for each in self._watchers)
+        return any(each.wants_to_stop for each in self._callbacks)
 
     def begun(self, campaign: CampaignSession) -> None:
         """See `Callback`."""
-        for each in self._watchers:
+        for each in self._callbacks:
             each.begun(campaign)
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        for each in self._watchers:
+        for each in self._callbacks:
             each.round_done(campaign, round_, decision)
 
     def ended(self) -> None:
         """See `Callback`."""
-        for each in self._watchers:
+        for each in self._callbacks:
             each.ended()
 
 
-_watcher: ContextVar[Callback | None] = ContextVar("watcher", default=None)
+_current: ContextVar[Callback | None] = ContextVar("callback", default=None)
 
 
-def current_watcher() -> Callback:
-    """Who watches the flow that is running here."""
-    return _watcher.get() or NullCallback()
+def current_callback() -> Callback:
+    """The callback of the flow that is running here."""
+    return _current.get() or NullCallback()
 
 
 @contextmanager
-def watched_by(watcher: Callback) -> Generator[None, None, None]:
-    """Have flows started inside the block watched."""
-    token = _watcher.set(watcher)
+def using_callback(callback: Callback) -> Generator[None, None, None]:
+    """Have flows that are started inside the block call it."""
+    token = _current.set(callback)
     try:
         yield
     finally:
-        _watcher.reset(token)
+        _current.reset(token)

@@ -17,10 +17,10 @@ from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
 from winnow.flows.prefect_support.crashed_runs import label_run
-from winnow.flows.prefect_support.masked_urls import reveal
+from winnow.flows.prefect_support.masked_urls import unmask
 from winnow.flows.run.artifact_contents import ending
-from winnow.flows.run.callbacks import Callback, current_watcher
-from winnow.flows.run.early_start import begin_loading, session_of
+from winnow.flows.run.callbacks import Callback, current_callback
+from winnow.flows.run.head_start import begin_loading, session_of
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
@@ -40,7 +40,7 @@ Value = TypeVar("Value")
 LONG_ROUND = 1.5
 """Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 1% of it."""
 
-STINT = 2.0
+CHUNK_SECONDS = 2.0
 """Seconds of shorter rounds that are run as one task."""
 
 RETRY_DELAY = 1.0
@@ -74,7 +74,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
     The run ends in a state whose message says where the campaign stands, and how to look at it.
 
     Args:
-        storage: URL of the results database, or what `hide` made of it.
+        storage: URL of the results database, or what `mask` made of it.
         name: The campaign.
 
     Raises:
@@ -85,38 +85,38 @@ def run_campaign(storage: str, name: str) -> State[None]:
     """
     if flow_run.id is not None:  # it may be called without Prefect
         label_run(UUID(flow_run.id))
-    watcher, storage = current_watcher(), reveal(storage)
+    callback, storage = current_callback(), unmask(storage)
     # A task with the run's tags would ask the server, before it begins, whether these have a limit.
     with TagsContext(current_tags=set()), closing(open_database(storage)) as database:
         require_schema(database)
         try:
             with session_of(database, storage, name) as campaign, campaign_span(campaign.record):
-                watcher.begun(campaign)
+                callback.begun(campaign)
                 if begin_loading(campaign):
-                    run_rounds(campaign, watcher)
+                    run_rounds(campaign, callback)
         finally:
-            watcher.ended()
+            callback.ended()
         with database.reading() as session:
             message = ending(session, campaign_records.get_campaign(session, name), database.url)
     return Completed(message=message)
 
 
-def run_rounds(campaign: CampaignSession, watcher: Callback) -> None:
+def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
     """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
     if campaign.checked.runs_ahead:
-        run_ahead(campaign, watcher)
+        run_ahead(campaign, callback)
         return
     ended, seconds = False, LONG_ROUND
-    while not (ended or watcher.wants_to_stop):
+    while not (ended or callback.wants_to_stop):
         if seconds >= LONG_ROUND:
             started = time.monotonic()
-            ended = run_round(campaign, watcher)
+            ended = run_round(campaign, callback)
             seconds = time.monotonic() - started
         else:
-            ended, seconds = run_stint(campaign, watcher)
+            ended, seconds = run_chunk(campaign, callback)
 
 
-def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
+def run_round(campaign: CampaignSession, callback: Callback) -> bool:
     """Run one round, each step a task; return whether the campaign has ended or waits for humans."""
     live = _quoted(campaign)
     round_ = plan(live)
@@ -130,35 +130,35 @@ def run_round(campaign: CampaignSession, watcher: Callback) -> bool:
         decision = decide(live, _quoted(round_), _quoted(judged))
         record(live, _quoted(round_), _quoted(judged), _quoted(decision))
         tell_decision(span, campaign.checked.candidates, decision)
-    watcher.round_done(campaign, round_, decision)
+    callback.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent
 
 
-def run_ahead(campaign: CampaignSession, watcher: Callback) -> None:
+def run_ahead(campaign: CampaignSession, callback: Callback) -> None:
     """Run rounds with several, or a judge beside, in the engines; those in flight are finished in any case.
 
     Where somebody asks to stop, what engines are at work on is committed, and its rounds wait for `resume`.
     """
     with closing(RoundsInFlight(campaign)) as in_flight:
-        given, ended = (_quoted(campaign), _quoted(in_flight), _quoted(watcher)), False
-        while not (ended or watcher.wants_to_stop):
+        given, ended = (_quoted(campaign), _quoted(in_flight), _quoted(callback)), False
+        while not (ended or callback.wants_to_stop):
             ended = rounds_ahead.with_options(retries=campaign.most_restarts)(*given)
         in_flight.finish_begun()
 
 
 @task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
-def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, watcher: Callback) -> bool:
+def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, callback: Callback) -> bool:
     """Rounds for a while, each told in the order of planning; return whether the campaign ended.
 
     Safe to call again after any error.
     """
     started = time.monotonic()
     begins = not (campaign.selector.decision().stop or campaign.is_overspent)
-    while time.monotonic() - started < STINT and not watcher.wants_to_stop:
+    while time.monotonic() - started < CHUNK_SECONDS and not callback.wants_to_stop:
         planned = plan_rounds(campaign, begins=begins)
         if not planned:
             return True
-        begins = not _finish(campaign, watcher, planned[0], partial(in_flight.texts_of_first, planned))
+        begins = not _finish(campaign, callback, planned[0], partial(in_flight.texts_of_first, planned))
     return False
 
 
@@ -170,28 +170,28 @@ def _quoted(value: Value) -> Value:
     return cast("Value", quote(value))
 
 
-def run_stint(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
+def run_chunk(campaign: CampaignSession, callback: Callback) -> tuple[bool, float]:
     """Run short rounds for a while as one task; return whether the campaign ended, and seconds a round."""
-    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(_quoted(campaign), _quoted(watcher))
+    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(_quoted(campaign), _quoted(callback))
     return ended, seconds
 
 
 @task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
-def rounds(campaign: CampaignSession, watcher: Callback) -> tuple[bool, float]:
+def rounds(campaign: CampaignSession, callback: Callback) -> tuple[bool, float]:
     """The steps of `run_round` as plain calls, round after round; safe to call again after any error."""
     started = time.monotonic()
     done, elapsed, ended = 0, 0.0, False
-    while elapsed < STINT and not (ended or watcher.wants_to_stop):
+    while elapsed < CHUNK_SECONDS and not (ended or callback.wants_to_stop):
         round_ = plan_round(campaign)
         if round_ is None or awaits_humans(campaign, round_):
             return True, elapsed
-        ended = _finish(campaign, watcher, round_, partial(generate_round, campaign, round_))
+        ended = _finish(campaign, callback, round_, partial(generate_round, campaign, round_))
         done, elapsed = done + 1, time.monotonic() - started
     return ended, elapsed / max(done, 1)
 
 
 def _finish(
-    campaign: CampaignSession, watcher: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
+    campaign: CampaignSession, callback: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
 ) -> bool:
     """The steps of a planned round as plain calls; return whether the campaign ends or waits for people."""
     with round_span(campaign.record, round_) as span:
@@ -202,5 +202,5 @@ def _finish(
         decision = decide_round(campaign, round_, comparisons)
         record_round(campaign, round_, comparisons, decision)
         tell_decision(span, campaign.checked.candidates, decision)
-    watcher.round_done(campaign, round_, decision)
+    callback.round_done(campaign, round_, decision)
     return decision.stop or campaign.is_overspent

@@ -1,29 +1,72 @@
-"""Running stored campaigns from the command line: what surrounds the flow, and how it ends."""
+"""Running stored campaigns from the command line: what surrounds the flow, and how it ends.
 
-from contextlib import closing
+What a round needs is imported by the functions that run one: a campaign that is decided answers at once.
+"""
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import mark_zombies
-from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server
+from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
+from winnow.flows.prefect_support.server import PrefectServerFailed, early_server, prefect_server
 from winnow.flows.reports.open_readonly import reading, remember
 from winnow.flows.reports.summary import print_summary, status_of
-from winnow.flows.run.early_start import head_start, imports_for
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
-from winnow.flows.run.resume import go_on_with_all, run_flow, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database, shown_url
-from winnow.storage.errors import LeaseHeld, LeaseLost
+from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.queries.status import campaign_status, told_in_full
+from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.open_campaign import open_campaign, stored_spec
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.yaml_file import SpecFile
+
+
+@contextmanager
+def starting_early(approve: Approve) -> Generator[Approve, None, None]:
+    """The same approval, after which what takes seconds comes up beside the checks, until the block ends.
+
+    That is a temporary Prefect server, and vLLM's imports. A campaign that is decided needs neither.
+    """
+    with ExitStack() as coming_up:
+
+        def approve_and_start(file: SpecFile, spec: CampaignSpec) -> None:
+            approve(file, spec)
+            if not _is_settled(spec):
+                coming_up.enter_context(early_server())
+                coming_up.enter_context(_imports(spec))
+
+        yield approve_and_start
+
+
+def imports_for(storage: str, name: str) -> AbstractContextManager[None]:
+    """Have vLLM imported for a stored campaign that is about to go on, until the block ends."""
+    with reading(storage) as session:
+        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
+    return _imports(spec)
+
+
+def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
+    from winnow.tasks.engines.vllm.engine import imports_once
+
+    return imports_once(spec, at_once=True)
+
+
+def _is_settled(spec: CampaignSpec) -> bool:
+    try:
+        return status_of(spec.storage, spec.name).is_settled
+    except StorageError:  # there is no such campaign yet, or what is wrong is said later
+        return False
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
@@ -60,8 +103,8 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
 
 
 def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
-    if status_of(storage, name).is_settled:
-        return _answer(storage, name)
+    if (code := _answered(storage, name)) is not None:
+        return code
     if trust is not None:
         require_stored_trust(storage, name, trust)
     require_free(storage, name)
@@ -80,8 +123,8 @@ def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
         if not (taken and status_of(storage, name).is_settled):
             notice("stopped_early", f"stopped early; go on with: {hint}")
             raise
-    if status_of(storage, name).is_settled:
-        return _answer(storage, name)
+    if (code := _answered(storage, name)) is not None:
+        return code
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
 
@@ -93,13 +136,16 @@ def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bo
         KeyboardInterrupt: If it was stopped at once, in the main thread.
         PrefectServerFailed: If there is no Prefect server; then no round was run.
     """
+    from winnow.flows.run.head_start import head_start
+    from winnow.flows.run.resume import run_flow
+
     with (
         imports_for(storage, name),
         head_start(storage, name),
         prefect_server(),
         interrupts.caught(),
     ):
-        mark_zombies(storage)
+        mark_crashed_runs(storage)
         run_flow(storage, name, interrupts, shown=shown)
 
 
@@ -108,6 +154,8 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
 
     One that needs more than was allowed is left as it is, and its line says so.
     """
+    from winnow.flows.run.resume import resume_each, unfinished_campaigns
+
     names = unfinished_campaigns(storage)
     if not names:
         print(f"nothing to go on with: no campaign of {shown_url(storage)} was left unfinished")
@@ -116,8 +164,8 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     hint = f"winnow resume --all --storage {shown_url(storage)}"
     try:
         with prefect_server(), interrupts.caught():
-            mark_zombies(storage)
-            code = go_on_with_all(storage, names, interrupts, print, trust)
+            mark_crashed_runs(storage)
+            code = resume_each(storage, names, interrupts, print, trust)
     except KeyboardInterrupt:
         notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
         return interrupts.exit_code
@@ -126,8 +174,14 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     return code
 
 
-def _answer(storage: str, name: str) -> int:
-    status = status_of(storage, name, in_full=True)
+def _answered(storage: str, name: str) -> int | None:
+    """Print the answer of a campaign that is settled, and return its exit code; None of any other."""
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, name)
+        status = campaign_status(session, campaign)
+        if not status.is_settled:
+            return None
+        status = told_in_full(session, campaign, status)
     print_summary(status, storage)
     log_answer(status)
     return exit_codes.exit_code(status)

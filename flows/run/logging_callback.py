@@ -3,6 +3,7 @@
 import logging
 import math
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from winnow.algorithms.decision import Decision
 from winnow.flows.run.log_format import RunContext
@@ -13,14 +14,16 @@ from winnow.storage.records import loads
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.words import headline, subject
-from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.status import CampaignStatus
+
+if TYPE_CHECKING:  # answers are logged too where no round is run
+    from winnow.tasks.campaign.session import CampaignSession
 
 LOGGER = logging.getLogger("winnow.campaign")
 
 
 class RoundLog:
-    """A watcher that logs, and says on which campaign and round each line of the log comes to be.
+    """A callback that logs, and says on which campaign and round each line of the log comes to be.
 
     Args:
         interrupts: Who may ask to stop.
@@ -38,7 +41,7 @@ class RoundLog:
         """See `Callback`."""
         return self._interrupts.asked
 
-    def begun(self, campaign: CampaignSession) -> None:
+    def begun(self, campaign: "CampaignSession") -> None:
         """See `Callback`."""
         with campaign.database.reading() as session:
             stored = campaign_views.totals(session, campaign.record.id)
@@ -60,7 +63,7 @@ class RoundLog:
             },
         )
 
-    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+    def round_done(self, campaign: "CampaignSession", round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
         self._context.round = round_.number
         self._log_loads(campaign)
@@ -73,7 +76,7 @@ class RoundLog:
         """See `Callback`."""
         self._context.round = None
 
-    def _log_loads(self, campaign: CampaignSession) -> None:
+    def _log_loads(self, campaign: "CampaignSession") -> None:
         with campaign.database.reading() as session:
             new = loads.list_loads(session, campaign.record.id, skip=self._loads_told)
         self._loads_told += len(new)
@@ -85,11 +88,11 @@ class RoundLog:
                 extra={"event": f"model_{row['kind']}", "model": row["model"], "seconds": row["seconds"]},
             )
 
-    def _log_round(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+    def _log_round(self, campaign: "CampaignSession", round_: RoundRecord, decision: Decision) -> None:
         arm = decision.best
         names = [each.name for each in campaign.checked.candidates]
         with campaign.database.reading() as session:
-            budgets = campaign.ledger.look(session)
+            budgets = campaign.budgets.usage(session)
         best = {} if arm is None else {
             "best": names[arm],
             "estimate": _known(decision.estimates[arm]),
@@ -110,7 +113,7 @@ class RoundLog:
             },
         )
 
-    def _log_unscored(self, campaign: CampaignSession, round_: RoundRecord) -> None:
+    def _log_unscored(self, campaign: "CampaignSession", round_: RoundRecord) -> None:
         with campaign.database.reading() as session:
             unscored = unscored_views.of_round(session, round_.id)
         for row in unscored:
@@ -122,7 +125,7 @@ class RoundLog:
                 extra={"event": "comparisons_unscored", **row},
             )
 
-    def _log_dropped(self, campaign: CampaignSession, decision: Decision) -> None:
+    def _log_dropped(self, campaign: "CampaignSession", decision: Decision) -> None:
         for name in sorted(dropped_now := _dropped(campaign, decision) - self._dropped):
             LOGGER.warning(
                 "%s is dropped: too many of its comparisons have no outcome",
@@ -132,7 +135,7 @@ class RoundLog:
         self._dropped |= dropped_now
 
 
-def _dropped(campaign: CampaignSession, decision: Decision) -> set[str]:
+def _dropped(campaign: "CampaignSession", decision: Decision) -> set[str]:
     """The candidates that the selector has dropped."""
     names = [each.name for each in campaign.checked.candidates]
     # Candidates that joined while the round was on are in no decision yet.

@@ -23,13 +23,13 @@ from winnow.flows.run.progress_lines import PlainProgress, Tally, interval, limi
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.queries.columns import Cell
+from winnow.tasks.spec.stored_spec import grouping_of
 
 
 @contextmanager
 def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator[Callback, None, None]:
-    """The watcher that suits standard error, and one for Prefect's pages where somebody can see them.
+    """The callback that suits standard error, and one for Prefect's pages where somebody can see them.
 
     Args:
         interrupts: Who may ask to stop.

@@ -7,10 +7,10 @@ from winnow.flows import exit_codes
 from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
-from winnow.flows.prefect_support.masked_urls import hide
+from winnow.flows.prefect_support.masked_urls import mask
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line, status_of
-from winnow.flows.run.callbacks import watched_by
+from winnow.flows.run.callbacks import using_callback
 from winnow.flows.run.progress import progress_display
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
@@ -20,7 +20,7 @@ from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
-Say = Callable[[str], None]
+Reporter = Callable[[str], None]
 
 FROM_GOOD_TO_BAD = (
     exit_codes.DECIDED,
@@ -47,7 +47,7 @@ def is_left_unfinished(status: CampaignStatus) -> bool:
     return not status.is_settled and status.state != "running"
 
 
-def go_on_with_all(storage: str, names: list[str], interrupts: Interrupts, say: Say, trust: Trust) -> int:
+def resume_each(storage: str, names: list[str], interrupts: Interrupts, say: Reporter, trust: Trust) -> int:
     """Run campaigns one after the other, with a line for each; none stops the others by failing.
 
     Args:
@@ -109,11 +109,11 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
 
     try:
         with (
-            progress_display(interrupts, shown=shown) as watcher,
-            watched_by(watcher),
+            progress_display(interrupts, shown=shown) as callback,
+            using_callback(callback),
             tags(TAG, CAMPAIGN_TAG),
         ):
-            run_campaign(hide(storage), name)
+            run_campaign(mask(storage), name)
     except HTTPError as error:
         raise WinnowError(
             f"Prefect's server does not answer any more ({error}); start it again if it is yours, then go "

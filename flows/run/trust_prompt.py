@@ -20,7 +20,7 @@ from winnow.flows.reports.output import tell
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.setup.trust import Permission, permissions
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile

@@ -24,7 +24,7 @@ HEARTBEAT_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduled:
-    """What is to be run at each firing, as Prefect is told."""
+    """What is to be run each time, as Prefect is told."""
 
     spec: str
     settings: Sequence[str]

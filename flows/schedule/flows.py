@@ -1,4 +1,4 @@
-"""The flows that Prefect starts by itself: a firing of a schedule, and going on after a crash.
+"""The flows that Prefect starts by itself: a run of a schedule, and going on after a crash.
 
 A worker finds them by the names `winnow.flows.schedule.flows.scheduled_campaign` and
 `winnow.flows.schedule.flows.resume_all`. What they end with is a Prefect state, whose message is what a user
@@ -27,12 +27,12 @@ from prefect.states import Cancelled, Completed, Failed
 from prefect.types import DateTime
 
 from winnow.flows import exit_codes
-from winnow.flows.prefect_support.crashed_runs import SCHEDULE_TAG, TAG, label_run, mark_zombies
+from winnow.flows.prefect_support.crashed_runs import SCHEDULE_TAG, TAG, label_run, mark_crashed_runs
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
-from winnow.flows.run.resume import go_on_with_all, unfinished_campaigns
+from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust
-from winnow.flows.schedule.run_scheduled import fire, plan_firing, read_settled
+from winnow.flows.schedule.run_scheduled import plan_scheduled_run, read_settled, run_scheduled
 from winnow.tasks.spec.campaign import DEFAULT_STORAGE
 
 
@@ -60,7 +60,7 @@ def take_their_place(run: FlowRun) -> int:
     return dropped
 
 
-class Told:
+class RunMessages:
     """What a flow run had to say, line by line."""
 
     def __init__(self) -> None:
@@ -103,14 +103,14 @@ def scheduled_campaign(
         StorageError: If the database cannot be used.
     """
     given = Trust(given=frozenset(trust))
-    firing = plan_firing(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
-    take_their_place(_introduce(f"firing of {firing.name}"))
-    told = Told()
-    how = fire(firing, told.say)
+    run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
+    take_their_place(_introduce(f"run of {run.name}"))
+    messages = RunMessages()
+    how = run_scheduled(run, messages.say)
     if how == "stopped":
-        told.say("stopped before the end; the next firing goes on")
-        return Cancelled(message=told.message)
-    return Completed(message=told.message, name="Skipped" if how == "skipped" else "Completed")
+        messages.say("stopped before the end; the next run goes on")
+        return Cancelled(message=messages.message)
+    return Completed(message=messages.message, name="Skipped" if how == "skipped" else "Completed")
 
 
 @flow(name="resume-all", validate_parameters=False)
@@ -138,14 +138,14 @@ def resume_all(
     else:
         url = read_settled(spec, settings, storage, given).storage
     _introduce("resume all")
-    mark_zombies(url)
-    interrupts, told = Interrupts(), Told()
+    mark_crashed_runs(url)
+    interrupts, messages = Interrupts(), RunMessages()
     with interrupts.caught():
-        worst = go_on_with_all(url, unfinished_campaigns(url), interrupts, told.say, given)
+        worst = resume_each(url, unfinished_campaigns(url), interrupts, messages.say, given)
     if worst == exit_codes.FORCED:
-        return Cancelled(message=told.message)
+        return Cancelled(message=messages.message)
     how = Completed if worst in (exit_codes.DECIDED, exit_codes.UNDECIDED) else Failed
-    return how(message=told.message)
+    return how(message=messages.message)
 
 
 def _introduce(name: str) -> FlowRun:

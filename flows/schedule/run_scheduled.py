@@ -1,4 +1,4 @@
-"""What one firing of a schedule does: finish what crashed, then run a new campaign of the same series."""
+"""One run of a schedule: finish what crashed, then run a new campaign of the same series."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import mark_zombies
+from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line, status_of
 from winnow.flows.run.launch import store_campaign
-from winnow.flows.run.resume import Say, go_on_with_all, run_flow, unfinished_campaigns
+from winnow.flows.run.resume import Reporter, resume_each, run_flow, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.storage.admin.schema import ensure_schema
@@ -24,16 +24,16 @@ from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
-How = Literal["done", "skipped", "stopped"]
-"""How a firing ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""
+ScheduledRunResult = Literal["done", "skipped", "stopped"]
+"""How it ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Firing:
-    """One firing: which file, for when, and under which name."""
+class ScheduledRun:
+    """One run of a schedule: which file, for when, and under which name."""
 
     spec: str
-    """The campaign's YAML file, read anew by every firing."""
+    """The campaign's YAML file, read anew by every run."""
     settings: Sequence[str]
     """`key=value` settings that take the place of the file's."""
     storage: str
@@ -48,21 +48,21 @@ class Firing:
     """When it was to begin; None where the campaign was asked for by its name."""
 
 
-def plan_firing(
+def plan_scheduled_run(
     spec: str,
     settings: Sequence[str],
     storage: str | None,
     due: dt.datetime,
     trust: Trust,
     name: str | None = None,
-) -> Firing:
+) -> ScheduledRun:
     """What is to be run, from the file as it is now.
 
     Args:
         spec: The campaign's YAML file.
         settings: `key=value` settings that take the place of the file's.
         storage: What Prefect was told of the results database; None where the file or WINNOW_STORAGE says it.
-        due: When the firing was to begin. The campaign is named after it, so that a firing which is run again
+        due: When the run was to begin. The campaign is named after it, so that a run which is begun again
             finds its own campaign.
         trust: What it may do.
         name: The campaign's, in place of one after the time.
@@ -71,7 +71,7 @@ def plan_firing(
         SpecError: If the file cannot be read or understood, or needs more than the schedule was given.
     """
     read = read_settled(spec, settings, storage, trust)
-    return Firing(
+    return ScheduledRun(
         spec=spec,
         settings=settings,
         storage=read.storage,
@@ -86,7 +86,7 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust:
     """The approved campaign of a file, kept in the database that this process is to use.
 
     Raises:
-        SpecError: As `plan_firing` does; see `url_of_a_worker` as well.
+        SpecError: As `plan_scheduled_run` does; see `url_of_a_worker` as well.
     """
     url = url_of_a_worker(storage)
     file = read_spec_file(spec, [*settings, *([] if url is None else [f"storage={url}"])])
@@ -95,60 +95,60 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust:
     return read
 
 
-def fire(firing: Firing, say: Say) -> How:
-    """Run a firing to its end.
+def run_scheduled(run: ScheduledRun, say: Reporter) -> ScheduledRunResult:
+    """Run a scheduled run to its end.
 
     Campaigns of the series that were left unfinished and that nobody holds go on first, oldest first; what
-    keeps one of them from going on is said and does not stop the firing.
+    keeps one of them from going on is said and does not stop this run.
 
     Raises:
         SpecError: If the file is not sound any more.
         StorageError: If the database cannot be used.
     """
-    with closing(open_database(firing.storage)) as database:
+    with closing(open_database(run.storage)) as database:
         ensure_schema(database)
-    mark_zombies(firing.storage)
+    mark_crashed_runs(run.storage)
     interrupts = Interrupts()
     with delivering(), interrupts.caught():
-        left = unfinished_campaigns(firing.storage, firing.series)
-        others = [name for name in left if name != firing.name]
-        go_on_with_all(firing.storage, others, interrupts, say, firing.trust)
-        return "stopped" if interrupts.asked else _run_own(firing, interrupts, say)
+        left = unfinished_campaigns(run.storage, run.series)
+        others = [name for name in left if name != run.name]
+        resume_each(run.storage, others, interrupts, say, run.trust)
+        return "stopped" if interrupts.asked else _run_own(run, interrupts, say)
 
 
-def _run_own(firing: Firing, interrupts: Interrupts, say: Say) -> How:
-    """Run the firing's own campaign, begun now or before, unless another one takes its place."""
-    series = _series(firing)
-    if firing.name not in {record.name for record in series}:
-        if (later := _begun_since(series, firing.due)) is not None:
+def _run_own(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
+    """Run the campaign of the run itself, begun now or before, unless another one takes its place."""
+    series = _series(run)
+    if run.name not in {record.name for record in series}:
+        if (later := _begun_since(series, run.due)) is not None:
             say(
-                f"{firing.name}: skipped: {later.name} was begun after this firing was due, "
+                f"{run.name}: skipped: {later.name} was begun after this run was due, "
                 "with the file as it was then"
             )
             return "skipped"
-        named = [*firing.settings, f"name={firing.name}", f"storage={firing.storage}"]
-        store_campaign(check_campaign_file(firing.spec, named, approving(firing.trust)), firing.series)
+        named = [*run.settings, f"name={run.name}", f"storage={run.storage}"]
+        store_campaign(check_campaign_file(run.spec, named, approving(run.trust)), run.series)
     try:
-        if not status_of(firing.storage, firing.name).is_settled:
-            run_flow(firing.storage, firing.name, interrupts)
+        if not status_of(run.storage, run.name).is_settled:
+            run_flow(run.storage, run.name, interrupts)
     except LeaseHeld as held:
-        say(f"{firing.name}: skipped: {held}")
+        say(f"{run.name}: skipped: {held}")
         return "skipped"
-    say(campaign_line(firing.storage, firing.name))
-    return "done" if status_of(firing.storage, firing.name).is_settled else "stopped"
+    say(campaign_line(run.storage, run.name))
+    return "done" if status_of(run.storage, run.name).is_settled else "stopped"
 
 
-def _series(firing: Firing) -> list[CampaignRecord]:
-    with reading(firing.storage) as session:
+def _series(run: ScheduledRun) -> list[CampaignRecord]:
+    with reading(run.storage) as session:
         return [
             record
             for record in campaign_records.campaigns(session)
-            if record.series == firing.series or record.name == firing.name
+            if record.series == run.series or record.name == run.name
         ]
 
 
 def _begun_since(series: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
-    """The campaign that was begun after a firing was due: firings that come late do not pile up."""
+    """The campaign that was begun after a run was due: runs that come late do not pile up."""
     if due is None:
         return None
     return next((record for record in reversed(series) if record.created_at >= due), None)

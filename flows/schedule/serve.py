@@ -1,4 +1,4 @@
-"""Firing a schedule from this terminal: Prefect's `serve`, and an end that lets a round finish first."""
+"""A schedule served from this terminal: Prefect's `serve`, and an end that lets a round finish first."""
 
 import asyncio
 import signal
@@ -11,7 +11,7 @@ from prefect.runner import Runner
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 
 POLL_S = 5.0
-"""Seconds between two looks at what is due; firings that are due sooner are prepared in advance."""
+"""Seconds between two looks at what is due; runs that are due sooner are prepared in advance."""
 
 LOOK_S = 0.2
 """Seconds between two looks at whether a campaign has ended that was asked to."""
@@ -57,18 +57,18 @@ class _Stopping:
 
     def told(self, *_: object) -> None:
         """SIGTERM or SIGHUP, sent to this process alone: the running campaign gets what Ctrl-C is."""
-        for process in self._firing():
+        for process in self._running():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)
         self._serving.get_loop().call_soon_threadsafe(self.asked)
 
-    def _firing(self) -> set[psutil.Process]:
+    def _running(self) -> set[psutil.Process]:
         return set(psutil.Process().children()) - self._others
 
     async def _stop(self) -> None:
-        firing = self._firing()
-        if firing:
+        running = self._running()
+        if running:
             print("stopping when the running campaign has finished its round", file=sys.stderr)
-        while any(process.is_running() for process in firing):
+        while any(process.is_running() for process in running):
             await asyncio.sleep(LOOK_S)
         self._serving.cancel()

@@ -55,7 +55,7 @@ class When:
                 'such as "0 2 * * *" for two at night'
             ) from error
 
-    def next_firing(self) -> dt.datetime:
+    def next_run(self) -> dt.datetime:
         """The first moment from now on at which it fires, in its time zone.
 
         Raises:

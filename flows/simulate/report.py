@@ -21,8 +21,8 @@ from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.simulation.results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
+from winnow.tasks.simulation.route_environments import ORACLE, RouteEnvironment
 from winnow.tasks.simulation.route_results import average_picks, parts
-from winnow.tasks.simulation.route_worlds import ORACLE, RouteWorld
 from winnow.tasks.simulation.simulate import Run
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def preference_subject(table: PreferenceTable) -> Subject:
     )
 
 
-def route_subject(table: ScoreTable, world: RouteWorld, types: "PromptTypes | None") -> Subject:
+def route_subject(table: ScoreTable, environment: RouteEnvironment, types: "PromptTypes | None") -> Subject:
     """A table of scores whose examples come as prompts: the best mean, and that of the best for each one."""
     return Subject(
         source=table.source,
@@ -120,7 +120,7 @@ def route_subject(table: ScoreTable, world: RouteWorld, types: "PromptTypes | No
         n_examples=table.scores.shape[1],
         facts={
             "best_mean": float(true_means(table.scores).max()),
-            "best_for_each": float(world.expected().max(axis=0).mean()),
+            "best_for_each": float(environment.expected().max(axis=0).mean()),
         },
         grid=table.scores.shape[1],
         unit="prompts",
@@ -166,7 +166,7 @@ class SimulationReport:
         """Take in a run.
 
         Args:
-            run: Of one contestant.
+            run: Of one of the selectors.
             values: Shape (T,), its metric at every budget.
             picks: Shape (W, G, K), see `picks_by`; None where there are no types.
         """

@@ -1,4 +1,4 @@
-"""What is simulated: a world made of a table, and what a report says of the table."""
+"""What is simulated: an environment made of a table, and what a report says of the table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from winnow.tasks.data.score_tables import (
     require_same_examples,
 )
 from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.environments import DuelEnvironment, Environment, ScoreEnvironment
 from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
-from winnow.tasks.simulation.route_worlds import RouteWorld
-from winnow.tasks.simulation.simulate import Contestant
-from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld, World
+from winnow.tasks.simulation.route_environments import RouteEnvironment
+from winnow.tasks.simulation.simulate import ComparedSelector
 
 MOST_MISSING = 0.5
 """Share of unscored pairs beyond which selectors drop a candidate, unless told otherwise."""
@@ -26,7 +26,7 @@ MOST_MISSING = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the user names to make a world of; None where it was left out."""
+    """What the user names to make an environment of; None where it was left out."""
 
     table: str
     storage: str
@@ -43,12 +43,12 @@ class Given:
 class Simulated(NamedTuple):
     """What is simulated, and how it is called."""
 
-    world: World
+    environment: Environment
     subject: Subject
 
 
-def make_world(objective: str, contestants: Sequence[Contestant], given: Given) -> Simulated:
-    """The world for contestants of an objective.
+def make_environment(objective: str, compared: Sequence[ComparedSelector], given: Given) -> Simulated:
+    """The environment for selectors of an objective.
 
     Raises:
         WinnowError: If something cannot be read, or does not go with the objective.
@@ -57,30 +57,30 @@ def make_world(objective: str, contestants: Sequence[Contestant], given: Given) 
         return _routes(given)
     if (given.contexts, given.embed, given.types) != (None, None, None):
         raise SpecError("--contexts, --embed and --types are for selectors that route; leave them out")
-    return _duels(given) if objective == "best-duel" else _scores(contestants, given)
+    return _duels(given) if objective == "best-duel" else _scores(compared, given)
 
 
 def _duels(given: Given) -> Simulated:
     _require_no_history("duels", given)
     read = load_preference_table(given.table, given.storage)
-    world = DuelWorld(preferences=read.preferences, features=read.features)
-    return Simulated(world, preference_subject(read))
+    environment = DuelEnvironment(preferences=read.preferences, features=read.features)
+    return Simulated(environment, preference_subject(read))
 
 
-def _scores(contestants: Sequence[Contestant], given: Given) -> Simulated:
+def _scores(compared: Sequence[ComparedSelector], given: Given) -> Simulated:
     read, past = _with_history(load_score_table(given.table, given.storage), given)
-    _require_use(past, contestants)
+    _require_use(past, compared)
     _require_scores(read)
     groups = groups_of_campaign(given.table, given.storage)
     if groups is not None:
-        require_groups(given.table, [each.selector for each in contestants])
-    world = ScoreWorld(
+        require_groups(given.table, [each.selector for each in compared])
+    environment = ScoreEnvironment(
         scores=read.scores,
         history=None if past is None else past.scores,
         groups=groups,
         is_partial=read.is_partial,
     )
-    return Simulated(world, score_subject(read, groups))
+    return Simulated(environment, score_subject(read, groups))
 
 
 def _routes(given: Given) -> Simulated:
@@ -105,10 +105,10 @@ def _routes(given: Given) -> Simulated:
         contexts = read_contexts(given.contexts, read, given.storage)
     else:
         contexts = embedded_contexts(str(given.embed), read, given.storage)
-    world = RouteWorld(
+    environment = RouteEnvironment(
         scores=read.scores, contexts=contexts, types=None if types is None else types.of_examples
     )
-    return Simulated(world, route_subject(read, world, types))
+    return Simulated(environment, route_subject(read, environment, types))
 
 
 def _require_no_history(kind: str, given: Given) -> None:
@@ -136,8 +136,8 @@ def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTab
     return table.rows(order[held:]), table.rows(order[:held])
 
 
-def _require_use(history: ScoreTable | None, contestants: Sequence[Contestant]) -> None:
-    if history is not None and not any("history" in each.uses for each in contestants):
+def _require_use(history: ScoreTable | None, compared: Sequence[ComparedSelector]) -> None:
+    if history is not None and not any("history" in each.uses for each in compared):
         raise SpecError("none of the selectors learns from a history; leave it out, or add one such as pulse")
 
 

@@ -89,7 +89,8 @@ SELECT c.name AS campaign, r.number AS round, x.position, x.id AS comparison_id,
     b.name AS candidate_b, e.key AS example, x.outcome, x.reason, x.detail, x.answer, x.no_answer,
     g.finish_reason = 'length' AS truncated, x.judge, x.human_loss, x.auto_loss, x.unlabelled_loss,
     x.unlabelled_missing, p.text AS prompt, g.text, g.reasoning, q.text AS prompt_b, h.text AS text_b,
-    h.reasoning AS reasoning_b, g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.engine
+    h.reasoning AS reasoning_b, g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.latency,
+    g.engine
 FROM comparisons x
 JOIN rounds r ON r.id = x.round_id
 JOIN campaigns c ON c.id = r.campaign_id
@@ -146,7 +147,7 @@ OUTPUTS = """
 SELECT c.name AS campaign, r.number AS round, x.position, a.name AS candidate, e.key AS example,
     o.number AS output, o.score, o.reason, o.answer, o.no_answer, o.preference, x.outcome,
     p.text AS prompt, g.text, g.reasoning, g.finish_reason, g.input_tokens, g.output_tokens,
-    g.seconds, g.engine
+    g.seconds, g.latency, g.engine
 FROM outputs o
 JOIN comparisons x ON x.id = o.comparison_id
 JOIN rounds r ON r.id = x.round_id

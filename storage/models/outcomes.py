@@ -154,7 +154,7 @@ class Decision(Base):
     changes: Mapped[int]
     """How many rows of `standings`, `rankings`, `differences` and `bets` were stored with it."""
     claim: Mapped[JsonObject]
-    """What is claimed of the best candidate; see `algorithms.decision.Claim`."""
+    """What is claimed of the best candidate; see `algorithms.claims.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
@@ -209,5 +209,10 @@ class CandidateStats(Base):
     """Sum of the products of the two tokens of each, as are the next two of its seconds with these."""
     input_by_seconds: Mapped[float]
     output_by_seconds: Mapped[float]
+    latency: Mapped[float]
+    """Sum of the latencies that are known, and of their squares."""
+    latency_squares: Mapped[float]
+    timed: Mapped[int]
+    """How many of the texts have one."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The detail of one of them."""

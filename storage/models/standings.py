@@ -32,7 +32,7 @@ class Standing(_FromRoundOn, Base):
     lower: Mapped[float | None]
     upper: Mapped[float | None]
     status: Mapped[str] = mapped_column(String(64))
-    """What is known of it in one word; see `algorithms.decision.ArmStatus`."""
+    """What is known of it in one word; see `algorithms.claims.ArmStatus`."""
 
 
 class Ranking(_FromRoundOn, Base):

@@ -68,7 +68,8 @@ class Generation(Base):
     __tablename__ = "generations"
     __table_args__ = (
         CheckConstraint(
-            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0", name="counts_not_negative"
+            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0 AND latency >= 0",
+            name="counts_not_negative",
         ),
         CheckConstraint("cached_tokens BETWEEN 0 AND input_tokens", name="cached_tokens_of_input"),
         NEVER_TWICE,
@@ -98,6 +99,10 @@ class Generation(Base):
     cached_tokens: Mapped[int | None]
     """How many of the input tokens the engine had in its prefix cache; NULL where it did not tell."""
     seconds: Mapped[float]
+    """Its share of the engine's time."""
+    latency: Mapped[float | None]
+    """Seconds from its request to its answer, beside what else was asked; NULL where the engine does not
+    tell."""
     engine: Mapped[str] = mapped_column(NAME)
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
     """The last word of its server on being what it was; NULL where its model is not served, or gave none."""

@@ -107,6 +107,7 @@ def comparisons(
         Generation.input_tokens,
         Generation.output_tokens,
         Generation.seconds,
+        Generation.latency,
         Generation.engine,
     )
     return scored_pairs(session, campaign_id, columns, candidate=candidate, limit=limit)
@@ -175,6 +176,7 @@ def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
             Generation.finish_reason,
             Generation.output_tokens,
             Generation.seconds,
+            Generation.latency,
         )
         .join(Comparison, Comparison.id == Output.comparison_id)
         .join(Round, Round.id == Comparison.round_id)

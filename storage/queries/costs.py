@@ -277,6 +277,10 @@ class CandidateTexts:
     """Of input tokens, output tokens and seconds."""
     squares: tuple[float, float, float, float, float, float]
     """Sums of products of two of these: of each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
+    timed: int
+    """How many of the texts have a latency."""
+    latencies: tuple[float, float]
+    """The sum of these, and that of their squares."""
 
     def mean(self, *weights: float) -> float:
         """The mean of a weighted sum of input tokens, output tokens and seconds; weights left out are 0."""
@@ -288,6 +292,14 @@ class CandidateTexts:
         products = (a * a, b * b, c * c, 2 * a * b, 2 * a * c, 2 * b * c)
         square = sum(weight * total for weight, total in zip(products, self.squares, strict=True))
         return sqrt(max(0.0, square / self.texts - self.mean(*weights) ** 2))
+
+    @property
+    def latency(self) -> tuple[float, float] | None:
+        """The mean of the latencies that are known, and their standard deviation; None where none is."""
+        if not self.timed:
+            return None
+        mean, square = (total / self.timed for total in self.latencies)
+        return mean, sqrt(max(0.0, square - mean**2))
 
 
 def texts_by_candidate(
@@ -305,6 +317,9 @@ def texts_by_candidate(
             Candidate.name,
             Candidate.model,
             func.sum(CandidateStats.texts),
+            func.sum(CandidateStats.timed),
+            func.sum(CandidateStats.latency),
+            func.sum(CandidateStats.latency_squares),
             *(func.sum(getattr(CandidateStats, name)) for name in (*SUMS_OF_TEXTS, *PRODUCTS)),
         )
         .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
@@ -318,6 +333,8 @@ def texts_by_candidate(
             texts=int(texts),
             sums=tuple(map(float, sums[: len(SUMS_OF_TEXTS)])),  # type: ignore[arg-type] # three of them
             squares=tuple(map(float, sums[len(SUMS_OF_TEXTS) :])),  # type: ignore[arg-type] # six of them
+            timed=int(timed),
+            latencies=(float(latency), float(squares)),
         )
-        for name, model, texts, *sums in rows
+        for name, model, texts, timed, latency, squares, *sums in rows
     }

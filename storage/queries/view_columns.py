@@ -115,7 +115,8 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "finish_reason": "Of the first text.",
         "input_tokens": "Of the first text.",
         "output_tokens": "Of the first text.",
-        "seconds": "Of the first text.",
+        "seconds": "Of the first text, of the engine's time.",
+        "latency": "Of the first text: seconds from its request to its answer; NULL where no engine told it.",
         "engine": "What made the first text.",
     },
     "v_head_to_head": {
@@ -182,6 +183,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "input_tokens": "Of the text.",
         "output_tokens": "Of the text.",
         "seconds": "Of the text, as the engine measured.",
+        "latency": "Seconds from its request to its answer; NULL where the engine did not tell it.",
         "engine": "What made it.",
     },
     "v_costs": {

@@ -117,6 +117,7 @@ class NewGeneration:
     input_tokens: int
     output_tokens: int
     seconds: float
+    latency: float | None = None
     engine: str
     canary_id: int | None = None
     request_key: str | None = None
@@ -250,9 +251,9 @@ class NewDecision:
     lower: Sequence[float | None]
     upper: Sequence[float | None]
     status: Sequence[str]
-    """One word per candidate position; see `algorithms.decision.ArmStatus`."""
+    """One word per candidate position; see `algorithms.claims.ArmStatus`."""
     claim: JsonView
-    """The fields of an `algorithms.decision.Claim`."""
+    """The fields of an `algorithms.claims.Claim`."""
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None

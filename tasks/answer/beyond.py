@@ -11,11 +11,8 @@ selector chooses them by what it predicts, they are no sample: nothing is said u
 
 from dataclasses import dataclass
 
-import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.bounds.mean_interval import mean_interval
-from winnow.algorithms.registry import SELECTORS
 from winnow.storage.queries.objective import paired as paired_views
 
 LEVEL = 0.05
@@ -76,6 +73,10 @@ def beyond_of(
         lacks_texts: Whether examples were left out for want of a stored text: who has one on which of them
             follows from scores.
     """
+    import numpy as np  # only a campaign that has ended asks, and only where its answer is told in full
+
+    from winnow.algorithms.bounds.mean_interval import mean_interval
+
     read = paired_views.duel_outcomes if duels else paired_views.score_differences
     found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
     left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
@@ -110,4 +111,6 @@ def beyond_of(
 
 def draws_examples(selector: str, objective: str) -> bool:
     """Whether a selector is known to draw examples uniformly from those that are left."""
+    from winnow.algorithms.registry import SELECTORS
+
     return selector in SELECTORS[objective] and selector not in CHOOSING

@@ -1,10 +1,13 @@
 """What follows beyond the examples that decided, in sentences: for new ones, and on those held out."""
 
+from typing import TYPE_CHECKING
+
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
-from winnow.tasks.objectives.best_mean.holdout import standing as held_out
-from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+
+if TYPE_CHECKING:
+    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
@@ -55,7 +58,7 @@ def held_out_lines(answer: Answer) -> list[Line]:
     return [("held out", _mean(answer, found)), *_difference(answer, found)]
 
 
-def _unfinished(answer: Answer, found: HeldOut) -> str:
+def _unfinished(answer: Answer, found: "HeldOut") -> str:
     done = f"{found.told} of the {found.n_examples} examples that selection does not see"
     if answer.outcome is None:
         return f"{done} are scored for {found.winner} so far"
@@ -63,7 +66,7 @@ def _unfinished(answer: Answer, found: HeldOut) -> str:
     return f"not known: {done} are scored for {found.winner}{why}; {_curse(found)}"
 
 
-def _mean(answer: Answer, found: HeldOut) -> str:
+def _mean(answer: Answer, found: "HeldOut") -> str:
     if found.mean is None or found.lower is None or found.upper is None:
         return f"not known: none of the {found.n_examples} comparisons has an outcome"
     where = f"on the {found.n_examples} examples that selection never saw"
@@ -73,7 +76,7 @@ def _mean(answer: Answer, found: HeldOut) -> str:
     return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
 
 
-def _difference(answer: Answer, found: HeldOut) -> list[Line]:
+def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     if found.difference is None or found.difference_lower is None or found.difference_upper is None:
         return []
     left_out = _not_compared(found.n_examples - found.both_scored)
@@ -86,12 +89,12 @@ def _difference(answer: Answer, found: HeldOut) -> list[Line]:
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
 
 
-def _is_fresh(answer: Answer, found: HeldOut) -> bool:
+def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
     """Whether nothing that is compared can have been chosen in sight of scores on the held-out examples."""
     return found.joined is None and not found.went_on and answer.earlier is None
 
 
-def _sure(answer: Answer, found: HeldOut) -> str:
+def _sure(answer: Answer, found: "HeldOut") -> str:
     if answer.mixed is not None:
         return f" (this guarantees nothing: {MIXED})"
     if found.joined is not None:
@@ -109,9 +112,11 @@ def _sure(answer: Answer, found: HeldOut) -> str:
             f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples} of these "
             "examples)"
         )
+    from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL as OF_BOTH
+
     which = "this interval holds" if found.difference is None else "this interval and the next both hold"
     return (
-        f" ({which} with probability {percent(held_out.LEVEL)}, if the examples of the dataset were drawn "
+        f" ({which} with probability {percent(OF_BOTH)}, if the examples of the dataset were drawn "
         "at random from those that matter)"
     )
 
@@ -122,7 +127,7 @@ def _not_compared(count: int) -> str:
     return f" ({count} without an outcome, left out of this number and at their worst in the interval)"
 
 
-def _curse(found: HeldOut) -> str:
+def _curse(found: "HeldOut") -> str:
     return (
         f"the mean above is of the examples that {found.winner} was chosen by, and tends to be too high for "
         "others (the winner's curse)"

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.decision import HEURISTIC, ArmStatus, Assumption, Claim
+from winnow.algorithms.claims import HEURISTIC, ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
@@ -27,17 +28,24 @@ from winnow.tasks.answer.model import (
 )
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.running import RunningCost, running_costs
-from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import canary_changes
-from winnow.tasks.objectives.best_duel.features import has_features
-from winnow.tasks.objectives.best_mean.constraints import constraints_of
-from winnow.tasks.objectives.best_mean.groups import grouping_of
-from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
-from winnow.tasks.objectives.route.status import Standing
-from winnow.tasks.spec.candidate_costs import costs_of
-from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY, baseline_name, judge_entries
+from winnow.tasks.spec.stored_spec import (
+    NO_STORED_TEXT,
+    ONLY,
+    baseline_name,
+    constraints_of,
+    costs_of,
+    grouping_of,
+    has_features,
+    judge_entries,
+)
+
+if TYPE_CHECKING:
+    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+    from winnow.tasks.objectives.route.status import Standing
 
 ASK_MODELS = ("inspect-graded", "llm")
 COMBINATIONS = ("all", "any", "best-of", "weighted")
@@ -52,12 +60,12 @@ def answer_of(
     decision: DecisionRecord | None,
     has_ended: bool,
     waits: bool,
-    stopped_by: Spending | None,
-    budgets: Sequence[Spending],
+    stopped_by: BudgetUsage | None,
+    budgets: Sequence[BudgetUsage],
     n_examples: int,
     people: People | None,
     certificate: Certificate | None,
-    standing: Standing | None,
+    standing: "Standing | None",
 ) -> Answer:
     """The answer of a campaign at this moment.
 
@@ -89,7 +97,7 @@ def answer_of(
         outcome = _outcome(campaign.objective, decision, reason, claim, is_none_known=is_none_known)
     elif has_ended:
         outcome = _outcome_of_gate(names, baseline, decision, reason)
-    held_out = held_out_of(session, campaign, names, decision)
+    held_out = _held_out(session, campaign, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     is_open = outcome == "undecided" and reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
@@ -130,6 +138,17 @@ def answer_of(
         standing=standing,
     )
     return replace(answer, known=_known(session, campaign, answer))
+
+
+def _held_out(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
+) -> "HeldOut | None":
+    """Where the held-out examples stand; None where there are none, and then numpy is not imported."""
+    if campaign.spec.get("holdout") is None:
+        return None
+    from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
+
+    return held_out_of(session, campaign, names, decision)
 
 
 def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -> tuple[Constrained, ...]:
@@ -175,7 +194,7 @@ def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int]
     return told - by_reason.get(NO_STORED_TEXT, 0), told
 
 
-def reason_of(decision: DecisionRecord | None, stopped_by: Spending | None) -> str:
+def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
     """Why a campaign ended: the selector's reason, unless it would go on and may not."""
     if decision is None:
         return "running"
@@ -292,8 +311,8 @@ def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *,
 
 
 def _limit(
-    reason: str, outcome: Outcome | None, stopped_by: Spending | None, budgets: Sequence[Spending]
-) -> Spending | None:
+    reason: str, outcome: Outcome | None, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
+) -> BudgetUsage | None:
     """The limit that ended it without an answer; to certify, also the one on labels, which ends the tests."""
     if reason != "budget" and outcome != "none":
         return None

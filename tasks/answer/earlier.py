@@ -19,7 +19,6 @@ from winnow.storage.queries.objective.earlier import (
 )
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.rounds.draws import made_of
 
 TESTED = ("certify", "holdout", "selector")
@@ -64,6 +63,8 @@ def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
     if campaign.objective == "certify":
         return scored_positions(session, campaign.id)
+    from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+
     keys = dataset_records.example_keys(session, campaign.dataset_id)
     held_out: list[int] = split_examples(
         keys, share=campaign.spec["holdout"], seed=campaign.seed

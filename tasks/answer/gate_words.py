@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from winnow.algorithms.decision import ArmStatus
+from winnow.algorithms.claims import ArmStatus
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.phrases import (
     MIXED,

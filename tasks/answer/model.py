@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from winnow.algorithms.decision import ArmStatus, Assumption, Claim
+from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.beyond import Beyond
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
-from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
-from winnow.tasks.objectives.best_mean.constraints import Constraint
-from winnow.tasks.objectives.best_mean.groups import Grouping
-from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
-from winnow.tasks.objectives.route.status import Standing
+from winnow.tasks.spec.stored_spec import Constraint, Grouping
+
+if TYPE_CHECKING:  # these need numpy, which few answers have need of
+    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+    from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
 """How a campaign ended:
@@ -153,9 +154,9 @@ class Answer:
     known: frozenset[str] = frozenset()
     """Of the best candidates and the runner-up, or of all that are held against a baseline and itself, those
     that were scored on everything, so that nothing about them is an estimate."""
-    limit: Spending | None = None
+    limit: BudgetUsage | None = None
     """The spent limit without which more would be known."""
-    held_out: HeldOut | None = None
+    held_out: "HeldOut | None" = None
     """How the winner does on examples that selection never saw; None where none are held out."""
     beyond: Beyond | None = None
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
@@ -170,7 +171,7 @@ class Answer:
     those with labels, or those held out."""
     certificate: Certificate | None = None
     """What more there is to say of a campaign that certifies."""
-    standing: Standing | None = None
+    standing: "Standing | None" = None
     """What more there is to say of a campaign that routes."""
 
     @property

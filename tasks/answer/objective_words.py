@@ -1,5 +1,7 @@
 """The sentences that may be said of an answer that certifies, and of one that routes prompts."""
 
+from typing import TYPE_CHECKING
+
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import (
@@ -15,7 +17,9 @@ from winnow.tasks.answer.phrases import (
 )
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.objectives.certify.certificate import Certificate
-from winnow.tasks.objectives.route.status import Standing
+
+if TYPE_CHECKING:
+    from winnow.tasks.objectives.route.status import Standing
 
 COSTS = {
     "size": "its checkpoint has {} bytes of weights",
@@ -118,7 +122,7 @@ def _plain(certificate: Certificate) -> str:
     )
 
 
-def _pays(standing: Standing) -> str:
+def _pays(standing: "Standing") -> str:
     """Whether routing was shown to score more than the best single candidate."""
     found = standing.advantage
     if found is None:
@@ -131,7 +135,7 @@ def _pays(standing: Standing) -> str:
     return f"{'no' if found.upper < 0.0 else 'not shown'}: {said}, {sure}"
 
 
-def policy_lines(answer: Answer, standing: Standing) -> list[Line]:
+def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
     """How well choosing a candidate for each prompt does, beside the best single one."""
     if answer.outcome == "failed":
         return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer)]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from winnow.algorithms.decision import Assumption, Raise
+from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.campaign.budget import amount

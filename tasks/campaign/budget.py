@@ -66,7 +66,7 @@ ALONE: dict[Kind, str] = WORDS | {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class BudgetUsage:
     """One limit of a campaign's budget, and how much of it is spent."""
 
     kind: Kind
@@ -119,7 +119,7 @@ def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, f
 
 
 class BudgetTracker:
-    """The books of one campaign; a look adds up only the rounds finished since the last one.
+    """The books of one campaign; each look adds up only the rounds finished since the last one.
 
     Args:
         campaign: As it is stored; of its spec, what engines need is read as well.
@@ -127,7 +127,7 @@ class BudgetTracker:
 
     def __init__(self, campaign: CampaignRecord) -> None:
         self._campaign_id = campaign.id
-        self._own = own_kind(campaign.objective)
+        self._primary = own_kind(campaign.objective)
         budget = campaign.execution["budget"]
         self._is_number = isinstance(budget, int)
         self._limits = limits_of(budget, campaign.objective)
@@ -141,20 +141,20 @@ class BudgetTracker:
         self._seconds: dict[str, float] = {}  # of engines, by model
 
     @property
-    def own(self) -> Kind:
+    def primary(self) -> Kind:
         """The kind of budget that the algorithm itself keeps to."""
-        return self._own
+        return self._primary
 
     @property
     def is_idle(self) -> bool:
         """Whether there is no limit but the algorithm's own."""
-        return not self._limits.keys() - {self._own}
+        return not self._limits.keys() - {self._primary}
 
-    def look(self, session: Session) -> tuple[Spending, ...]:
+    def usage(self, session: Session) -> tuple[BudgetUsage, ...]:
         """Every limit and what is spent of it, after the last finished round."""
         self._add_rounds(session)
         return tuple(
-            Spending(
+            BudgetUsage(
                 kind=kind,
                 spent=self._spent(session, kind),
                 limit=limit,
@@ -195,9 +195,9 @@ class BudgetTracker:
         return float(sum(seconds * self._devices.get(model, 1) for model, seconds in busy))
 
 
-def overspent(budgets: tuple[Spending, ...], own: Kind | None) -> Spending | None:
-    """The first limit that is spent, but for the `own` one that the algorithm keeps to itself."""
-    return next((each for each in budgets if each.is_spent and each.kind != own), None)
+def overspent(budgets: tuple[BudgetUsage, ...], primary: Kind | None) -> BudgetUsage | None:
+    """The first limit that is spent, but for the primary one that the algorithm keeps to itself."""
+    return next((each for each in budgets if each.is_spent and each.kind != primary), None)
 
 
 def devices_by_model(spec: JsonView) -> dict[str, int]:

@@ -1,32 +1,29 @@
 """A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-import numpy as np
-from sqlalchemy.orm import Session
-
-from winnow.algorithms.protocols import Batch, LookingAhead, Selector
+from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
-from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText, ToldRound
-from winnow.tasks.campaign.budget import Allowance, BudgetTracker, Spending
+from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText
+from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.lease import holding
+from winnow.tasks.campaign.replay import batch_of, restored, retold, take_up_rounds
 from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
-from winnow.tasks.rounds.generation_batch import HeadStart, ReplicateCounter, meetings_of
+from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.replicates import ReplicateCounter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +74,12 @@ class CampaignSession:
     """Told every finished round."""
     allowance: Allowance
     """How many pairs the selector may ask."""
-    meetings: ReplicateCounter
+    replicates: ReplicateCounter
     """Of every finished round."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
-    ledger: BudgetTracker
+    budgets: BudgetTracker
     """What was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
@@ -100,12 +97,12 @@ class CampaignSession:
     """The texts of the first round where they began to be made before the rounds did."""
 
     @property
-    def other_budgets(self) -> Sequence[Spending]:
+    def other_budgets(self) -> Sequence[BudgetUsage]:
         """What is spent of each limit that the algorithm does not keep to itself."""
-        if self.ledger.is_idle:
+        if self.budgets.is_idle:
             return ()
         with self.database.reading() as session:
-            return [each for each in self.ledger.look(session) if each.kind != self.ledger.own]
+            return [each for each in self.budgets.usage(session) if each.kind != self.budgets.primary]
 
     @property
     def is_overspent(self) -> bool:
@@ -134,11 +131,11 @@ class CampaignSession:
             # A selector knows its limit from its first moment on: a fresh one is told all there was.
             self.selector = self.checked.create_selector(self.allowance.limit)
             with self.database.reading() as session:
-                for _ in _retold(session, self.record, self.checked, self.selector):
+                for _ in retold(session, self.record, self.checked, self.selector):
                     pass
                 self.checked.at_round(self.selector, round_.number)
-                _take_up(session, self.record, self.checked, self.selector)
-        self.selector.tell(_batch(round_), outcomes)
+                take_up_rounds(session, self.record, self.checked, self.selector)
+        self.selector.tell(batch_of(round_), outcomes)
 
     def use_texts(self, round_: RoundRecord, texts: Mapping[str, StoredText]) -> None:
         """Remember which stored texts an unfinished round uses, by their keys."""
@@ -187,7 +184,7 @@ def running(
     ):
         checked = checked.prepared(database)
         with database.reading() as session:
-            selector, allowance, meetings = restored(session, record, checked)
+            selector, allowance, replicates = restored(session, record, checked)
             candidate_ids = campaign_records.candidate_ids(session, record.id)
             example_ids = [
                 id_
@@ -203,53 +200,9 @@ def running(
             example_ids=example_ids,
             selector=selector,
             allowance=allowance,
-            meetings=meetings,
+            replicates=replicates,
             engines=engines,
             judge_id=checked.judge_id,
-            ledger=BudgetTracker(record),
+            budgets=BudgetTracker(record),
             contacts=Contacts(),
         )
-
-
-def restored(
-    session: Session, record: CampaignRecord, checked: ResolvedCampaign
-) -> tuple[Selector, Allowance, ReplicateCounter]:
-    """A selector that may take part in the next round, what it may ask, and the meetings of those before."""
-    allowance, meetings = (
-        Allowance(checked.spec.own_budget if checked.counts_pairs else None),
-        ReplicateCounter(),
-    )
-    for asked, answered in round_records.answered_by_round(session, record.id):
-        allowance.add(asked, answered)
-    selector = checked.create_selector(allowance.limit)
-    for told in _retold(session, record, checked, selector):
-        if checked.repeats_meetings:
-            meetings.add(meetings_of(told.arms, told.examples))
-    planned = round_records.unfinished_round(session, record.id)
-    number = round_records.next_round_number(session, record.id) if planned is None else planned.number
-    checked.at_round(selector, number)
-    _take_up(session, record, checked, selector)
-    return selector, allowance, meetings
-
-
-def _retold(
-    session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
-) -> Iterator[ToldRound]:
-    """Every finished round, once the selector was told it."""
-    for told in round_records.told_rounds(session, record.id, checked.told_metrics):
-        outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
-        checked.at_round(selector, told.number).tell(_batch(told), outcomes)
-        yield told
-
-
-def _take_up(session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector) -> None:
-    """Have a selector that was told every finished round know those in flight, in the order of asking."""
-    if checked.lookahead:
-        for planned in round_records.unfinished_rounds(session, record.id):
-            cast(LookingAhead, selector).take_up(_batch(planned))
-
-
-def _batch(planned: RoundRecord | ToldRound) -> Batch:
-    """What the selector asked for in a stored round."""
-    drawn = None if planned.propensities is None else np.array(planned.propensities)
-    return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)

@@ -12,7 +12,7 @@ from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.litellm.apis import UNKNOWN, api_of, why_unaskable
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, provider_names
+from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, is_provider, provider_names
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
@@ -32,7 +32,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         SpecError: If there is no such provider, no checkpoint in the folder, no adapter in the one for it, or
             no key of the server.
     """
-    if model.provider not in provider_names():
+    if not is_provider(model.provider):
         raise SpecError(unknown_name("provider", model.provider, provider_names()), path=f"{place}.provider")
     remote = model.provider in REMOTE
     if model.provider == "litellm":

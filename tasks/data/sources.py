@@ -7,7 +7,6 @@ from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.hub import HubSource, hub_rows
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.data.inspect.reading import read_task, rows_of
-from winnow.tasks.data.lm_eval.reading import task_rows
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 
@@ -37,6 +36,8 @@ def _rows(spec: DatasetSpec, is_allowed: bool, task: InspectTask | None) -> Iter
     if spec.inspect is not None:
         return rows_of(task or read_task(spec.inspect, is_allowed=is_allowed))
     if spec.lm_eval is not None:
+        from winnow.tasks.data.lm_eval.reading import task_rows
+
         return task_rows(spec.lm_eval, is_allowed=is_allowed)
     if spec.hub is not None:
         source = HubSource(path=spec.hub, name=spec.name, commit=spec.commit)

@@ -222,6 +222,10 @@ class Completion:
     seconds: float
     """Its share of the engine's wall time, divided equally among the requests in hand at each moment, so that
     sums over requests are engine time."""
+    latency: float | None = None
+    """Wall time from when the request was sent, or taken up by the model, to its answer, beside whatever else
+    was asked meanwhile; of engines that write whole batches, the time of its batch. None of choices and
+    continuations, which may take several calls."""
     choice_logprobs: Mapping[str, float] | None = None
     """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
@@ -245,8 +249,9 @@ class Completion:
             type(cached) is int and 0 <= cached <= self.input_tokens
         ):
             raise ValueError(f"cached_tokens must be a whole number, at most input_tokens, got {cached!r}")
-        if not isfinite(self.seconds) or self.seconds < 0.0:
-            raise ValueError(f"seconds must be 0 or more, got {self.seconds!r}")
+        for name, value in (("seconds", self.seconds), ("latency", self.latency)):
+            if value is not None and not (isfinite(value) and value >= 0.0):
+                raise ValueError(f"{name} must be 0 or more, got {value!r}")
         for choice, logprob in (self.choice_logprobs or {}).items():
             if not isfinite(logprob):
                 raise ValueError(f"the log-probability of {choice!r} must be finite, got {logprob!r}")

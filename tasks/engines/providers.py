@@ -70,6 +70,11 @@ def provider_names() -> list[str]:
     return sorted({*PROVIDERS, *plugins(GROUP)})
 
 
+def is_provider(name: str) -> bool:
+    """Whether there is such a provider; plug-ins, which take long to read, are looked for last."""
+    return name in PROVIDERS or name in plugins(GROUP)
+
+
 def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
     """Start the engine of the model's provider, which may go on loading after this returns.
 

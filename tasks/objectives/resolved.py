@@ -176,8 +176,8 @@ class ResolvedCampaign(ABC):
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)
 
     @property
-    def repeats_meetings(self) -> bool:
-        """Whether a candidate may meet an example again, and answers it anew."""
+    def repeats_examples(self) -> bool:
+        """Whether a candidate may be asked an example again, and answers it anew."""
         return False
 
     @property
@@ -201,12 +201,13 @@ class ResolvedCampaign(ABC):
         return (
             f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
             f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
-            f"{self._samples_words}{self.lookahead_words}{self.other_limits}{self.held_out_words}"
+            f"{self.samples_words}{self.lookahead_words}{self.other_limits}{self.held_out_words}"
             f"{self.compared_words}"
         )
 
     @property
-    def _samples_words(self) -> str:
+    def samples_words(self) -> str:
+        """How many texts a comparison takes where that is not one, as the middle of a sentence."""
         samples = self.spec.samples
         return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
 

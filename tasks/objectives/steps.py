@@ -25,8 +25,9 @@ from winnow.tasks.objectives.certify.scoring import generate_answers, score_loss
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.plugins.entry_points import remedy
-from winnow.tasks.rounds.generate import generate_meetings
-from winnow.tasks.rounds.generation_batch import GenerationBatch, HeadStart
+from winnow.tasks.rounds.generate import generate_outputs
+from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.head_start import HeadStart
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
@@ -67,7 +68,7 @@ def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> HeadStart:
 def _generated(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
     if isinstance(campaign.checked, Certify):
         return generate_answers(campaign, campaign.checked.certification, round_)
-    return generate_meetings(campaign, round_)
+    return generate_outputs(campaign, round_)
 
 
 def judge_round(
@@ -88,7 +89,7 @@ def judge_round(
 
 def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> list[NewComparison]:
     match told_by_people(campaign, round_, texts):
-        case BestMean(judge=judge, spec=spec) if spec.samples is not None:
+        case BestMean(judge=judge, spec=spec) | Route(judge=judge, spec=spec) if spec.samples is not None:
             return score_samples(campaign, spec.samples, judge, round_, texts)
         case BestMean(judge=judge) | Route(judge=judge):
             return score_outputs(campaign, judge, round_, texts)

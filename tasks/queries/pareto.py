@@ -21,11 +21,13 @@ Place = tuple[float, float, float]
 def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
     """One row per candidate that has texts, best estimate first.
 
-    `tokens`, `seconds` and `cost` are means of a text, each with its standard deviation behind it: tokens
-    read and written, the engine's time, which texts of one batch share, and the price of a thousand texts,
-    null where nobody said what the model costs. `pareto` says that no other candidate has at least as high an
-    estimate, as low a cost (where prices are not all known: as few tokens) and as few seconds, and is better
-    in one of the three. It compares these numbers as they are, and is nothing that was proved.
+    `tokens`, `seconds`, `latency` and `cost` are means of a text, each with its standard deviation behind it:
+    tokens read and written; the engine's time, which texts of one batch share; the time from a request to
+    its answer, null where no engine told it; and the price of a thousand texts, null where nobody said what
+    the model costs. `pareto` says that no other candidate has at least as high an estimate, as low a cost
+    (where prices are not all known: as few tokens) and as low a latency (where these are not all known: as
+    few seconds), and is better in one of the three. It compares these numbers as they are, and is nothing
+    that was proved.
     """
     texts = texts_by_candidate(session, campaign.id)
     rows = [
@@ -34,7 +36,8 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
         if row["candidate"] in texts
     ]
     by = "tokens" if any(row["cost"] is None for row in rows) else "cost"
-    places = [_place(row, by) for row in rows]
+    time = "seconds" if any(row["latency"] is None for row in rows) else "latency"
+    places = [_place(row, by, time) for row in rows]
     known = {place for place in places if place is not None}
     unbeaten = {place for place in known if not any(_beats(other, place) for other in known)}
     return [{**row, "pareto": place in unbeaten} for row, place in zip(rows, places, strict=True)]
@@ -42,6 +45,7 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
     weights = price_weights(campaign, texts.model)
+    latency, latency_sd = texts.latency or (None, None)
     return {
         **{name: row[name] for name in ("candidate", "status", "estimate", "lower", "upper")},
         "texts": texts.texts,
@@ -49,14 +53,16 @@ def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
         "tokens_sd": texts.deviation(1.0, 1.0),
         "seconds": texts.mean(0.0, 0.0, 1.0),
         "seconds_sd": texts.deviation(0.0, 0.0, 1.0),
+        "latency": latency,
+        "latency_sd": latency_sd,
         "cost": None if weights is None else TEXTS * texts.mean(*weights),
         "cost_sd": None if weights is None else TEXTS * texts.deviation(*weights),
     }
 
 
-def _place(row: Row, by: str) -> Place | None:
-    """Estimate, cost and seconds, each better where it is higher; None without an estimate."""
-    return None if row["estimate"] is None else (row["estimate"], -row[by], -row["seconds"])
+def _place(row: Row, by: str, time: str) -> Place | None:
+    """Estimate, cost and time, each better where it is higher; None without an estimate."""
+    return None if row["estimate"] is None else (row["estimate"], -row[by], -row[time])
 
 
 def _beats(one: Place, other: Place) -> bool:

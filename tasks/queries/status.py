@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy.orm import Session
 
@@ -17,13 +17,15 @@ from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.running import unsteady_engines
-from winnow.tasks.campaign.budget import BudgetTracker, Spending, overspent
+from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, overspent
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
-from winnow.tasks.objectives.route.status import Standing, standing_of
 from winnow.tasks.queries.warnings import CampaignWarning, campaign_warnings
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
+
+if TYPE_CHECKING:
+    from winnow.tasks.objectives.route.status import Standing
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """What a campaign is doing; how it ended is its answer's outcome:
@@ -51,9 +53,9 @@ class CampaignStatus:
     """What is known, and how surely."""
     budget: int | None
     """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
-    budgets: tuple[Spending, ...]
+    budgets: tuple[BudgetUsage, ...]
     """Every limit and what is spent of it, after the last finished round."""
-    stopped_by: Spending | None
+    stopped_by: BudgetUsage | None
     """The limit that is spent and lets no further round begin; None where that is the algorithm's own."""
     totals: JsonView
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
@@ -102,14 +104,14 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     names = campaign_records.candidate_names(session, campaign.id)
     certifies, routes = campaign.objective == "certify", campaign.objective == "route"
     certificate = certificate_of(session, campaign, names, decision) if certifies else None
-    budgets = BudgetTracker(campaign).look(session)
+    budgets = BudgetTracker(campaign).usage(session)
     stopped_by = None
     if decision and round_records.unfinished_round(session, campaign.id) is None:
         # Where candidates joined, the selector was not asked yet whether its own budget is spent.
         own = None if decision.n_joined and not routes else own_kind(campaign.objective)
         stopped_by = overspent(budgets, own)
     totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
-    standing = standing_of(session, campaign, decision.best if decision else None) if routes else None
+    standing = _standing(session, campaign, decision) if routes else None
     reason = reason_of(decision, stopped_by)
     people = people_of(session, campaign)
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
@@ -132,16 +134,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         certificate=certificate,
         standing=standing,
     )
-    if in_full:
-        beyond = beyond_the_benchmark(session, campaign, answer)
-        answer = replace(
-            answer,
-            beyond=beyond,
-            running=running_of(session, campaign, answer),
-            unsteady=unsteady_engines(session, campaign),
-            next_step=next_step_of(session, campaign, answer),
-        )
-    return CampaignStatus(
+    status = CampaignStatus(
         name=campaign.name,
         objective=campaign.objective,
         state=state,
@@ -150,10 +143,33 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         budgets=budgets,
         stopped_by=stopped_by,
         totals=totals,
-        warnings=tuple(campaign_warnings(session, campaign)) if in_full else (),
+        warnings=(),
         holder=str(lease.holder) if lease and live else None,
         left=how_left(lease) if lease and state in ("interrupted", "new") else None,
     )
+    return told_in_full(session, campaign, status) if in_full else status
+
+
+def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignStatus) -> CampaignStatus:
+    """The same with what follows for new examples and what may be wrong; see `campaign_status`."""
+    answer = status.answer
+    return replace(
+        status,
+        answer=replace(
+            answer,
+            beyond=beyond_the_benchmark(session, campaign, answer),
+            running=running_of(session, campaign, answer),
+            unsteady=unsteady_engines(session, campaign),
+            next_step=next_step_of(session, campaign, answer),
+        ),
+        warnings=tuple(campaign_warnings(session, campaign)),
+    )
+
+
+def _standing(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> "Standing":
+    from winnow.tasks.objectives.route.status import standing_of  # it needs numpy, and others do not
+
+    return standing_of(session, campaign, decision.best if decision else None)
 
 
 def _own_budget(campaign: CampaignRecord) -> int | None:
@@ -165,8 +181,8 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
 def _has_room(
     reason: str,
     budget: int | None,
-    budgets: Sequence[Spending],
-    standing: Standing | None,
+    budgets: Sequence[BudgetUsage],
+    standing: "Standing | None",
     totals: JsonView,
 ) -> bool:
     """Whether a campaign that ended for this reason would ask more now."""

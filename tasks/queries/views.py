@@ -28,7 +28,9 @@ VIEWS: dict[str, dict[str, str]] = {
     "pareto": {"best-mean": "winnow.tasks.queries.pareto:pareto"},
     "metrics": {"best-mean": "winnow.tasks.queries.breakdowns:metrics"},
     "tags": {"best-mean": "winnow.tasks.queries.breakdowns:tags"},
-    "outputs": {"best-mean": "winnow.storage.queries.campaign_views:outputs"},
+    "outputs": dict.fromkeys(
+        ("best-mean", "certify", "route"), "winnow.storage.queries.campaign_views:outputs"
+    ),
     "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
     "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},
     "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},

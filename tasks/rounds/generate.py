@@ -31,10 +31,10 @@ from winnow.tasks.rounds.generation_batch import (
     GenerationBatch,
     PlannedGeneration,
     RequestGroups,
-    meetings_of,
     missing_groups,
     whole_calls,
 )
+from winnow.tasks.rounds.replicates import arms_and_examples
 from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
@@ -45,27 +45,27 @@ NO_TEXT = GenerationFailure(
 )
 
 
-def generate_meetings(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Have the text of every meeting of the round, in the order of `plan_meetings`; see `have_texts`."""
-    return have_outputs(campaign, round_, plan_meetings(campaign, round_))
+def generate_outputs(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
+    """Have every text of the round, in the order of `plan_generations`; see `have_texts`."""
+    return have_outputs(campaign, round_, plan_generations(campaign, round_))
 
 
-def plan_meetings(campaign: CampaignSession, round_: RoundRecord) -> list[PlannedGeneration]:
-    """The request of every meeting of the round, in the order of `meetings_of`.
+def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[PlannedGeneration]:
+    """The request of every text of the round, in the order of `arms_and_examples`.
 
     Where a candidate writes several texts for an example, they stand one after the other, each a replicate.
     """
-    meetings = meetings_of(round_.arms, round_.examples)
+    asked = arms_and_examples(round_.arms, round_.examples)
     if (samples := campaign.checked.spec.samples) is not None:
         return [
             plan_generation(campaign, arm, example, number)
-            for arm, example in meetings
+            for arm, example in asked
             for number in range(samples.n)
         ]
-    replicates = campaign.meetings.replicates(meetings)
+    replicates = campaign.replicates.replicates(asked)
     return [
         plan_generation(campaign, arm, example, replicate)
-        for (arm, example), replicate in zip(meetings, replicates, strict=True)
+        for (arm, example), replicate in zip(asked, replicates, strict=True)
     ]
 
 
@@ -205,7 +205,7 @@ def _stored(
 
 
 def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate: int) -> PlannedGeneration:
-    """The request of one meeting, and the key it is stored under."""
+    """The request of one text, and the key it is stored under."""
     candidate = campaign.checked.candidates[arm]
     row = campaign.checked.dataset.examples[example]
     if not campaign.checked.spec.fresh_generations:
@@ -326,6 +326,7 @@ def _new_generation(
         input_tokens=completion.input_tokens,
         output_tokens=completion.output_tokens,
         seconds=completion.seconds,
+        latency=completion.latency,
         cached_tokens=completion.cached_tokens,
         engine=engine,
         canary_id=campaign.contacts.canary_id(generation.model.name),

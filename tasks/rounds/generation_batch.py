@@ -1,16 +1,8 @@
-"""The texts that a round needs: in which groups they are asked for, begun early, and what became of each.
+"""The texts that a round needs: in which groups they are asked for, and what became of each."""
 
-An example that a candidate meets again is answered anew: how often they met is counted here.
-"""
-
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import Future
-from contextvars import copy_context
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from winnow.storage.json_types import Arms
 from winnow.storage.records.values import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
 from winnow.tasks.judges.asking.calls import JudgeCall
@@ -113,73 +105,4 @@ def _groups(planned: Sequence[PlannedGeneration], size: int) -> RequestGroups:
         wanted.sort(key=lambda each: each.request.prompt)
     return [
         wanted[start : start + size] for wanted in by_model.values() for start in range(0, len(wanted), size)
-    ]
-
-
-class HeadStart:
-    """The texts of one round, on their way from now on.
-
-    Args:
-        round_id: The round.
-        make: Makes them; called in a thread.
-    """
-
-    def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:
-        self.round_id = round_id
-        self._made: Future[GenerationBatch] = Future()
-        # A daemon: what cannot be broken off must not keep the process from ending.
-        threading.Thread(
-            target=copy_context().run, args=(self._run, make), name="head-start", daemon=True
-        ).start()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is made any more, whatever came of it."""
-        return self._made.done()
-
-    def texts(self) -> GenerationBatch:
-        """What became of them; waits for it, and raises what ended it."""
-        return self._made.result()
-
-    def wait(self) -> None:
-        """Wait until nothing is made any more; errors are for `texts`."""
-        self._made.exception()
-
-    def _run(self, make: Callable[[], GenerationBatch]) -> None:
-        try:
-            self._made.set_result(make())
-        except BaseException as error:
-            self._made.set_exception(error)
-
-
-Meeting = tuple[int, int]
-"""An arm and an example."""
-
-
-class ReplicateCounter:
-    """Counts the meetings of finished rounds, in memory alone: they follow from the stored rounds."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[Meeting] = Counter()
-
-    def add(self, meetings: Iterable[Meeting]) -> None:
-        """Count the meetings of a round that is finished."""
-        self._counts.update(meetings)
-
-    def replicates(self, meetings: Iterable[Meeting]) -> list[int]:
-        """For each meeting of the next round, how many of its arm and example came before it."""
-        now: Counter[Meeting] = Counter()
-        replicates = []
-        for meeting in meetings:
-            replicates.append(self._counts[meeting] + now[meeting])
-            now[meeting] += 1
-        return replicates
-
-
-def meetings_of(arms: Arms, examples: Sequence[int]) -> list[Meeting]:
-    """Who meets which example in a round, in planned order; a duel is two meetings, its first arm's first."""
-    return [
-        (arm, example)
-        for arms_of_one, example in zip(arms, examples, strict=True)
-        for arm in (arms_of_one if isinstance(arms_of_one, list) else [arms_of_one])
     ]

@@ -9,7 +9,7 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.protocol import Answer
 from winnow.tasks.objectives.scored import ScoredCampaign
-from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_meetings
+from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_generations
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.judge_ahead import JudgeAhead
 from winnow.tasks.spec.stored_spec import ONLY
@@ -52,7 +52,7 @@ class RoundsInFlight:
             LeaseLost: If another process took the campaign over.
         """
         if self._campaign.checked.spec.reuse == ONLY:  # nothing is asked, so that nothing is waited for
-            return have_outputs(self._campaign, rounds[0], plan_meetings(self._campaign, rounds[0]))
+            return have_outputs(self._campaign, rounds[0], plan_generations(self._campaign, rounds[0]))
         try:
             for round_ in rounds:
                 if round_.number not in self._rounds:
@@ -82,7 +82,7 @@ class RoundsInFlight:
         self._stream.close()
 
     def _begin(self, round_: RoundRecord) -> None:
-        planned = plan_meetings(self._campaign, round_)
+        planned = plan_generations(self._campaign, round_)
         wanted = WantedTexts(self._campaign, round_, planned, begun_after=round_.planned_after)
         self._rounds[round_.number] = _Begun(wanted, self._judge_of(round_))
         self._ask(round_.number, wanted)

@@ -14,7 +14,7 @@ from winnow.storage.records.values import NewComparison, NewDecision, RoundRecor
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
-from winnow.tasks.rounds.generation_batch import meetings_of
+from winnow.tasks.rounds.replicates import arms_and_examples
 
 
 def decide_round(
@@ -72,8 +72,8 @@ def record_round(
         )
     campaign.known = known
     campaign.texts_in_use.pop(round_.id, None)
-    if campaign.checked.repeats_meetings:
-        campaign.meetings.add(meetings_of(round_.arms, round_.examples))
+    if campaign.checked.repeats_examples:
+        campaign.replicates.add(arms_and_examples(round_.arms, round_.examples))
 
 
 def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:

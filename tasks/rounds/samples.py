@@ -43,14 +43,23 @@ def score_samples(
             example_id=campaign.example_ids[example],
             judge=campaign.judge_id,
             metrics=metrics_of(campaign.checked.metrics, shown[position]),
-            **_found(samples, asked, [texts[place] for place in places[position]], shown[position]),
+            **found_in(samples, asked, [texts[place] for place in places[position]], shown[position]),
         )
         for position, (arm, example) in enumerate(pairs)
     ]
 
 
-def _found(samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]) -> JsonObject:
-    """What becomes of a pair: the fields of its comparison that follow from its texts."""
+def found_in(
+    samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]
+) -> JsonObject:
+    """What becomes of a pair: the fields of its comparison that follow from its texts.
+
+    Args:
+        samples: What scores come to.
+        asked: The judge, with all it needs for these texts.
+        answers: The texts of the pair.
+        shown: What the judge sees of each; empty where one could not be made.
+    """
     verdicts = [asked.judge.judge(each) for each in shown] or [NOT_JUDGED] * len(answers)
     found: JsonObject = {
         "outputs": _outputs(answers, verdicts),

@@ -38,7 +38,7 @@ def score_outputs(
 
 def places_of(campaign: CampaignSession, pair: int) -> range:
     """Where the texts of a pair stand among those of its round."""
-    n = 1 if campaign.checked.spec.samples is None else campaign.checked.spec.samples.n
+    n = campaign.checked.spec.texts_each
     return range(pair * n, (pair + 1) * n)
 
 

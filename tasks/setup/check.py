@@ -1,8 +1,9 @@
 """Checking a campaign: all it refers to is found, read and understood before the first row is written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from winnow.algorithms.errors import AlgorithmError
@@ -15,12 +16,7 @@ from winnow.tasks.engines.providers import REMOTE, devices_wanted
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
 from winnow.tasks.judges.registry import BUILT_IN
-from winnow.tasks.objectives.best_duel.objective import BestDuel
-from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.human.asking import check_people
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
-from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for
@@ -29,6 +25,7 @@ from winnow.tasks.queries.tag_counts import values_of
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.trial_renders import check_tests, try_templates
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
+from winnow.tasks.spec.stored_spec import HUMAN
 
 MOST_VALUES = 100
 """Of a tag; more are too many to read."""
@@ -50,7 +47,7 @@ def check_campaign(
     """
     check_people(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
-    checked = CLASSES[spec.objective].check(spec, dataset)
+    checked = class_of(spec.objective).check(spec, dataset)
     check_structured_outputs(spec)
     _check_samples(checked)
     _check_tags(checked)
@@ -244,9 +241,68 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
     return lacking if lacks_target(checked.judge, sample) else ()
 
 
-CLASSES: dict[Objective, type[ResolvedCampaign]] = {
-    "best-mean": BestMean,
-    "best-duel": BestDuel,
-    "certify": Certify,
-    "route": Route,
+CLASSES: dict[Objective, str] = {
+    "best-mean": "best_mean.objective:BestMean",
+    "best-duel": "best_duel.objective:BestDuel",
+    "certify": "certify.objective:Certify",
+    "route": "route.objective:Route",
 }
+"""Beneath `tasks.objectives`; each is imported with what it needs once a campaign asks for it."""
+
+
+def class_of(objective: Objective) -> type[ResolvedCampaign]:
+    """What campaigns with this objective are."""
+    module, _, name = CLASSES[objective].partition(":")
+    found: type[ResolvedCampaign] = getattr(import_module(f"winnow.tasks.objectives.{module}"), name)
+    return found
+
+
+def check_people(spec: CampaignSpec) -> None:
+    """Refuse a campaign in which people judge a part of an output, a stream, or more than one text each.
+
+    Raises:
+        SpecError: With the key, what is wrong and what to do.
+    """
+    for place, judge in _parts(spec):
+        if judge.get("type") == HUMAN:
+            raise SpecError("people judge whole campaigns, and no parts; make it the judge", path=place)
+    if spec.judge.type != HUMAN:
+        return
+    if spec.objective == "route":
+        raise SpecError(
+            "a stream of prompts does not wait for people; choose another judge for route", path="judge.type"
+        )
+    if spec.lookahead:
+        raise SpecError("people judge one round at a time; leave lookahead out", path="lookahead")
+    if spec.samples is not None:
+        raise SpecError("people judge one text for each example; leave samples out", path="samples")
+    if spec.output_type != "generate":
+        raise SpecError(
+            f"people judge texts, and {spec.output_type} makes none; leave it out", path="output_type"
+        )
+
+
+def _parts(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The judges that stand within others or beside the one that decides, with their places."""
+    yield from _within("judge", spec.judge.params)
+    for index, metric in enumerate(spec.metrics):
+        place = f"metrics[{index}].judge"
+        judge = {"type": metric.judge.type, **metric.judge.params}
+        yield place, judge
+        yield from _within(place, judge)
+
+
+def _within(place: str, value: object) -> Iterator[tuple[str, Mapping[str, object]]]:
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _inner(f"{place}[{index}]", each)
+    elif isinstance(value, Mapping):
+        for key in ("judges", "scorer"):
+            if key in value:
+                yield from _inner(f"{place}.{key}", value[key])
+
+
+def _inner(place: str, value: object) -> Iterator[tuple[str, Mapping[str, object]]]:
+    if isinstance(value, Mapping):
+        yield place, value
+    yield from _within(place, value)

@@ -26,7 +26,7 @@ from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.store import FINGERPRINTS, stored_dataset
+from winnow.tasks.setup.open_campaign import FINGERPRINTS, stored_dataset
 from winnow.tasks.spec.campaign import stored_values
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file

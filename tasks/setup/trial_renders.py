@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.judges.code.judge import CodeJudge
 from winnow.tasks.objectives.resolved import ResolvedCampaign
+
+if TYPE_CHECKING:
+    from winnow.tasks.judges.code.judge import CodeJudge
 
 MOST = 20_000
 """Prompts that are tried of all, beside those of each template's first, last and longest example."""
@@ -58,9 +61,6 @@ def _sample(n_templates: int, examples: Sequence[Example]) -> Iterator[tuple[int
     yield from ((int(place) // n, int(place) % n) for place in drawn)
 
 
-_PARAMETERS = frozenset(each.name for each in fields(CodeJudge) if each.init)
-
-
 def check_tests(checked: ResolvedCampaign) -> None:
     """Refuse a judge `code` whose templates fail on an example, or which has no tests for any.
 
@@ -69,7 +69,7 @@ def check_tests(checked: ResolvedCampaign) -> None:
     """
     spec = checked.spec
     for place, params in _code_judges("judge", {"type": spec.judge.type, **spec.judge.params}):
-        judge = CodeJudge(**{key: value for key, value in params.items() if key in _PARAMETERS})
+        judge = _code_judge(params)
         seen: list[str] = []
         try_templates([partial(_render, judge, place, seen)], checked.dataset.examples)
         are_labels = spec.objective == "certify" and TARGET in judge.variables
@@ -79,7 +79,14 @@ def check_tests(checked: ResolvedCampaign) -> None:
             )
 
 
-def _render(judge: CodeJudge, place: str, seen: list[str], example: Example) -> None:
+def _code_judge(params: JsonView) -> "CodeJudge":
+    from winnow.tasks.judges.code.judge import CodeJudge  # with its sandbox, which few campaigns have
+
+    known = {each.name for each in fields(CodeJudge) if each.init}
+    return CodeJudge(**{key: value for key, value in params.items() if key in known})
+
+
+def _render(judge: "CodeJudge", place: str, seen: list[str], example: Example) -> None:
     try:
         seen.append(judge.rendered(example.fields, example.targets, example.key)["tests"].strip())
     except TemplateError as error:

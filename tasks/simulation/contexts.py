@@ -19,11 +19,11 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
+from winnow.tasks.embedding.embedded_prompts import check_embedder
 from winnow.tasks.embedding.precomputed import read_vectors
-from winnow.tasks.embedding.prompts import check_embedder
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.setup.store import stored_dataset
+from winnow.tasks.setup.open_campaign import stored_dataset
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 

@@ -18,10 +18,10 @@ from winnow.algorithms.metrics import (
 )
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.environments import DuelEnvironment, Environment, ScoreEnvironment
+from winnow.tasks.simulation.route_environments import RouteEnvironment
 from winnow.tasks.simulation.route_results import optimal_picks_by, outscore_by, regret_by
-from winnow.tasks.simulation.route_worlds import RouteWorld
 from winnow.tasks.simulation.simulate import Run
-from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld, World
 
 Metric = Literal[
     "accuracy",
@@ -59,7 +59,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
 """What can be measured where, by objective; the first is the default."""
 
 KINDS = {"best-mean": "tables of scores", "best-duel": "duels", "route": "routes"}
-"""What a user calls the worlds of an objective."""
+"""What a user calls the environments of an objective."""
 
 RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
 """Metrics that say of a recommended arm whether it is right."""
@@ -101,34 +101,36 @@ def metric_for(objective: str, chosen: Metric | None) -> Metric:
     raise SpecError(f"--metric {chosen} is for {where}; {KINDS[objective]} have {known}")
 
 
-def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Callable[[Run], FloatArray]:
+def measure_by(
+    metric: Metric, environment: Environment, *, gap: float, level: float
+) -> Callable[[Run], FloatArray]:
     """A function that gives the metric of a run at each of its T budgets, shape (T,).
 
     Args:
-        metric: What to measure, one of `METRICS` for the world's objective.
-        world: What was simulated.
+        metric: What to measure, one of `METRICS` for the environment's objective.
+        environment: What was simulated.
         gap: Of top1-eps, in score units.
         level: Of top1-mcnemar, in (0, 1).
 
     Raises:
         InvalidParameter: If the gap or the level is out of range, or an arm has no score.
     """
-    if isinstance(world, RouteWorld):
-        return _ROUTE_METRICS[metric](world)
-    if isinstance(world, DuelWorld):
+    if isinstance(environment, RouteEnvironment):
+        return _ROUTE_METRICS[metric](environment)
+    if isinstance(environment, DuelEnvironment):
         best = best_arms(
-            worst_preferences(world.preferences, np.ones(len(world.preferences), dtype=np.bool_))
+            worst_preferences(environment.preferences, np.ones(len(environment.preferences), dtype=np.bool_))
         )
         return lambda run: hits(run.best, best).astype(np.float64)
-    assert isinstance(world, ScoreWorld)
+    assert isinstance(environment, ScoreEnvironment)
     if metric == "coverage":
-        return lambda run: coverage(run, world.scores)
-    if metric == "top1-mcnemar" and world.groups is not None:
+        return lambda run: coverage(run, environment.scores)
+    if metric == "top1-mcnemar" and environment.groups is not None:
         raise SpecError(
             "--metric top1-mcnemar compares candidates example by example, and this campaign by means of "
             "groups; choose another metric"
         )
-    means = true_values(world.scores, world.groups)
+    means = true_values(environment.scores, environment.groups)
     if metric == "ndcg":
         return lambda run: np.array([ndcg(ranking, means) for ranking in run.ranking])
     if metric == "accuracy":
@@ -136,7 +138,7 @@ def measure_by(metric: Metric, world: World, *, gap: float, level: float) -> Cal
     elif metric == "top1-eps":
         right = arms_within_gap(means, gap)
     else:
-        right = arms_not_worse(world.scores, level)
+        right = arms_not_worse(environment.scores, level)
     return lambda run: hits(run.best, right).astype(np.float64)
 
 
@@ -148,7 +150,7 @@ def coverage(run: Run, scores: FloatArray) -> FloatArray:
     return shares
 
 
-_ROUTE_METRICS: Mapping[Metric, Callable[[RouteWorld], Callable[[Run], FloatArray]]] = {
+_ROUTE_METRICS: Mapping[Metric, Callable[[RouteEnvironment], Callable[[Run], FloatArray]]] = {
     "outscore-the-best": outscore_by,
     "optimal-pick-ratio": optimal_picks_by,
     "regret": regret_by,
@@ -156,7 +158,7 @@ _ROUTE_METRICS: Mapping[Metric, Callable[[RouteWorld], Callable[[Run], FloatArra
 
 
 def average(label: str, values: Sequence[FloatArray]) -> Curve:
-    """The curve of one contestant, from what `measure_by` gave for each of its runs."""
+    """The curve of one selector, from what `measure_by` gave for each of its runs."""
     per_run = np.array(values)  # (R, T)
     runs = len(per_run)
     errors = per_run.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(per_run.shape[1], np.nan)

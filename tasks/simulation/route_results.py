@@ -6,46 +6,46 @@ import numpy as np
 
 from winnow.algorithms.route.metrics import cumulative_regret, optimal_pick_ratio, pick_shares
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.tasks.simulation.route_worlds import RouteWorld
+from winnow.tasks.simulation.route_environments import RouteEnvironment
 from winnow.tasks.simulation.simulate import Run
 
 WINDOWS = 10
 """Parts of a stream whose shares of picks are shown."""
 
 
-def outscore_by(world: RouteWorld) -> Callable[[Run], FloatArray]:
+def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
     """How far a run's mean score is above the one-arm oracle's on the same prompts, shape (T,), in [-1, 1].
 
     Unlike `algorithms.route.metrics.outscore_the_best` at an early round, it does not depend on whether easy
     prompts came first; after the whole stream the two are the same. Unscored prompts are left out of each
     mean; before the first score it is 0.
     """
-    best = world.best_arm
+    best = environment.best_arm
 
     def lead(run: Run) -> FloatArray:
-        examples = world.order(run.seed)[run.told.examples]  # (t,)
-        scores, alone = world.scores[run.told.arms, examples], world.scores[best, examples]
+        examples = environment.order(run.seed)[run.told.examples]  # (t,)
+        scores, alone = environment.scores[run.told.arms, examples], environment.scores[best, examples]
         return np.array([_mean(scores[:count]) - _mean(alone[:count]) for count in run.spent])
 
     return lead
 
 
-def optimal_picks_by(world: RouteWorld) -> Callable[[Run], FloatArray]:
+def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
     """The share of a run's prompts given to an arm of which most is expected there, shape (T,), in [0, 1].
 
     0 before the first prompt.
     """
-    expected = world.expected()
-    return lambda run: _at_budgets(run, optimal_pick_ratio(run.told.arms, _seen(run, world, expected)))
+    expected = environment.expected()
+    return lambda run: _at_budgets(run, optimal_pick_ratio(run.told.arms, _seen(run, environment, expected)))
 
 
-def regret_by(world: RouteWorld) -> Callable[[Run], FloatArray]:
+def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
     """What a run lost in all to giving each prompt to the arm of which most is expected there, shape (T,).
 
     In score units, at least 0 and at most the number of prompts.
     """
-    expected = world.expected()
-    return lambda run: _at_budgets(run, cumulative_regret(run.told.arms, _seen(run, world, expected)))
+    expected = environment.expected()
+    return lambda run: _at_budgets(run, cumulative_regret(run.told.arms, _seen(run, environment, expected)))
 
 
 def parts(budget: int) -> list[int]:
@@ -54,22 +54,22 @@ def parts(budget: int) -> list[int]:
     return [min(end, budget) for end in range(window, budget + window, window)]
 
 
-def picks_by(world: RouteWorld, budget: int) -> Callable[[Run], FloatArray] | None:
+def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], FloatArray] | None:
     """The share of the prompts of each type that a run gave to each arm, part by part of the budget.
 
     Args:
-        world: Of G types; where there are none, there is no such function.
+        environment: Of G types; where there are none, there is no such function.
         budget: Prompts.
 
     Returns:
         A function from a run to shares of shape (W, G, K), W as in `parts`; NaN where a type did not come.
     """
-    if world.types is None:
+    if environment.types is None:
         return None
-    types, n_arms, ends = world.types, world.shape[0], parts(budget)
+    types, n_arms, ends = environment.types, environment.shape[0], parts(budget)
 
     def shares(run: Run) -> FloatArray:
-        of_prompts = types[world.order(run.seed)[run.told.examples]]  # (t,)
+        of_prompts = types[environment.order(run.seed)[run.told.examples]]  # (t,)
         found = pick_shares(run.told.arms, of_prompts, n_arms, ends[0])
         padded = np.full((len(ends), int(types.max()) + 1, n_arms), np.nan)
         padded[: found.shape[0], : found.shape[1]] = found
@@ -87,9 +87,9 @@ def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
     return means
 
 
-def _seen(run: Run, world: RouteWorld, expected: FloatArray) -> FloatArray:
+def _seen(run: Run, environment: RouteEnvironment, expected: FloatArray) -> FloatArray:
     """The expected scores of the prompts that were told, shape (t, K)."""
-    return expected[:, world.order(run.seed)[run.told.examples]].T
+    return expected[:, environment.order(run.seed)[run.told.examples]].T
 
 
 def _at_budgets(run: Run, values: FloatArray) -> FloatArray:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.decision import Decision, Reason
+from winnow.algorithms.claims import Reason
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
@@ -22,7 +23,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.simulation.worlds import World
+from winnow.tasks.simulation.environments import Environment
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """How many threads a process's matrix products take; read once, when numpy is imported."""
@@ -33,16 +34,16 @@ SET_BY_SIMULATION = {
     "features": "the table",
     "dim": "--contexts or --embed",
 }
-"""Parameters a contestant may not set itself, and what sets them."""
+"""Parameters that no selector may be given here, and what sets them."""
 
 BY_NUMBER = ("baseline", "top_m")
 """Parameters that are a number of arms or of an arm: there have to be more arms than that."""
 
 MOST_ARMS = 2_000
-"""Of a contestant that is only checked."""
+"""Of a selector that is only checked."""
 
 KNOWLEDGE = ("history", "features")
-"""Parameters that a world may have something for; a contestant can decline it with None."""
+"""Parameters that an environment may have something for; a selector can decline it with None."""
 
 
 class SelectorFailed(WinnowError):
@@ -50,7 +51,7 @@ class SelectorFailed(WinnowError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contestant:
+class ComparedSelector:
     """A selector with its parameters."""
 
     label: str
@@ -64,7 +65,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """What one contestant with one seed believed at each of T budgets."""
+    """What one selector with one seed believed at each of T budgets."""
 
     label: str
     seed: int
@@ -80,8 +81,8 @@ class Run:
     """Why it ended."""
 
 
-def contestant(label: str, selector: str, params: JsonView) -> Contestant:
-    """A contestant whose parameters were checked; `history: None` among them does without the history.
+def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSelector:
+    """A selector whose parameters were checked; `history: None` among them does without the history.
 
     Raises:
         SpecError: If there is no such selector, or it does not take these parameters.
@@ -102,7 +103,7 @@ def contestant(label: str, selector: str, params: JsonView) -> Contestant:
         raise SpecError(f"--selector {label}: {error}") from error
     for name in sorted(declined - accepted):
         raise SpecError(f"--selector {label}: {selector} takes no {name}; leave {name}=none out")
-    return Contestant(
+    return ComparedSelector(
         label=label,
         selector=selector,
         objective=description.objective,
@@ -111,13 +112,13 @@ def contestant(label: str, selector: str, params: JsonView) -> Contestant:
     )
 
 
-def require_arms(contestants: Sequence[Contestant], n_arms: int) -> None:
-    """Refuse contestants that need more arms than a table has.
+def require_arms(compared: Sequence[ComparedSelector], n_arms: int) -> None:
+    """Refuse selectors that need more arms than a table has.
 
     Raises:
         SpecError: For the first one that does.
     """
-    for each in contestants:
+    for each in compared:
         for name, number in _numbers(each.params).items():
             if number >= n_arms:
                 raise SpecError(
@@ -132,34 +133,34 @@ def _numbers(params: JsonView) -> dict[str, int]:
 
 
 def simulate(
-    world: World,
-    contestants: Sequence[Contestant],
+    environment: Environment,
+    compared: Sequence[ComparedSelector],
     *,
     budgets: Sequence[int],
     seeds: Sequence[int],
     workers: int | None = None,
 ) -> Iterator[Run]:
-    """Let every contestant run with every seed; yield the runs by seed, then in the contestants' order.
+    """Let every selector run with every seed; yield the runs by seed, then in their order.
 
-    A run depends on its contestant and seed only: not on the number of workers, nor on the other runs. Each
+    A run depends on its selector and seed only: not on the number of workers, nor on the other runs. Each
     worker is a process with one thread for matrix products, as the order of their sums may depend on it.
 
     Args:
-        world: What they are run on.
-        contestants: Whom to run; of the world's objective.
+        environment: What they are run on.
+        compared: Whom to run; of the environment's objective.
         budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
-        seeds: Non-negative; one run of each contestant per seed.
+        seeds: Non-negative; one run of each selector per seed.
         workers: Processes; one per core if None.
 
     Raises:
         SelectorFailed: If a selector raises, asks for what it may not, or its process dies.
     """
-    jobs = [(each, seed) for seed in seeds for each in contestants]
+    jobs = [(each, seed) for seed in seeds for each in compared]
     pool = ProcessPoolExecutor(
         min(workers or os.cpu_count() or 1, len(jobs)),
         multiprocessing.get_context("spawn"),
         initializer=_begin_worker,
-        initargs=(world, tuple(budgets)),
+        initargs=(environment, tuple(budgets)),
     )
     try:
         with _one_thread_each():
@@ -172,46 +173,46 @@ def simulate(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed: int) -> Run:
+def replay(compared: ComparedSelector, environment: Environment, *, budgets: Sequence[int], seed: int) -> Run:
     """One run, in this process; see `simulate`.
 
     Raises:
         SelectorFailed: If the selector raises or asks for what it may not.
     """
-    where = f"selector {contestant.label!r} with seed {seed}"
-    given = {name: value for name, value in world.knowledge.items() if name in contestant.uses}
+    where = f"selector {compared.label!r} with seed {seed}"
+    given = {name: value for name, value in environment.knowledge.items() if name in compared.uses}
     spent, best, ranking = [], [], []
     batches: list[Batch] = []
-    referee = world.referee()
+    validate = environment.batch_validator()
     told = round_ = 0
     with _failures_named(where, "at the start"):
-        n_arms, n_examples = world.shape
+        n_arms, n_examples = environment.shape
         selector = create_selector(
-            contestant.selector,
+            compared.selector,
             n_arms=n_arms,
             n_examples=n_examples,
             budget=budgets[-1],
             **given,
-            **world.settings(contestant.params),
-            **contestant.params,
+            **environment.settings(compared.params),
+            **compared.params,
         )
-        selector = world.entrant(selector, seed)
-    batch = _ask(selector, seed, round_, referee, where)
+        selector = environment.wrap(selector, seed)
+    batch = _ask(selector, seed, round_, validate, where)
     for budget in budgets:
         while len(batch) and told + len(batch) <= budget:
             with _failures_named(where, f"in round {round_}"):
-                selector.tell(batch, world.outcomes(batch, seed, round_))
+                selector.tell(batch, environment.outcomes(batch, seed, round_))
             told += len(batch)
             batches.append(batch)
             round_ += 1
-            batch = _ask(selector, seed, round_, referee, where)
+            batch = _ask(selector, seed, round_, validate, where)
         with _failures_named(where, f"after round {round_}"):
             decision = _checked(selector.decision(), n_arms)
         spent.append(told)
         best.append(NOBODY if decision.best is None else decision.best)
         ranking.append(decision.ranked_by)
     return Run(
-        label=contestant.label,
+        label=compared.label,
         seed=seed,
         spent=np.array(spent),
         told=_joined(batches),
@@ -221,12 +222,12 @@ def replay(contestant: Contestant, world: World, *, budgets: Sequence[int], seed
     )
 
 
-def _ask(selector: Selector, seed: int, round_: int, referee: Callable[[Batch], None], where: str) -> Batch:
-    """The batch of a round, which the referee has let pass."""
+def _ask(selector: Selector, seed: int, round_: int, validate: Callable[[Batch], None], where: str) -> Batch:
+    """The batch of a round, found valid."""
     with _failures_named(where, f"in round {round_}"):
         batch = selector.ask(round_rng(seed, round_))
         if len(batch):
-            referee(batch)
+            validate(batch)
     return batch
 
 
@@ -273,17 +274,17 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-_given: tuple[World, tuple[int, ...]]
+_given: tuple[Environment, tuple[int, ...]]
 """In a worker: what all its runs share, sent once."""
 
 
-def _begin_worker(world: World, budgets: tuple[int, ...]) -> None:
+def _begin_worker(environment: Environment, budgets: tuple[int, ...]) -> None:
     global _given
-    _given = (world, budgets)
+    _given = (environment, budgets)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once and without a traceback
 
 
-def _run_job(job: tuple[Contestant, int]) -> Run:
-    world, budgets = _given
+def _run_job(job: tuple[ComparedSelector, int]) -> Run:
+    environment, budgets = _given
     each, seed = job
-    return replay(each, world, budgets=budgets, seed=seed)
+    return replay(each, environment, budgets=budgets, seed=seed)

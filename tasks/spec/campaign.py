@@ -57,7 +57,6 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     ),
     "certify": (
         "lookahead",
-        "samples",
         "metrics",
         "constraints",
         "groups",
@@ -70,7 +69,6 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     ),
     "route": (
         "lookahead",
-        "samples",
         "metrics",
         "constraints",
         "groups",
@@ -82,6 +80,12 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     ),
 }
 """Keys of the file that an objective has no use for."""
+
+
+ONE_TEXT_A_DUEL = (
+    "a duel holds one text against another, and each time two candidates meet on an example they write anew "
+    "(fresh_generations), so that several texts of each are several duels; leave samples out"
+)
 
 
 NO_IDENTITY = {"storage", "execution", "reuse", "tags"}
@@ -193,8 +197,8 @@ class CampaignSpec(SpecModel):
     """For multiple-choice and loglikelihood: what stands between prompt and choice or target; None is a
     space, and nothing where a chat template ends the prompt."""
     samples: Samples = None
-    """For best-mean: texts that a candidate writes for each example, and what their scores come to; a number
-    alone is that many, and the mean."""
+    """Not for best-duel: texts that a candidate writes for each example, and what their scores come to; a
+    number alone is that many, and the mean."""
     judge: JudgeSpec
     metrics: list[MetricSpec] = []
     """For best-mean: judges that ask no model, whose means are reported beside the score."""
@@ -272,9 +276,11 @@ class CampaignSpec(SpecModel):
     @classmethod
     def _fits_the_objective(cls, value: object, info: ValidationInfo) -> object:
         objective = info.data.get("objective")
-        if objective and info.field_name in FOREIGN_KEYS[objective]:
-            raise ValueError(f"means nothing to {objective}; leave it out")
-        return value
+        if value is None or not objective or info.field_name not in FOREIGN_KEYS[objective]:
+            return value
+        if info.field_name == "samples":
+            raise ValueError(ONE_TEXT_A_DUEL)
+        raise ValueError(f"means nothing to {objective}; leave it out")
 
     @field_validator("fail_on_error")
     @classmethod
@@ -319,6 +325,11 @@ class CampaignSpec(SpecModel):
         """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
         limit = self.limits.get(own_kind(self.objective))
         return None if limit is None else int(limit)
+
+    @property
+    def texts_each(self) -> int:
+        """How many texts a candidate writes for an example."""
+        return 1 if self.samples is None else self.samples.n
 
     def identity(self) -> JsonObject:
         """What may not change once the campaign has begun, as JSON values.

@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.spec.stored_spec import CHAMPION
 
-if TYPE_CHECKING:  # `winnow status` asks for `costs_of` alone
+if TYPE_CHECKING:
     from winnow.tasks.candidates.candidates import Candidate
     from winnow.tasks.spec.campaign import CampaignSpec
 
-CHAMPION = "champion"
-"""The selector that can look for the cheapest candidate that is good enough."""
 PLACE = "selector.params.costs"
-
-
-def costs_of(selector: JsonView) -> dict[str, float] | None:
-    """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
-    params = selector["params"]
-    is_thrifty = selector["name"] == CHAMPION and params.get("prefer") == "cost"
-    return dict(params["costs"]) if is_thrifty else None
 
 
 def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> FloatArray | None:

@@ -1,6 +1,8 @@
-"""What a stored spec says, read without pydantic: `winnow status` has no time to import it."""
+"""What a stored spec says, read without pydantic and numpy: `winnow status` has no time to import them."""
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from winnow.storage.json_types import JsonObject, JsonView
@@ -69,3 +71,85 @@ GATE = "gate"
 def baseline_name(selector: JsonView) -> str | None:
     """Whom a campaign's selector, as it is stored, holds the others against; None where it is no gate."""
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """How a stored campaign compares candidates, as far as its definition says."""
+
+    by: str
+    objective: str
+    weights: str
+    """In words: "equal", "size" or "given"."""
+
+    @property
+    def value(self) -> str:
+        """What candidates are compared by, as a noun."""
+        if self.objective == "worst":
+            return "worst-group mean"
+        return "mean of group means" if self.weights == "equal" else "weighted mean of group means"
+
+
+def grouping_of(spec: JsonView) -> Grouping | None:
+    """How the campaign of a stored definition compares by groups; None where it does not."""
+    groups = spec.get("groups")
+    if groups is None:
+        return None
+    weights = groups["weights"]
+    said = weights if isinstance(weights, str) else "given"
+    return Grouping(by=groups["by"], objective=groups["objective"], weights=said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """A bound on the mean of a metric over all examples; one of the two is given."""
+
+    metric: str
+    at_least: float | None
+    at_most: float | None
+
+    @property
+    def bound(self) -> str:
+        """In words, such as "at least 0.9"."""
+        return f"at most {self.at_most:g}" if self.at_least is None else f"at least {self.at_least:g}"
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.bound}"
+
+    @property
+    def least(self) -> float:
+        """What the mean of the values has to be at least, as selectors are told them."""
+        return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
+
+    def told(self, value: float | None) -> float:
+        """What a selector is told of a value: the more the better; NaN where there is none."""
+        if value is None:
+            return math.nan
+        return 1.0 - value if self.at_least is None else value
+
+
+def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
+    """The constraints of a stored definition."""
+    return tuple(Constraint(**each) for each in spec.get("constraints", ()))
+
+
+CHAMPION = "champion"
+"""The selector that can look for the cheapest candidate that is good enough."""
+
+
+def costs_of(selector: JsonView) -> dict[str, float] | None:
+    """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
+    params = selector["params"]
+    is_thrifty = selector["name"] == CHAMPION and params.get("prefer") == "cost"
+    return dict(params["costs"]) if is_thrifty else None
+
+
+NEEDS_FEATURES = "llm-po-bt"
+FEATURES = "features"
+FACTORS = "factors"
+
+
+def has_features(objective: str, selector: JsonView) -> bool:
+    """Whether the selector of a spec, its name and parameters, has a model of the candidates' features."""
+    default = FACTORS if selector["name"] == NEEDS_FEATURES else None
+    return objective == "best-duel" and selector["params"].get(FEATURES, default) is not None

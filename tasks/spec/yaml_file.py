@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.data.benchmarks import with_task
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
@@ -142,6 +141,8 @@ def _with_task(file: SpecFile, read: InspectTask | None) -> JsonObject:
     except ValidationError as error:
         located = [_complaint(file, {**each, "loc": ("task", *each["loc"])}) for each in error.errors()]
         raise SpecMistakes("\n".join(map(one_line, located))) from error
+    from winnow.tasks.data.benchmarks import with_task  # with all that it knows of lm-eval and Inspect
+
     try:
         values = with_task(file.values, task, read)
     except SpecError as error:

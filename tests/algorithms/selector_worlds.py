@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from winnow.algorithms.decision import Reason
+from winnow.algorithms.claims import Reason
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, Selector, round_rng
 from winnow.algorithms.registry import create_selector

@@ -14,7 +14,7 @@ from winnow.algorithms.best_duel.bradley_terry.mixture import log_mixture
 from winnow.algorithms.best_duel.bradley_terry.model import Tally
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.stopping import in_force
-from winnow.algorithms.decision import Claim
+from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch
 

@@ -6,7 +6,7 @@ from tests.benchmarks.sample_complexity import growth_rates, labels_needed
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import effective_losses
 from winnow.algorithms.certify.setting import Setting
-from winnow.algorithms.decision import HEURISTIC, NOTHING_CLAIMED, Claim
+from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector

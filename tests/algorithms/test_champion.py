@@ -11,7 +11,7 @@ from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.control_variates import Controls
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.switch import mode_of
-from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector

@@ -12,7 +12,7 @@ from property_settings import tries
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.switch import Mode
-from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector, takes_more_arms

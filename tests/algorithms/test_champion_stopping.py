@@ -10,7 +10,7 @@ from test_champion_statistical import alike, near_ties
 
 from winnow.algorithms.champion import evidence as evidence_module
 from winnow.algorithms.champion import wealth as wealth_module
-from winnow.algorithms.decision import NOTHING_CLAIMED
+from winnow.algorithms.claims import NOTHING_CLAIMED
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 

@@ -15,7 +15,7 @@ from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.switch import mode_of
-from winnow.algorithms.decision import EXACT, Claim
+from winnow.algorithms.claims import EXACT, Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from winnow.algorithms.best_mean.predictions.consistency import check_possible
-from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Decision
+from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import ImpossibleState
 
 LEAST, MOST = np.array([0.8, 0.1, 0.3]), np.array([0.8, 0.6, 0.9])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from selector_worlds import FixedDuelWorld
 
-from winnow.algorithms.decision import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
+from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

@@ -6,16 +6,16 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank import joint_fit
+from winnow.algorithms.low_rank import joint_fit, sparse_fit
 from winnow.algorithms.low_rank.factor_model import fit_rows
 from winnow.algorithms.low_rank.joint_fit import (
-    fit_observations,
     fit_table,
     weight_of_ridge,
     with_rows_spread_evenly,
 )
 from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
 from winnow.algorithms.low_rank.logistic import LOGISTIC, sigmoid
+from winnow.algorithms.low_rank.sparse_fit import fit_observations
 
 both_models = pytest.mark.parametrize("model", [LOGISTIC, LEAST_SQUARES], ids=["logistic", "least squares"])
 
@@ -114,7 +114,7 @@ def sparse(scores):
 def test_both_fits_of_a_table_end_near_a_minimum_that_a_general_optimizer_finds(model, missing, monkeypatch):
     monkeypatch.setattr(joint_fit, "LEAST_CHANGE", 1e-6)
     monkeypatch.setattr(joint_fit, "MOST_SWEEPS", 2_000)
-    monkeypatch.setattr(joint_fit, "SWEEPS_OF_OBSERVATIONS", 300)
+    monkeypatch.setattr(sparse_fit, "SWEEPS", 300)
     _, scores = table_of(12, 15)
     scores[np.random.default_rng(3).random(scores.shape) < missing] = np.nan
     weight = 2.0

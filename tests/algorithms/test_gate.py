@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.decision import EXACT, NOTHING_CLAIMED, Claim
+from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
 

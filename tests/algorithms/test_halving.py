@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.decision import HEURISTIC
+from winnow.algorithms.claims import HEURISTIC
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 

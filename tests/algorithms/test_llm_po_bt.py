@@ -16,7 +16,7 @@ from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.llm_po import LlmPo
 from winnow.algorithms.best_duel.llm_po_bt import GROWTH, MOST_SWEEPS, TOLERANCE, LlmPoBt
 from winnow.algorithms.best_duel.setting import Setting
-from winnow.algorithms.decision import Claim
+from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
 

@@ -3,7 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from winnow.algorithms.decision import EXACT, Claim, Decision, statuses
+from winnow.algorithms.claims import EXACT, Claim
+from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, round_rng
 

@@ -14,7 +14,7 @@ from selector_worlds import (
     RouteWorld,
 )
 
-from winnow.algorithms.decision import EXACT
+from winnow.algorithms.claims import EXACT
 from winnow.algorithms.errors import (
     ArmAgainstItself,
     ArmRemoved,

@@ -6,7 +6,7 @@ from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.champion.thrift import Thrift
-from winnow.algorithms.decision import Claim
+from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
 

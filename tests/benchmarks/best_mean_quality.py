@@ -17,9 +17,9 @@ from tests.benchmarks.score_worlds import (
     published_subset,
 )
 from winnow.algorithms.metrics import best_arms, budget_to_reach, hits, true_means
+from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.results import average, measure_by
-from winnow.tasks.simulation.simulate import Contestant, Run, contestant, simulate
-from winnow.tasks.simulation.worlds import ScoreWorld
+from winnow.tasks.simulation.simulate import ComparedSelector, Run, compared_selector, simulate
 
 AS_PUBLISHED = {"variant": "paper"}
 
@@ -43,12 +43,12 @@ def measure_alpaca(data: Path, names: Sequence[str], seeds: int, seconds: float)
     """Top-1 precision (gap 0.001) against the share of the matrix; each part has a quarter of the time."""
     for with_null_model in (False, True):
         world = alpaca(data, with_null_model=with_null_model)
-        precision = measure_by("top1-eps", ScoreWorld(scores=world.scores), gap=0.001, level=0.01)
+        precision = measure_by("top1-eps", ScoreEnvironment(scores=world.scores), gap=0.001, level=0.01)
         for group, shares in ((ACTIVE, SHARES), (UNIFORM, LONG_SHARES)):
             budgets = [round(share * world.scores.size) for share in shares]
-            field = [contestant(name, name, AS_PUBLISHED) for name in group if name in names]
+            field = [compared_selector(name, name, AS_PUBLISHED) for name in group if name in names]
             runs = _until(
-                simulate(ScoreWorld(scores=world.scores), field, budgets=budgets, seeds=range(seeds)),
+                simulate(ScoreEnvironment(scores=world.scores), field, budgets=budgets, seeds=range(seeds)),
                 len(field),
                 seconds / 4,
             )
@@ -77,7 +77,7 @@ def measure_leaderboard(
         yield from _calls_to_95(world, field, SHORT_LOOKS, seeds, seconds / 2 / len(GAPS))
 
 
-def _leaderboard_field(names: Sequence[str]) -> list[Contestant]:
+def _leaderboard_field(names: Sequence[str]) -> list[ComparedSelector]:
     entries = {
         "ucb-e": ("ucb-e", {}),
         "pulse": ("pulse", {}),
@@ -85,17 +85,17 @@ def _leaderboard_field(names: Sequence[str]) -> list[Contestant]:
         "naive-pooling": ("naive-pooling", {}),
     }
     return [
-        contestant(label, name, {"batch_size": BATCH_SIZE, **AS_PUBLISHED, **params})
+        compared_selector(label, name, {"batch_size": BATCH_SIZE, **AS_PUBLISHED, **params})
         for label, (name, params) in entries.items()
         if name in names
     ]
 
 
 def _calls_to_95(
-    world: World, field: list[Contestant], looks: Sequence[int], seeds: int, seconds: float
+    world: World, field: list[ComparedSelector], looks: Sequence[int], seeds: int, seconds: float
 ) -> Iterator[dict[str, str]]:
     right = best_arms(true_means(world.scores))
-    table = ScoreWorld(scores=world.scores, history=world.history)
+    table = ScoreEnvironment(scores=world.scores, history=world.history)
     runs = simulate(table, field, budgets=looks, seeds=range(seeds))
     runs = _until(runs, len(field), seconds)
     needed, accuracy = {}, {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from winnow.algorithms.decision import Decision
 from winnow.flows.prefect_support.server import prefect_server
-from winnow.flows.run.callbacks import watched_by
+from winnow.flows.run.callbacks import using_callback
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
@@ -48,6 +48,6 @@ def run(spec: Path, overrides: list[str], log: Path) -> Stopwatch:
     checked = check_campaign_file(str(spec), overrides)
     store_campaign(checked)
     watch = Stopwatch()
-    with prefect_server(log), watched_by(watch):
+    with prefect_server(log), using_callback(watch):
         run_campaign(checked.spec.storage, checked.spec.name)
     return watch

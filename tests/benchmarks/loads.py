@@ -37,7 +37,7 @@ from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.open_campaign import open_campaign
 
 CHECKPOINTS = 6
 CANDIDATES = 2 * CHECKPOINTS

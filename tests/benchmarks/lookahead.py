@@ -37,7 +37,7 @@ from winnow.tasks.engines.pool.placement import rounds_ahead
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
 from winnow.tasks.rounds.in_flight import RoundsInFlight
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 DELTA = 0.05
 BATCH = 64

@@ -13,7 +13,7 @@ from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 ROUNDS = 40
 

@@ -21,7 +21,8 @@ from tests.benchmarks.tables import Row, told, write
 from winnow.flows.prefect_support.server import settle_environment
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
-from winnow.tasks.campaign.session import CampaignSession, restored, running
+from winnow.tasks.campaign.replay import restored
+from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings
@@ -29,7 +30,7 @@ from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 Value = TypeVar("Value")
 

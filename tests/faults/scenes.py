@@ -159,14 +159,14 @@ class Scene:
 
 def problems_of(storage: str, folder: Path) -> tuple[list[str], list[str]]:
     """What `winnow db check`, run from a folder, finds wrong with a database and with its links."""
-    from winnow.storage.admin import maintenance
+    from winnow.storage.admin import check
     from winnow.storage.engine.database import open_database
-    from winnow.tasks.queries.auditing import findings
+    from winnow.tasks.queries.check_texts import findings
 
     database = open_database(storage, read_only=True)
     try:
         with chdir(folder), database.reading() as session:
-            return maintenance.problems(session), [str(each) for each in findings(session)]
+            return check.problems(session), [str(each) for each in findings(session)]
     finally:
         database.close()
 

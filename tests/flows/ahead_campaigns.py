@@ -19,7 +19,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.candidates.standings import STANDINGS, known_after
 from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 N_EXAMPLES = 60
 ENOUGH = 90

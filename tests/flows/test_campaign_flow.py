@@ -10,13 +10,13 @@ import pytest
 import scripted_engines
 from test_command_line import winnow
 
-from winnow.flows.prefect_support.masked_urls import hide, reveal
+from winnow.flows.prefect_support.masked_urls import mask, unmask
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.queries.warnings import campaign_warnings
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -201,6 +201,6 @@ def ask(api, what, body):
 
 def test_prefect_is_not_told_a_password_and_the_flow_still_finds_the_database():
     url = "postgresql://ann:secret@host/results"
-    shown = hide(url)
+    shown = mask(url)
     assert "secret" not in shown
-    assert (reveal(shown), reveal("sqlite:///winnow.db")) == (url, "sqlite:///winnow.db")
+    assert (unmask(shown), unmask("sqlite:///winnow.db")) == (url, "sqlite:///winnow.db")

@@ -206,6 +206,28 @@ def test_running_a_settled_campaign_again_answers_at_once(finished):
     assert processes.history(finished) == before
 
 
+MAIN = """
+import sys
+from winnow.flows.main import main
+try: main()
+finally: print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "needless"),
+    [
+        (["status"], {"numpy", "yaml", "jinja2", "httpx", "winnow.tasks.spec.campaign"}),
+        (["run", "campaign.yaml"], {"scipy", "httpx", "rich.live", "winnow.tasks.campaign.session"}),
+    ],
+    ids=["status", "run"],
+)
+def test_what_answers_at_once_loads_nothing_that_it_does_not_need(finished, command, needless):
+    ran = subprocess.run([sys.executable, "-c", MAIN, *command], cwd=finished, capture_output=True, text=True)
+    assert "survivor: undecided" in ran.stdout, ran.stderr
+    assert not {*needless, "prefect", "torch", "transformers", "vllm"} & set(ran.stderr.split())
+
+
 def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished):
     result = winnow(finished, "run", "campaign.yaml", "--fork", "again")
     assert result.returncode == 3

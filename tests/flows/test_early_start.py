@@ -12,7 +12,7 @@ from process_commands import command_of
 from waiting import eventually
 
 from winnow.flows.prefect_support import server
-from winnow.flows.run import early_start
+from winnow.flows.run import launch
 from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
@@ -41,7 +41,7 @@ def _nothing_to_import(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr("winnow.tasks.engines.vllm.engine.WORKER", "imports_of_early")
-    monkeypatch.setattr(early_start, "early_server", nullcontext)
+    monkeypatch.setattr(launch, "early_server", nullcontext)
 
 
 def servers():
@@ -51,7 +51,7 @@ def servers():
 def approved(**changes):
     file = SpecFile(Path("campaign.yaml"), {**SPEC, **changes})
     seen = []
-    with early_start.starting_early(lambda *given: seen.append(len(servers()))) as approve:
+    with launch.starting_early(lambda *given: seen.append(len(servers()))) as approve:
         approve(file, parse_spec(file))
         found = servers()
         begun = bool(found) and eventually(lambda: "imported" in LOG.read_text())
@@ -78,7 +78,7 @@ def test_nothing_is_imported_for_engines_that_do_not_need_it(changes):
 
 
 def test_nothing_is_imported_for_a_campaign_that_is_decided(monkeypatch):
-    monkeypatch.setattr(early_start, "status_of", lambda *_: SimpleNamespace(is_settled=True))
+    monkeypatch.setattr(launch, "status_of", lambda *_: SimpleNamespace(is_settled=True))
     assert not approved()
 
 

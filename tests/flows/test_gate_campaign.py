@@ -11,7 +11,7 @@ from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
-from winnow.algorithms.decision import NOTHING_CLAIMED
+from winnow.algorithms.claims import NOTHING_CLAIMED
 from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line

@@ -8,10 +8,11 @@ from served_campaigns import begun, served_model, served_spec, write_data
 from stored_campaigns import new_database
 from waiting import eventually
 
-from winnow.flows.run import early_start
-from winnow.flows.run.early_start import begin_loading, head_start, session_of
+from winnow.flows.run import head_start as early
+from winnow.flows.run.head_start import begin_loading, head_start, session_of
 from winnow.storage import leases
 from winnow.storage.errors import LeaseHeld
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.objectives.steps import generate_round
@@ -22,7 +23,7 @@ ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", 
 
 @pytest.fixture(autouse=True)
 def _without_prefect(monkeypatch):
-    monkeypatch.setattr(early_start, "early_server", nullcontext)
+    monkeypatch.setattr(early, "early_server", nullcontext)
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_what_keeps_a_campaign_from_beginning_is_said_by_its_flow(database):
     with faulty_server(no_faults) as server:
         name = stored(database, server)
         with database.reading() as session:
-            id_ = early_start.campaign_records.get_campaign(session, name).id
+            id_ = campaign_records.get_campaign(session, name).id
         leases.acquire(database, id_, ANOTHER, now=now(), lifetime=LIFETIME, is_gone=lambda _: False)
         with head_start(database.url, name):
             assert server.calls == []
@@ -112,7 +113,7 @@ def test_what_goes_wrong_with_the_first_texts_is_raised_by_their_step(database, 
     def fail(campaign, round_):
         raise ConnectionError("the server is gone")
 
-    monkeypatch.setattr("winnow.tasks.objectives.steps.generate_meetings", fail)
+    monkeypatch.setattr("winnow.tasks.objectives.steps.generate_outputs", fail)
     with faulty_server(no_faults) as server:
         name = stored(database, server)
         with (

@@ -24,8 +24,8 @@ from without_prefect import leave_prefect_out
 from winnow.algorithms.errors import PairAlreadyTold, ToldOutOfOrder
 from winnow.flows.reports.summary import status_of
 from winnow.flows.run import flow
-from winnow.flows.run.callbacks import NullCallback, watched_by
-from winnow.storage.admin.maintenance import problems
+from winnow.flows.run.callbacks import NullCallback, using_callback
+from winnow.storage.admin.check import problems
 from winnow.storage.engine.database import open_database
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
@@ -50,7 +50,7 @@ def test_killed_at_every_commit_boundary_it_ends_as_uninterrupted(tmp_path):
 
 
 def test_a_resumed_selector_that_does_not_know_what_is_in_flight_would_be_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.campaign.session._take_up", lambda *_: None)
+    monkeypatch.setattr("winnow.tasks.campaign.replay.take_up_rounds", lambda *_: None)
     path = write(tmp_path / "killed")
     with pytest.raises(PairAlreadyTold):
         finish_with_kills(path)
@@ -170,7 +170,7 @@ def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_p
     run(write(tmp_path / "whole"))
     path = write(tmp_path / "stopped")
     for _ in range(3):
-        with watched_by(StopsAfter(2)):
+        with using_callback(StopsAfter(2)):
             run(path)
     told, planned, texts = (
         rows(tmp_path / "stopped", f"SELECT count(*) FROM {table}")[0][0]

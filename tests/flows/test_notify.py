@@ -10,7 +10,7 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 from webhook_servers import webhook
 
-from winnow.algorithms.decision import Claim
+from winnow.algorithms.claims import Claim
 from winnow.flows.notify.events import events_of
 from winnow.flows.notify.messages import MOST_CHARACTERS, message_of, slack_message
 from winnow.flows.notify.outbox import Outbox, Patience

@@ -46,7 +46,7 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     told = out.read_text()
     assert made_anew(told)[:2] == [(processes.BUDGET, 0), (0, processes.BUDGET)]
     print(*(line for line in told.splitlines() if "made anew" in line), sep="\n")
-    assert re.search(r"serving 'survivor': every 4 s; next firing \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
+    assert re.search(r"serving 'survivor': every 4 s; next run \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
     assert "stop with Ctrl-C" in told
     assert told.rstrip().endswith("the schedule fires again when it is served again")
     rows = json.loads(winnow(tmp_path, "query", "--series", "survivor", "--json").stdout)

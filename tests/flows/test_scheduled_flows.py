@@ -1,4 +1,4 @@
-"""What a firing does: names, reuse, crashed campaigns, late firings, zombies, and what is refused."""
+"""What a scheduled run does: names, reuse, what crashed, what comes late, and what is refused."""
 
 import datetime as dt
 import json
@@ -12,13 +12,13 @@ from test_command_line import edit, one_message, winnow
 from winnow.flows.prefect_support.crashed_runs import (
     PROCESS,
     labels_of_this_process,
-    mark_zombies,
+    mark_crashed_runs,
     process_of,
 )
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.trust_prompt import Trust, given_to
-from winnow.flows.schedule.run_scheduled import fire, plan_firing
+from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
@@ -40,11 +40,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def fired(folder, due=NOON, name=None, settings=(), trust=()):
-    """Run a firing here; how it ended and what it said."""
+    """Run once here, as a schedule does; how it ended and what it said."""
     lines = []
     given = Trust(given=frozenset(trust))
-    firing = plan_firing(str(folder / "campaign.yaml"), settings, None, due, given, name)
-    return fire(firing, lines.append), lines
+    run = plan_scheduled_run(str(folder / "campaign.yaml"), settings, None, due, given, name)
+    return run_scheduled(run, lines.append), lines
 
 
 def pairs(folder, number):
@@ -60,7 +60,7 @@ def series(folder):
     return json.loads(result.stdout)
 
 
-def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_generated(folder):
+def test_each_run_is_a_campaign_of_its_own_that_reuses_what_the_last_one_generated(folder):
     how, lines = fired(folder)
     assert how == "done"
     assert "32 generations made anew, 0 taken from other campaigns" in lines[-1]
@@ -85,7 +85,7 @@ def test_each_firing_is_a_campaign_of_its_own_that_reuses_what_the_last_one_gene
     assert {row["series"] for row in listed} == {"survivor"}
 
 
-def test_a_firing_that_is_run_again_finds_its_own_campaign(folder):
+def test_a_scheduled_run_that_is_run_again_finds_its_own_campaign(folder):
     fired(folder)
     before = processes.history(folder)
     how, lines = fired(folder)
@@ -94,7 +94,7 @@ def test_a_firing_that_is_run_again_finds_its_own_campaign(folder):
     assert processes.history(folder) == before
 
 
-def test_a_firing_finishes_what_crashed_before_it_begins_its_own(folder):
+def test_a_scheduled_run_finishes_what_crashed_before_it_begins_its_own(folder):
     storage = f"sqlite:///{folder}/winnow.db"
     left = check_campaign_file(str(folder / "campaign.yaml"), ["name=survivor-crashed", f"storage={storage}"])
     store_campaign(left, "survivor")
@@ -104,11 +104,11 @@ def test_a_firing_finishes_what_crashed_before_it_begins_its_own(folder):
     assert [row["outcome"] for row in series(folder)] == ["undecided", "undecided"]
 
 
-def test_a_firing_that_was_due_before_the_last_campaign_began_is_skipped(folder):
+def test_a_scheduled_run_that_was_due_before_the_last_campaign_began_is_skipped(folder):
     fired(folder)
     how, lines = fired(folder, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     assert how == "skipped"
-    assert "survivor-21261121T120000Z was begun after this firing was due" in lines[0]
+    assert "survivor-21261121T120000Z was begun after this run was due" in lines[0]
     assert len(series(folder)) == 1
 
 
@@ -135,7 +135,7 @@ def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder)
     assert lines[-1].startswith("sound: undecided, best one/")
 
 
-def test_a_firing_whose_file_needs_more_than_the_schedule_was_given_is_refused(folder, tmp_path_factory):
+def test_a_scheduled_run_whose_file_needs_more_than_was_given_is_refused(folder, tmp_path_factory):
     logs = tmp_path_factory.mktemp("elsewhere") / "logs"
     edit(folder, f"log_folder: {folder}/logs", f"log_folder: {logs}")
     with pytest.raises(SpecError, match=r"write logs into .*elsewhere.*nobody has allowed"):
@@ -224,7 +224,7 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
                 run_campaign, name=f"{folder.name}-{kind}", state=Running(), tags=tags
             )
             client.update_flow_run_labels(runs[kind].id, labels)
-        marked = mark_zombies(f"sqlite:///{folder}/winnow.db")
+        marked = mark_crashed_runs(f"sqlite:///{folder}/winnow.db")
         states = {kind: client.read_flow_run(run.id).state for kind, run in runs.items()}
         for run in runs.values():
             client.delete_flow_run(run.id)

@@ -134,15 +134,15 @@ def test_what_cannot_be_simulated_gets_one_sentence_and_no_files(changed, told, 
 def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(monkeypatch, tmp_path):
     seen = {}
 
-    def runs(world, contestants, **_):
-        seen.update(scores=world.scores, history=world.history)
+    def runs(environment, compared, **_):
+        seen.update(scores=environment.scores, history=environment.history)
         raise KeyboardInterrupt
         yield
 
-    learner = simulation.Contestant(
+    learner = simulation.ComparedSelector(
         label="learner", selector="ucb-e", objective="best-mean", params={}, uses=frozenset({"history"})
     )
-    monkeypatch.setattr(simulation, "contestant", lambda *_: learner)
+    monkeypatch.setattr(simulation, "compared_selector", lambda *_: learner)
     monkeypatch.setattr(simulation, "simulate", runs)
     result = simulate("steps.npz", "--selector", "learner", "--history-share", "0.33", "--out", "results")
     assert (result.returncode, result.stderr) == (130, "stopped; nothing was written\n")

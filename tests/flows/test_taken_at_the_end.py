@@ -23,7 +23,7 @@ def campaign(tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "prefect_server", nullcontext)
     monkeypatch.setattr(launch, "imports_for", lambda storage, name: nullcontext())
     monkeypatch.setattr(launch, "head_start", lambda storage, name: nullcontext())
-    monkeypatch.setattr(launch, "mark_zombies", lambda storage: [])
+    monkeypatch.setattr(launch, "mark_crashed_runs", lambda storage: [])
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
     database.close()

@@ -108,7 +108,7 @@ def test_a_terminal_is_asked_once(folder, at_a_terminal):
     assert f"\n  - {SENT} (models[1].api_key)\n" in asked[0]
 
 
-def test_a_firing_asks_nobody(folder, at_a_terminal):
+def test_a_scheduled_run_asks_nobody(folder, at_a_terminal):
     asked = at_a_terminal()
     with pytest.raises(SpecError, match="nobody has allowed"):
         check(Trust(given=frozenset({"write logs into '/etc/logs'"})))

@@ -28,14 +28,15 @@ class PlainTask:
 
 def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     """Have campaigns of this process run without Prefect and its server; safe to ask for again."""
-    from winnow.flows.run import early_start, flow, launch, progress
+    from winnow.flows.run import flow, head_start, launch, progress
 
     if isinstance(flow.rounds, PlainTask):
         return
     for name in STEPS:
         patch.setattr(flow, name, PlainTask(getattr(flow, name).fn))
     patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
-    patch.setattr(early_start, "early_server", nullcontext)
+    patch.setattr(launch, "early_server", nullcontext)
+    patch.setattr(head_start, "early_server", nullcontext)
     patch.setattr(launch, "prefect_server", nullcontext)
-    patch.setattr(launch, "mark_zombies", lambda storage: [])
+    patch.setattr(launch, "mark_crashed_runs", lambda storage: [])
     patch.setattr(progress, "server_is_the_users", lambda: False)

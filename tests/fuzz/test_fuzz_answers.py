@@ -94,8 +94,8 @@ def read_all(body):
     except Unreadable as error:
         return _said(error)
     for reader in (
-        lambda: answer_of(read_generated(value, chat=False), SERVER, 0.1),
-        lambda: answer_of(read_generated(value, chat=True), SERVER, 0.1),
+        lambda: answer_of(read_generated(value, chat=False), SERVER, 0.1, 0.2),
+        lambda: answer_of(read_generated(value, chat=True), SERVER, 0.1, 0.2),
         lambda: read_generated(value, chat=False).first_logprobs,
         lambda: read_listing(value),
         lambda: read(Tokens, value),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.storage.admin import maintenance
+from winnow.storage.admin import check
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import rounds as round_records
 
@@ -52,7 +52,7 @@ def test_a_full_disk_is_named_and_what_was_committed_stays(campaign):
     with campaign.database.reading() as session:
         keys = [f"{portion}-{i}" for portion in range(committed + 1) for i in range(20)]
         assert len(generation_records.texts_by_key(session, keys)) == committed * 20
-        assert maintenance.problems(session) == []
+        assert check.problems(session) == []
     campaign.finish(round_, [1.0, 0.0])
     with campaign.database.reading() as session:
         assert [told.outcomes for told in round_records.told_rounds(session, campaign.record.id)] == [

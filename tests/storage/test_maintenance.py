@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import all_parts, store_campaign
 
-from winnow.storage.admin import maintenance
+from winnow.storage.admin import check, maintenance
 
 
 def problems(database):
     with database.reading() as session:
-        return maintenance.problems(session)
+        return check.problems(session)
 
 
 def break_it(database, statement):

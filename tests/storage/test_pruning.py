@@ -9,7 +9,7 @@ from stored_campaigns import NOW, all_parts, canary, decision, generation, store
 from winnow.storage import (
     leases,
 )
-from winnow.storage.admin import maintenance
+from winnow.storage.admin import check, maintenance
 from winnow.storage.admin import prune as pruning
 from winnow.storage.engine import statements
 from winnow.storage.errors import LeaseHeld, TextsLost
@@ -95,7 +95,7 @@ def test_a_pruned_campaign_leaves_nothing_but_data_and_what_others_use(reusing):
         assert [row["text"] for row in campaign_views.comparisons(session, reusing.record.id)] == [
             "text of letters-0-0"
         ]
-        assert maintenance.problems(session) == []
+        assert check.problems(session) == []
     assert (rows(database, Generation), rows(database, Prompt)) == (1, 1)
     assert (rows(database, Dataset), rows(database, Example)) == (1, 5)
     assert [rows(database, each) for each in (Standing, Ranking, Difference, Bet)] == [3, 0, 0, 0]
@@ -247,7 +247,7 @@ def test_vacuum_gives_back_the_room_of_deleted_rows(old):
     before, after = maintenance.vacuum(old.database)
     assert after < before - 1_000_000
     with old.database.reading() as session:
-        assert maintenance.problems(session) == []
+        assert check.problems(session) == []
 
 
 def test_of_a_pruned_campaigns_canaries_those_stay_that_others_are_compared_with_or_texts_name(reusing):
@@ -266,4 +266,4 @@ def test_of_a_pruned_campaigns_canaries_those_stay_that_others_are_compared_with
         left = session.execute(select(Canary.id, Canary.campaign_id).order_by(Canary.id)).tuples().all()
         assert left == [(id_, None) for id_ in ids[:3]]
         assert canary_records.last_reference(session, "f" * 64).id == ids[2]
-        assert maintenance.problems(session) == []
+        assert check.problems(session) == []

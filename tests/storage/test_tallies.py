@@ -7,8 +7,8 @@ from sqlalchemy import text
 from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
 from winnow.storage.admin import prune as pruning
+from winnow.storage.admin.check import problems
 from winnow.storage.admin.copy import copy_database
-from winnow.storage.admin.maintenance import problems
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries.campaign_views import metrics, totals

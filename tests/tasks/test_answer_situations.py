@@ -19,14 +19,14 @@ from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition
 from winnow.tasks.answer.phrases import MIXED, NOBODY
 from winnow.tasks.answer.words import answer_lines, headline
-from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 
-TOKENS = Spending(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
-OWN = Spending(kind="comparisons", spent=40, limit=40, key="stopping.budget")
-LABELS = Spending(kind="human_labels", spent=40, limit=40, key="stopping.budget")
+TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
+OWN = BudgetUsage(kind="comparisons", spent=40, limit=40, key="stopping.budget")
+LABELS = BudgetUsage(kind="human_labels", spent=40, limit=40, key="stopping.budget")
 
 WITHIN = "the chance that this is wrong is at most"
 ANY_WITHIN = "the chance that any of this is wrong is at most"
@@ -62,7 +62,7 @@ class Situation(NamedTuple):
     status: tuple = ("eliminated", "best", "eliminated")
     delta: float | None = 0.05
     epsilon: float = 0.0
-    spent: Spending | None = None
+    spent: BudgetUsage | None = None
     """A limit that ended it."""
     ended: bool = True
     selector: str = "r-autoeval-plus"

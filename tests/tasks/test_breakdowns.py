@@ -22,7 +22,7 @@ from winnow.tasks.queries.breakdowns import tags, wilson
 from winnow.tasks.queries.pareto import pareto
 from winnow.tasks.queries.tag_counts import TagCounts, values_of
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec
 
@@ -189,6 +189,28 @@ def test_cost_and_time_are_means_of_the_stored_texts_with_their_spread(asked):
         (sum(seconds) / 8, statistics.pstdev(seconds))
     )
     assert (row["cost"], row["cost_sd"]) == pytest.approx((sum(costs) / 8, statistics.pstdev(costs)))
+
+
+def test_latencies_are_told_with_their_spread_and_compared_once_all_are_known(asked):
+    rows = asked(pareto, execution=PRICES)
+    assert {(row["latency"], row["latency_sd"]) for row in rows} == {(None, None)}
+    change_texts(asked.database, "latency = id WHERE model = 'one'")
+    rows = {row["candidate"]: row for row in asked.again(pareto)}
+    with asked.database.reading() as session:
+        told = session.connection().exec_driver_sql(
+            "SELECT g.latency FROM comparisons c JOIN generations g ON g.id = c.generation_a_id "
+            "JOIN candidates k ON k.id = c.candidate_a_id WHERE k.name = 'one/plain'"
+        ).scalars().all()  # fmt: skip
+    assert (rows["one/plain"]["latency"], rows["one/plain"]["latency_sd"]) == pytest.approx(
+        (statistics.mean(told), statistics.pstdev(told))
+    )
+    assert rows["two/plain"]["latency"] is None
+    assert all(row["pareto"] for row in rows.values())  # by seconds, in which all are alike
+    change_texts(asked.database, "latency = CASE WHEN model = 'one' THEN id ELSE 9999 END, output_tokens = 1")
+    marked = {row["candidate"] for row in asked.again(pareto) if row["pareto"]}
+    assert marked <= {"one/plain", "one/asked", "two/plain", "two/asked"}
+    shown = asked.again(common.pareto).table
+    assert all("±" in row["latency"] for row in shown)
 
 
 def test_whoever_is_beaten_in_all_three_is_not_marked(asked):

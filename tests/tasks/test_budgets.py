@@ -27,17 +27,17 @@ def complaint(path, overrides=()):
     return str(refused.value)
 
 
-def look(campaign, budget, objective="best-mean", **execution):
+def usage_of(campaign, budget, objective="best-mean", **execution):
     """What is spent of a budget by a stored campaign."""
     record = replace(
         campaign.record, objective=objective, execution={"budget": budget, "execution": execution}
     )
     with campaign.database.reading() as session:
-        return BudgetTracker(record).look(session)
+        return BudgetTracker(record).usage(session)
 
 
 def spent(campaign, budget, **execution):
-    return {each.kind: each.spent for each in look(campaign, budget, **execution)}
+    return {each.kind: each.spent for each in usage_of(campaign, budget, **execution)}
 
 
 def finish_a_round(campaign, number=0, **texts):
@@ -147,13 +147,13 @@ def test_every_kind_is_counted_from_the_rows_of_finished_rounds(campaign):
     }
 
 
-def test_a_ledger_adds_what_came_since_it_looked_and_agrees_with_a_new_one(campaign):
+def test_a_tracker_adds_what_came_since_it_looked_and_agrees_with_a_new_one(campaign):
     record = replace(campaign.record, execution={"budget": {"tokens": 40, "gpu_seconds": 9.0}})
-    ledger = BudgetTracker(record)
+    tracker = BudgetTracker(record)
     for number in range(3):
         finish_a_round(campaign, number)
         with campaign.database.reading() as session:
-            assert ledger.look(session) == BudgetTracker(record).look(session)
+            assert tracker.usage(session) == BudgetTracker(record).usage(session)
 
 
 def test_texts_of_another_campaign_cost_nothing(database):
@@ -175,7 +175,7 @@ def test_loading_takes_gpu_time_and_devices_multiply_it(campaign):
     spread = {"models": [{"name": "m", "model_args": {"tensor_parallel_size": 4}}]}
     record = replace(campaign.record, spec=spread, execution={"budget": {"gpu_seconds": 99}})
     with campaign.database.reading() as session:
-        assert BudgetTracker(record).look(session)[0].spent == 4 * 9.25
+        assert BudgetTracker(record).usage(session)[0].spent == 4 * 9.25
 
 
 def test_devices_are_those_of_candidates_judges_and_the_autoevaluator():

@@ -10,8 +10,9 @@ from winnow.storage.errors import CampaignNotFound
 from winnow.storage.models import Base
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import IdentityChanged, open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 

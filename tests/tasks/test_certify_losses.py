@@ -17,6 +17,7 @@ from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.objectives.certify.scoring import Scorer
 from winnow.tasks.objectives.certify.selector import as_losses
 from winnow.tasks.objectives.certify.split import Parts
+from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 FAILED = GenerationFailure(reason="engine_failed", detail="it died")
 NUMBERED = Autoevaluator(
@@ -28,9 +29,13 @@ def stored(text):
     return StoredText(id=1, text=text, finish_reason="stop", input_tokens=1, output_tokens=1)
 
 
-def scorer(answers, *, blocks=((1, 2),), baseline=None):
-    """Of answers by author and example, a text or None for a failure; example 0 is the first labelled one."""
+def scorer(answers, *, blocks=((1, 2),), baseline=None, samples=None):
+    """Of answers by author and example: a text, None for a failure, or a list of these.
+
+    Example 0 is the first labelled one.
+    """
     blocks = np.array(blocks)
+    several = {key: given if isinstance(given, list) else [given] for key, given in answers.items()}
     return Scorer(
         certification=Certification(
             spec=None,
@@ -38,10 +43,18 @@ def scorer(answers, *, blocks=((1, 2),), baseline=None):
             parts=Parts(labellable=np.arange(len(blocks)), blocks=blocks),
             autoevaluator=NUMBERED,
             baseline=baseline,
+            samples=samples,
         ),
         judge=NumericJudge(),
-        answers={key: FAILED if text is None else stored(text) for key, text in answers.items()},
-        samples={key: Sample(output=text) for key, text in answers.items() if text is not None},
+        answers={
+            key: [FAILED if text is None else stored(text) for text in texts]
+            for key, texts in several.items()
+        },
+        samples={
+            key: [Sample(output=text) for text in texts]
+            for key, texts in several.items()
+            if None not in texts
+        },
     )
 
 
@@ -78,6 +91,34 @@ def test_only_a_text_that_is_missing_has_no_loss(text, targets, loss):
 )
 def test_against_a_baseline_an_output_that_cannot_be_read_scores_0(text, standard, targets, loss):
     assert scorer({(0, 0): text, (1, 0): standard}, baseline=1).loss(0, 0, targets) == loss
+
+
+@pytest.mark.parametrize(
+    ("reduce", "texts", "targets", "loss"),
+    [
+        ("mean", ["4", "4", "5"], ["4"], 1 / 3),
+        ("mean", ["4", "4", "dunno"], ["4"], 1 / 3),  # one that cannot be read scores 0
+        ("pass@2", ["4", "5", "5"], ["4"], 1 / 3),
+        ("pass@3", ["5", "4", "dunno"], ["4"], 0.0),
+        ("majority", ["4", "4", "5"], ["4"], 0.0),
+        ("majority", ["4", "5", "5"], ["4"], 1.0),
+        ("majority", ["4", "dunno", "dunno"], ["4"], 0.0),  # who gives no answer does not vote
+        ("majority", ["dunno", "dunno", "dunno"], ["4"], 1.0),
+        ("mean", ["4", "4", "4"], ["four"], 1.0),  # a label that cannot be read
+        ("mean", ["4", None, "4"], ["4"], None),
+    ],
+)
+def test_several_texts_have_the_loss_of_what_their_scores_come_to(reduce, texts, targets, loss):
+    found = scorer({(0, 0): texts}, samples=SamplesSpec(n=3, reduce=reduce)).loss(0, 0, targets)
+    assert found == (None if loss is None else pytest.approx(loss))
+
+
+def test_several_texts_are_held_against_as_many_of_the_baseline():
+    answers = {(0, 0): ["4", "5", "5"], (1, 0): ["4", "4", "5"], (None, 0): "answer: 5"}
+    found = scorer(answers, baseline=1, blocks=[[0]], samples=SamplesSpec(n=3))
+    assert found.loss(0, 0, ["4"]) == pytest.approx(1 / 3)
+    assert found.auto_loss(0, 0) == 0.0  # by what the autoevaluator says, the candidate is the better one
+    assert found.unlabelled(0, 0).mean == 0.0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from winnow.tasks.data.datasets import Selection, dataset_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import DatasetError, SpecError, TemplateError
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 
 ROWS = [{"id": f"e{i}", "input": f"{i}?", "level": i % 3} for i in range(12)]

@@ -11,8 +11,8 @@ from tiny_models import save_tiny_llama
 from transformers import AutoModel, AutoTokenizer
 
 from winnow.tasks.data.datasets import load_dataset
+from winnow.tasks.embedding.embedded_prompts import check_embedder, stored_vectors
 from winnow.tasks.embedding.precomputed import read_vectors
-from winnow.tasks.embedding.prompts import check_embedder, stored_vectors
 from winnow.tasks.embedding.protocol import EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.sentence_model import SentenceModel

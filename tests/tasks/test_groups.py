@@ -21,12 +21,12 @@ from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.schedule_history import all_series
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
-from winnow.tasks.setup.store import open_campaign
+from winnow.tasks.setup.open_campaign import open_campaign
+from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.forecast.assumed import read_assumption
 from winnow.tasks.simulation.forecast.plan import plan_campaign
 from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
 from winnow.tasks.simulation.results import measure_by
-from winnow.tasks.simulation.worlds import ScoreWorld
 from winnow.tasks.spec.campaign import CampaignSpec
 
 N_EXAMPLES = 10
@@ -268,8 +268,8 @@ def test_campaigns_over_time_are_of_one_number(tmp_path):
 def test_a_replay_is_right_where_the_value_is_the_highest():
     scores = np.array([[1.0, 1.0, 1.0, 0.0], [0.5, 0.5, 0.5, 0.5]])
     groups = Groups.of(np.array([0, 0, 0, 1]), None)
-    world = ScoreWorld(scores=scores, groups=groups)
+    environment = ScoreEnvironment(scores=scores, groups=groups)
     assert true_values(scores, groups).tolist() == [0.0, 0.5]
-    assert set(world.settings({})) == {"intervals", "groups", "group_weights"}
+    assert set(environment.settings({})) == {"intervals", "groups", "group_weights"}
     with pytest.raises(SpecError, match="--metric top1-mcnemar compares candidates example by example"):
-        measure_by("top1-mcnemar", world, gap=0.0, level=0.05)
+        measure_by("top1-mcnemar", environment, gap=0.0, level=0.05)

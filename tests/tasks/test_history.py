@@ -3,7 +3,7 @@ import pytest
 
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.history import fingerprint_history, load_history
+from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
 
 NOWHERE = "sqlite:///none.db"
 

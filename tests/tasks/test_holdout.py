@@ -23,7 +23,7 @@ from winnow.tasks.answer.earlier import Earlier, earlier_of
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
-from winnow.tasks.campaign.budget import Spending
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, finalists, selection_budget
@@ -290,7 +290,7 @@ SURE = (
     " (this interval and the next both hold with probability 95%, if the examples of the dataset were drawn "
     "at random from those that matter)"
 )
-TOKENS = Spending(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
+TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 
 
 def test_the_claim_and_the_mean_are_about_the_examples_of_selection():

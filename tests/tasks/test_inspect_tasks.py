@@ -21,7 +21,7 @@ from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.protocol import Sample, calls_of, told
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.trust import permissions
 
 HERE = Path(__file__).parent / "inspect_tasks"

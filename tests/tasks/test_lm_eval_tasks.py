@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.tasks.lm_eval_tasks import record
-from winnow.tasks.candidates.prompts import PromptTemplate
+from winnow.tasks.candidates.prompt_template import PromptTemplate
 from winnow.tasks.candidates.weighing import weighing_of
 from winnow.tasks.data.lm_eval import reading
 from winnow.tasks.data.lm_eval.child import importing
@@ -24,7 +24,7 @@ from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
@@ -242,6 +242,54 @@ def test_a_feature_that_winnow_lacks_is_named(tasks, keys, sentence):
         parsed("plain")
     assert str(refused.value).startswith("campaign.yaml:5: task.lm_eval: the task plain ")
     assert sentence in str(refused.value)
+
+
+PLUS = {
+    "task_id": "plus/1",
+    "prompt": 'def plus_1(x):\n    """Return x plus 1."""\n',
+    "entry_point": "plus_1",
+    "test": "\n\ndef check(candidate):\n    assert candidate(0) == 1\n    assert candidate(-7) == -6\n",
+}
+"""An example in the shape of HumanEval."""
+HUMANEVAL = """
+task: plus
+dataset_path: json
+dataset_kwargs: {data_files: {test: plus.jsonl}}
+unsafe_code: true
+output_type: generate_until
+test_split: test
+doc_to_text: "{{prompt}}"
+doc_to_target: "{{test}}\\ncheck({{entry_point}})"
+metric_list: [{metric: !function utils.pass_at_k, aggregation: mean, higher_is_better: true, k: [1]}]
+generation_kwargs: {until: ["\\nclass", "\\ndef"], max_gen_toks: 1024, do_sample: false}
+repeats: 1
+num_fewshot: 0
+filter_list: [{name: create_test, filter: [{function: custom, filter_fn: !function utils.build}]}]
+"""
+"""Its task as lm-eval 0.4.13 has it, but for the data."""
+IN_THE_SANDBOX = {"type": "code", "allow_code": True, "tests": "{{ target }}", "prefix": "{{ input }}"}
+
+
+def test_a_task_that_runs_programs_is_scored_by_a_judge_that_says_so_in_the_sandbox(tasks):
+    (tasks / "tasks" / "plus.yaml").write_text(HUMANEVAL)
+    (tasks / "plus.jsonl").write_text(json.dumps(PLUS) + "\n")
+    with pytest.raises(SpecError, match=r"nobody has allowed here; write beside it judge: \{type: code"):
+        parsed("plus")
+    spec = parsed("plus", judge=IN_THE_SANDBOX)
+    assert list(shown(spec)) == [[PLUS["prompt"]]]
+    assert spec.models[0].generate_config.stop_seqs == ["\nclass", "\ndef"]
+    (example,) = read_dataset(spec.dataset).examples
+    judge = create_judge(spec.judge.type, **spec.judge.params)
+    programs = (
+        "    return x + 1\n",
+        "    return x + 2\n",
+        "    return 1 if x == 0 else x - 1 + 2\n",
+        "    oops(\n",
+    )
+    verdicts = [
+        judge.judge(Sample(output=each, targets=example.targets, fields=example.fields)) for each in programs
+    ]
+    assert [each.score for each in verdicts] == [1.0, 0.0, 1.0, 0.0]
 
 
 ODD = [3, "x", {"x": [1]}, [{"metric": ["a"]}]]

@@ -11,15 +11,15 @@ from stored_campaigns import new_database
 
 from winnow.flows.api.select import select
 from winnow.storage.records import rounds as round_records
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.best_mean.constraints import constraints_of
 from winnow.tasks.rounds.draws import seed_of_draws
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.stored_spec import constraints_of
 
 CHAMPION = {"name": "champion"}
 METRICS = [{"name": "right", "judge": {"type": "exact"}}, {"name": "there", "judge": {"type": "contains"}}]

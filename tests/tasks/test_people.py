@@ -5,7 +5,7 @@ import re
 import pytest
 
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.human.asking import check_people
+from winnow.tasks.setup.check import check_people
 from winnow.tasks.spec.campaign import CampaignSpec
 
 HUMAN = {"type": "human", "question": "Right?", "levels": {"no": 0.0, "yes": 1.0}}

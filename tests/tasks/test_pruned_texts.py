@@ -18,7 +18,7 @@ from stepwise_campaigns import (
 )
 
 from winnow.storage import leases
-from winnow.storage.admin import maintenance
+from winnow.storage.admin import check
 from winnow.storage.admin import prune as pruning
 from winnow.storage.engine import statements
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
@@ -27,7 +27,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate as generating
 
 WRITERS = {"best-mean": write_campaign, "best-duel": write_duels}
@@ -75,7 +75,7 @@ def _duels(session, campaign_id):
 
 def assert_sound(database):
     with database.reading() as session:
-        assert maintenance.problems(session) == []
+        assert check.problems(session) == []
         assert [str(each) for each in findings(session)] == []
 
 

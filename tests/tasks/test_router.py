@@ -16,13 +16,13 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.route.exporting import export_policy
 from winnow.tasks.objectives.route.router import Router
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 
 ROOT = Path(__file__).parents[2]
 N_EXAMPLES = 12

@@ -14,12 +14,12 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.objectives.route.exporting import doubt_of, export_policy
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import standing_of
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 N_EXAMPLES = 40

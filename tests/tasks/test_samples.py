@@ -10,14 +10,14 @@ from scripted_engines import SCRIPTED
 from stepwise_campaigns import begun, prune, run_campaign, run_round, write_campaign
 from stored_campaigns import new_database
 
-from winnow.storage.admin.maintenance import problems
+from winnow.storage.admin.check import problems
 from winnow.storage.queries import campaign_views, costs, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -241,7 +241,10 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         ({"samples": 101}, "samples.n: input should be less than or equal to 100"),
         ({"samples": {"n": 4, "reduce": "median"}}, "samples.reduce: string should match pattern"),
         ({"samples": {"n": 4, "reduce": "pass@5"}}, "samples: pass@5 needs 5 texts or more, and n is 4"),
-        ({"objective": "route", "selector": {"name": "random"}}, "samples: means nothing to route"),
+        (
+            {"objective": "best-duel", "selector": {"name": "llm-po"}},
+            "samples: a duel holds one text against another, and each time two candidates meet",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_stands(tmp_path, changes, said):
@@ -265,6 +268,54 @@ def test_one_text_is_the_campaign_without_the_key_and_several_are_another_one(tm
     assert again == spec(4)
     checked = check_campaign_file(str(written(tmp_path, samples=4)))
     assert "at most 32 of them are run, 32 a round, each of 4 texts (mean)" in checked.size
+
+
+def certifying(folder):
+    """Of 8 examples with their labels, all of which one round asks of two candidates."""
+    return written(
+        folder,
+        objective="certify",
+        prompts=[{"name": "plain", "template": "{{ input }}="}],
+        certify={"alpha": 0.3, "cost": "custom", "costs": {"one/plain/warm": 1, "two/plain/warm": 2}},
+        selector={"name": "r-eval"},
+        batch_size=8,
+        stopping={"budget": 8, "delta": 0.1},
+    )
+
+
+def routing(folder):
+    """Of 8 prompts, all of which one round asks."""
+    (folder / "vectors.jsonl").write_text(
+        "".join(json.dumps({"id": f"e{each}", "vector": [1.0, float(each)]}) + "\n" for each in range(8))
+    )
+    return written(
+        folder,
+        samples={"n": N, "reduce": "pass@2"},
+        objective="route",
+        embedder={"type": "precomputed", "path": str(folder / "vectors.jsonl")},
+        selector={"name": "lin-ucb"},
+        batch_size=8,
+        stopping={"budget": 8},
+    )
+
+
+@pytest.mark.parametrize(("campaign", "told"), [(certifying, "1.0 - human_loss"), (routing, "outcome")])
+def test_other_objectives_are_told_what_the_texts_come_to(tmp_path, database, campaign, told):
+    path = campaign(tmp_path)
+    assert f"each of {N} texts" in check_campaign_file(str(path)).size
+    run_campaign(database, path)
+    found = asked(database, campaign_views.outputs)
+    pairs = {(row["candidate"], row["example"], row["outcome"]) for row in found}
+    assert len(found) == N * len(pairs)
+    assert any(0.0 < outcome < 1.0 for *_, outcome in pairs)
+    said = rows(tmp_path, f"SELECT outcome, {told} FROM comparisons")
+    assert [outcome for outcome, _ in said] == pytest.approx([score for _, score in said])
+    assert len(said) == len(pairs)
+    assert rows(tmp_path, "SELECT count(*), count(DISTINCT seed) FROM generations") == [(len(found),) * 2]
+    assert wrong(database) == []
+    with closing(sqlite3.connect(tmp_path / "results.db")) as connection, connection:
+        connection.execute("UPDATE outputs SET score = 1 - score WHERE comparison_id = 1")
+    assert any("its texts come to" in each for each in wrong(database))
 
 
 def test_the_answer_says_what_a_score_is(tmp_path, database):

@@ -11,7 +11,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.asking.judge_models import judge_models
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.store import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec

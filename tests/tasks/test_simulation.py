@@ -6,9 +6,9 @@ import pytest
 from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import Batch
 from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.environments import DuelEnvironment, ScoreEnvironment
 from winnow.tasks.simulation.results import average, measure_by
-from winnow.tasks.simulation.simulate import SelectorFailed, contestant, replay, require_arms, simulate
-from winnow.tasks.simulation.worlds import DuelWorld, ScoreWorld
+from winnow.tasks.simulation.simulate import SelectorFailed, compared_selector, replay, require_arms, simulate
 
 BROKEN = '''
 """A stranger's selectors, each broken in one way."""
@@ -91,10 +91,10 @@ def strangers(tmp_path, monkeypatch):
 
 
 def whole_examples(batch_size=2):
-    return contestant("whole", "filled-subset", {"batch_size": batch_size})
+    return compared_selector("whole", "filled-subset", {"batch_size": batch_size})
 
 
-TABLE = ScoreWorld(scores=np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]))
+TABLE = ScoreEnvironment(scores=np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]))
 
 
 def test_a_run_is_seen_at_the_last_whole_batch_that_a_budget_pays_for():
@@ -109,9 +109,9 @@ def test_the_last_budget_ends_a_run_even_in_the_middle_of_a_batch():
 
 
 def test_a_run_that_stops_by_itself_keeps_its_answer():
-    sure = contestant("sure", "row-mean", {"batch_size": 1, "delta": 0.9})
+    sure = compared_selector("sure", "row-mean", {"batch_size": 1, "delta": 0.9})
     scores = np.repeat([[1.0], [0.0]], 60, axis=1)
-    run = replay(sure, ScoreWorld(scores=scores), budgets=[60, 119, 120], seed=0)
+    run = replay(sure, ScoreEnvironment(scores=scores), budgets=[60, 119, 120], seed=0)
     assert run.spent[1] < 119
     assert run.spent[1] == run.spent[2]
     assert run.best.tolist() == [0, 0, 0]
@@ -120,7 +120,10 @@ def test_a_run_that_stops_by_itself_keeps_its_answer():
 def test_unscored_pairs_are_spent():
     scores = np.where(np.eye(4, dtype=bool), np.nan, 0.5)
     run = replay(
-        contestant("a", "row-mean", {"batch_size": 4}), ScoreWorld(scores=scores), budgets=[4, 16], seed=1
+        compared_selector("a", "row-mean", {"batch_size": 4}),
+        ScoreEnvironment(scores=scores),
+        budgets=[4, 16],
+        seed=1,
     )
     assert run.spent.tolist() == [4, 16]
     assert run.ranking[1].tolist() == [0.5] * 4
@@ -144,10 +147,10 @@ def test_the_curve_of_a_tiny_table_is_known_by_hand(metric):
 
 def test_what_counts_as_right_depends_on_the_metric():
     scores = np.array([[1.0, 1.0, 1.0, 0.9], [1.0, 1.0, 1.0, 0.8], [0.0, 0.0, 0.0, 0.0]])
-    seen = ScoreWorld(scores=scores[[1, 2]])
+    seen = ScoreEnvironment(scores=scores[[1, 2]])
     run = replay(whole_examples(3), seen, budgets=[8], seed=0)  # recommends arm 0, called 1 here
     values = {
-        metric: measure_by(metric, ScoreWorld(scores=scores[[1, 0, 2]]), gap=0.03, level=0.2)(run)[0]
+        metric: measure_by(metric, ScoreEnvironment(scores=scores[[1, 0, 2]]), gap=0.03, level=0.2)(run)[0]
         for metric in ("accuracy", "top1-eps", "top1-mcnemar")
     }
     assert values == {"accuracy": 0.0, "top1-eps": 1.0, "top1-mcnemar": 1.0}
@@ -163,12 +166,12 @@ def test_an_average_has_the_standard_error_of_its_runs():
 
 
 def test_runs_are_the_same_with_one_worker_and_with_two():
-    world = ScoreWorld(scores=np.random.default_rng(0).random((5, 30)))
-    two = [contestant(name, name, {"batch_size": 4}) for name in ("ucb-e", "row-mean")]
+    environment = ScoreEnvironment(scores=np.random.default_rng(0).random((5, 30)))
+    two = [compared_selector(name, name, {"batch_size": 4}) for name in ("ucb-e", "row-mean")]
     given = {"budgets": [10, 40, 80], "seeds": range(3, 6)}
-    one, both = ([*simulate(world, two, workers=count, **given)] for count in (1, 2))
+    one, both = ([*simulate(environment, two, workers=count, **given)] for count in (1, 2))
     assert [(run.label, run.seed) for run in one] == [(e.label, seed) for seed in (3, 4, 5) for e in two]
-    alone = replay(two[0], world, budgets=[10, 40, 80], seed=4)
+    alone = replay(two[0], environment, budgets=[10, 40, 80], seed=4)
     for mine, theirs in zip([*one, one[2]], [*both, alone], strict=True):
         assert (mine.label, mine.seed) == (theirs.label, theirs.seed)
         for field in ("spent", "best", "ranking"):
@@ -187,7 +190,7 @@ BREAKAGES = {
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_a_broken_selector_is_named_in_one_sentence(strangers, name):
     with pytest.raises(SelectorFailed) as caught:
-        replay(contestant(name, name, {"batch_size": 1}), TABLE, budgets=[1, 4], seed=5)
+        replay(compared_selector(name, name, {"batch_size": 1}), TABLE, budgets=[1, 4], seed=5)
     message = str(caught.value)
     assert message.startswith(f"selector '{name}' with seed 5 failed {BREAKAGES[name]}")
     assert message.endswith("; mend it or leave it out")
@@ -196,14 +199,14 @@ def test_a_broken_selector_is_named_in_one_sentence(strangers, name):
 
 def test_a_broken_selector_is_named_from_another_process(strangers):
     with pytest.raises(SelectorFailed, match=r"^selector 'raises' with seed 7 failed in round 1"):
-        list(simulate(TABLE, [contestant("raises", "raises", {})], budgets=[8], seeds=[7], workers=1))
+        list(simulate(TABLE, [compared_selector("raises", "raises", {})], budgets=[8], seeds=[7], workers=1))
 
 
 def test_a_history_reaches_those_who_use_it(strangers):
-    knows = contestant("knows", "remembers", {})
-    declines = contestant("declines", "remembers", {"history": None})
+    knows = compared_selector("knows", "remembers", {})
+    declines = compared_selector("declines", "remembers", {"history": None})
     assert [each.uses for each in (knows, declines, whole_examples())] == [{"history"}, set(), set()]
-    past = ScoreWorld(scores=TABLE.scores, history=np.array([[0.0, 0.0, 0.0, 1.0]]))
+    past = ScoreEnvironment(scores=TABLE.scores, history=np.array([[0.0, 0.0, 0.0, 1.0]]))
     bests = [replay(each, past, budgets=[8], seed=0).best[0] for each in (knows, declines, whole_examples())]
     assert bests == [1, 0, 0]
     assert replay(knows, TABLE, budgets=[8], seed=0).best[0] == 0
@@ -224,50 +227,50 @@ BAD = {
 @pytest.mark.parametrize(("selector", "params", "told"), BAD.values(), ids=BAD)
 def test_what_cannot_run_is_refused_before_anything_runs(selector, params, told):
     with pytest.raises(SpecError) as caught:
-        contestant("label", selector, params)
+        compared_selector("label", selector, params)
     assert str(caught.value).startswith(f"--selector label: {told}")
 
 
 def test_a_number_of_arms_is_held_against_those_of_the_table():
-    three = contestant("three", "champion", {"top_m": 3, "delta": 0.1})
+    three = compared_selector("three", "champion", {"top_m": 3, "delta": 0.1})
     require_arms([three], 4)
     with pytest.raises(
         SpecError, match="--selector three: top_m=3 needs more than 3 candidates, and the table"
     ):
         require_arms([three], 3)
     with pytest.raises(SpecError, match="--selector last: baseline=4 needs more than 4 candidates"):
-        require_arms([contestant("last", "gate", {"baseline": 4})], 4)
+        require_arms([compared_selector("last", "gate", {"baseline": 4})], 4)
 
 
 PREFERENCES = np.array([[0.5, 0.9, 1.0], [0.1, 0.5, np.nan], [0.0, np.nan, 0.5]])
 
 
 def test_duels_are_won_with_the_probabilities_of_the_table():
-    world = DuelWorld(preferences=PREFERENCES)
+    environment = DuelEnvironment(preferences=PREFERENCES)
     batch = Batch(np.tile([[0, 1], [1, 0], [2, 0], [1, 2]], (500, 1)), np.zeros(2000, dtype=int))
-    outcomes = world.outcomes(batch, 3, 4).reshape(500, 4)
+    outcomes = environment.outcomes(batch, 3, 4).reshape(500, 4)
     assert outcomes[:, 0].mean() == pytest.approx(0.9, abs=0.05)  # 3.7 deviations
     assert outcomes[:, 1].mean() == pytest.approx(0.1, abs=0.05)
     assert not outcomes[:, 2].any()
     assert np.isnan(outcomes[:, 3]).all()
-    np.testing.assert_array_equal(world.outcomes(batch, 3, 4), outcomes.ravel())
-    assert not np.array_equal(world.outcomes(batch, 3, 5), outcomes.ravel(), equal_nan=True)
+    np.testing.assert_array_equal(environment.outcomes(batch, 3, 4), outcomes.ravel())
+    assert not np.array_equal(environment.outcomes(batch, 3, 5), outcomes.ravel(), equal_nan=True)
 
 
 def test_duels_are_simulated_until_they_are_sure():
-    world = DuelWorld(preferences=PREFERENCES[:2, :2])
-    sure = contestant("sure", "llm-po", {"batch_size": 1, "delta": 0.05})
-    run = replay(sure, world, budgets=[10, 1000], seed=0)
+    environment = DuelEnvironment(preferences=PREFERENCES[:2, :2])
+    sure = compared_selector("sure", "llm-po", {"batch_size": 1, "delta": 0.05})
+    run = replay(sure, environment, budgets=[10, 1000], seed=0)
     assert run.reason == "confident"
     assert 10 <= run.spent[-1] < 100
-    assert measure_by("accuracy", world, gap=0.0, level=0.1)(run)[-1] == 1.0
+    assert measure_by("accuracy", environment, gap=0.0, level=0.1)(run)[-1] == 1.0
 
 
 def test_features_reach_those_who_use_them():
-    bare = DuelWorld(preferences=np.full((2, 2), 0.5))
-    world = DuelWorld(preferences=bare.preferences, features=np.eye(2))
-    structured = contestant("structured", "llm-po-bt", {"batch_size": 1})
-    assert replay(structured, world, budgets=[5], seed=0).spent.tolist() == [5]
+    bare = DuelEnvironment(preferences=np.full((2, 2), 0.5))
+    environment = DuelEnvironment(preferences=bare.preferences, features=np.eye(2))
+    structured = compared_selector("structured", "llm-po-bt", {"batch_size": 1})
+    assert replay(structured, environment, budgets=[5], seed=0).spent.tolist() == [5]
     with pytest.raises(SelectorFailed, match="at the start: InvalidParameter: features must be given"):
         replay(structured, bare, budgets=[5], seed=0)
 
@@ -279,12 +282,12 @@ def test_intervals_are_left_out_where_nobody_looks_at_them():
 
 def test_coverage_is_the_share_of_the_asked_pairs_that_have_a_score():
     scores = np.array([[1.0, np.nan, 0.5, np.nan], [np.nan, np.nan, np.nan, 0.0]])
-    world = ScoreWorld(scores=scores, is_partial=True)
-    run = replay(whole_examples(), world, budgets=[1, 2, 4, 8], seed=0)
+    environment = ScoreEnvironment(scores=scores, is_partial=True)
+    run = replay(whole_examples(), environment, budgets=[1, 2, 4, 8], seed=0)
     known = ~np.isnan(scores[run.told.arms, run.told.examples])
     assert run.spent.tolist() == [0, 2, 4, 8]
     expected = [0.0, known[:2].mean(), known[:4].mean(), 3 / 8]
-    assert measure_by("coverage", world, gap=0.0, level=0.01)(run).tolist() == expected
+    assert measure_by("coverage", environment, gap=0.0, level=0.01)(run).tolist() == expected
 
 
 @pytest.mark.parametrize("selector", ["row-mean", "ucb-e", "pulse"])
@@ -293,8 +296,8 @@ def test_where_a_table_is_partial_no_arm_is_dropped_for_what_nobody_asked(select
     scores[0, :30], scores[1, :2], scores[2, :4] = 0.5, 1.0, 0.25
     asked = {
         is_partial: replay(
-            contestant("it", selector, {"batch_size": 4}),
-            ScoreWorld(scores=scores, is_partial=is_partial),
+            compared_selector("it", selector, {"batch_size": 4}),
+            ScoreEnvironment(scores=scores, is_partial=is_partial),
             budgets=[scores.size],
             seed=1,
         )
@@ -302,6 +305,6 @@ def test_where_a_table_is_partial_no_arm_is_dropped_for_what_nobody_asked(select
     }
     assert np.bincount(asked[True].told.arms).tolist() == [40, 40, 40]
     assert np.bincount(asked[False].told.arms, minlength=3).min() < 40
-    chosen = contestant("it", selector, {"batch_size": 4, "max_unscored": 0.5})
-    strict = replay(chosen, ScoreWorld(scores=scores, is_partial=True), budgets=[scores.size], seed=1)
+    chosen = compared_selector("it", selector, {"batch_size": 4, "max_unscored": 0.5})
+    strict = replay(chosen, ScoreEnvironment(scores=scores, is_partial=True), budgets=[scores.size], seed=1)
     assert strict.told == asked[False].told

@@ -9,7 +9,7 @@ from stored_campaigns import store_campaign
 
 from winnow.storage.errors import StorageError
 from winnow.tasks.data.score_tables import load_score_table
-from winnow.tasks.embedding import prompts
+from winnow.tasks.embedding import embedded_prompts
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.simulation.contexts import embedded_contexts, read_contexts
 from winnow.tasks.simulation.prompt_types import read_types
@@ -117,7 +117,7 @@ class CodesModel:
 
 
 def test_the_examples_of_a_campaign_are_embedded_by_a_template(stored, database, table, monkeypatch):
-    monkeypatch.setattr(prompts, "create_embedder", lambda spec: CodesModel())
+    monkeypatch.setattr(embedded_prompts, "create_embedder", lambda spec: CodesModel())
     contexts = embedded_contexts("number {{ input }}", stored, database.url)
     np.testing.assert_allclose(contexts[3], [1 / 10**0.5, 3 / 10**0.5], atol=1e-7)
     with pytest.raises(SpecError, match=r"^--embed: .*unknown variable 'inptu'; did you mean 'input'"):

@@ -8,7 +8,7 @@ from stored_campaigns import new_database
 
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup import trial_renders
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -88,6 +88,6 @@ def test_one_that_takes_too_long_is_one_of_them(tmp_path, database, monkeypatch)
 
     path = write_campaign(tmp_path, "letters")
     with begun(database, path) as campaign:
-        monkeypatch.setattr("winnow.tasks.candidates.prompts.render", slow)
+        monkeypatch.setattr("winnow.tasks.candidates.prompt_template.render", slow)
         run_round(campaign)
     assert {row[1] for row in rows(database, UNSCORED)} == {"e3"}

@@ -20,7 +20,7 @@ from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.setting import Setting, evidence_delta
 from winnow.algorithms.best_duel.standings import worst_preferences
-from winnow.algorithms.decision import Claim
+from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray

@@ -16,7 +16,7 @@ from winnow.algorithms.best_duel.counts.winner_tests import (
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.setting import Setting, evidence_delta
 from winnow.algorithms.best_duel.standings import Standings
-from winnow.algorithms.decision import EXACT, Assumption, Claim, Raise
+from winnow.algorithms.claims import EXACT, Assumption, Claim, Raise
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 NOBODY: IntArray = np.empty(0, dtype=np.int64)

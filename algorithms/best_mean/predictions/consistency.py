@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from winnow.algorithms.best_mean.standing import ROUNDING
-from winnow.algorithms.decision import ArmStatus, Decision
+from winnow.algorithms.claims import ArmStatus
+from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 

@@ -25,7 +25,7 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Version:
     """What tells one look from the next."""
 
     campaign_id: int
@@ -40,7 +40,7 @@ class Moment:
 class Snapshot:
     """All that the page of a campaign shows."""
 
-    moment: Moment
+    version: Version
     status: CampaignStatus
     leaderboard: Sequence[Row]
     sections: Sequence[Section]
@@ -58,12 +58,12 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
     """
     with asking(PATIENCE) as session:
         campaign = campaign_records.get_campaign(session, name)
-        moment = _moment(session, campaign)
-        if last is not None and last.moment == moment:
+        version = _version(session, campaign)
+        if last is not None and last.version == version:
             return last
         read = ReadOnce() if last is None else last.read
         return Snapshot(
-            moment=moment,
+            version=version,
             status=campaign_status(session, campaign, in_full=True),
             leaderboard=list(ask(session, campaign, "leaderboard")),
             # Single comparisons have a page of their own.
@@ -72,10 +72,10 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
         )
 
 
-def _moment(session: Session, campaign: CampaignRecord) -> Moment:
+def _version(session: Session, campaign: CampaignRecord) -> Version:
     decision = outcome_records.latest_decision(session, campaign.id)
     lease = leases.find(session, campaign.id)
-    return Moment(
+    return Version(
         campaign_id=campaign.id,
         rounds=decision.round_number + 1 if decision else 0,
         decided_at=decision.decided_at if decision else None,

@@ -328,11 +328,12 @@ def upgrade() -> None:
         sa.Column("output_tokens", sa.Integer(), nullable=False),
         sa.Column("cached_tokens", sa.Integer(), nullable=True),
         sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("latency", sa.Float(), nullable=True),
         sa.Column("engine", NAME, nullable=False),
         sa.Column("canary_id", sa.Integer(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint(
-            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0",
+            "input_tokens >= 0 AND output_tokens >= 0 AND seconds >= 0 AND latency >= 0",
             name=op.f("ck_generations_counts_not_negative"),
         ),
         sa.CheckConstraint(
@@ -374,6 +375,9 @@ def upgrade() -> None:
         sa.Column("input_by_output", sa.Float(), nullable=False),
         sa.Column("input_by_seconds", sa.Float(), nullable=False),
         sa.Column("output_by_seconds", sa.Float(), nullable=False),
+        sa.Column("latency", sa.Float(), nullable=False),
+        sa.Column("latency_squares", sa.Float(), nullable=False),
+        sa.Column("timed", sa.Integer(), nullable=False),
         sa.Column("detail", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name="fk_candidate_stats_candidate_id"),
         sa.PrimaryKeyConstraint("candidate_id", "reason", name="pk_candidate_stats"),

@@ -2,7 +2,7 @@
 
 A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
 its candidates' stats and writes its own counts beside its decision, in the transaction that stores it:
-whoever sees the one sees the others, and `storage.admin.maintenance.problems` counts all of it again.
+whoever sees the one sees the others, and `storage.admin.check.problems` counts all of it again.
 """
 
 import datetime as dt
@@ -43,12 +43,15 @@ PRODUCTS = {
 }
 """Of a generation `g`: what the spread of any weighted sum of its tokens and seconds is made of."""
 
+SUMMED = {**PRODUCTS, "latency": "g.latency", "latency_squares": "g.latency * g.latency"}
+"""These, and what the mean and the spread of latencies are made of, where engines told them."""
+
 COUNTED = f"""
     SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
         min(s.outcome), max(s.outcome), count(g.id), sum(CASE WHEN s.no_answer THEN 1 ELSE 0 END),
         sum(CASE WHEN g.finish_reason = 'length' THEN 1 ELSE 0 END),
         coalesce(sum(g.input_tokens), 0), coalesce(sum(g.output_tokens), 0), coalesce(sum(g.seconds), 0),
-        {", ".join(f"coalesce(sum({each}), 0)" for each in PRODUCTS.values())}, min(s.detail)
+        {", ".join(f"coalesce(sum({each}), 0)" for each in SUMMED.values())}, count(g.latency), min(s.detail)
     FROM ({SIDES}) s LEFT JOIN generations g ON g.id = s.generation_id
     WHERE {{where}}
     GROUP BY s.candidate_id, coalesce(s.reason, '')
@@ -57,7 +60,7 @@ COUNTED = f"""
 
 STATS = (
     "candidate_id", "reason", "comparisons", "outcome_sum", "lowest", "highest", "texts", "no_answer",
-    "truncated", "input_tokens", "output_tokens", "seconds", *PRODUCTS, "detail",
+    "truncated", "input_tokens", "output_tokens", "seconds", *SUMMED, "timed", "detail",
 )  # fmt: skip
 
 _ADD_ROUND = f"""
@@ -75,7 +78,8 @@ _ADD_ROUND = f"""
         input_tokens = candidate_stats.input_tokens + excluded.input_tokens,
         output_tokens = candidate_stats.output_tokens + excluded.output_tokens,
         seconds = candidate_stats.seconds + excluded.seconds,
-        {", ".join(f"{name} = candidate_stats.{name} + excluded.{name}" for name in PRODUCTS)},
+        {", ".join(f"{name} = candidate_stats.{name} + excluded.{name}" for name in SUMMED)},
+        timed = candidate_stats.timed + excluded.timed,
         detail = coalesce(candidate_stats.detail, excluded.detail)
 """
 

@@ -16,7 +16,7 @@ _READ = """
     task dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split
     process_docs doc_to_text doc_to_target doc_to_choice process_results description target_delimiter
     fewshot_delimiter fewshot_config num_fewshot metric_list output_type generation_kwargs repeats filter_list
-    gen_prefix
+    gen_prefix unsafe_code
 """
 _WITHOUT_EFFECT = """
     task_alias tag metadata should_decontaminate doc_to_decontamination_query group group_alias
@@ -26,7 +26,6 @@ _REFUSED = {
     "custom_dataset": "makes its dataset by a function (custom_dataset)",
     "doc_to_audio": "shows models sounds (doc_to_audio)",
     "doc_to_image": "shows models pictures (doc_to_image)",
-    "unsafe_code": "runs what models write (unsafe_code)",
     "use_prompt": "takes its prompt from promptsource (use_prompt)",
 }
 READ = frozenset(_READ.split())

@@ -33,6 +33,12 @@ _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_toke
 
 REMEDY = "write a judge of your own beside the task"
 
+IN_THE_SANDBOX = (
+    "write beside it judge: {type: code, allow_code: true, tests: '{{ target }}', prefix: '{{ input }}'}, "
+    "without the prefix where models write whole programs, which runs them in Winnow's sandbox "
+    "(docs/how-to/score-code.md)"
+)
+
 
 class _Metric(NamedTuple):
     name: str
@@ -50,6 +56,8 @@ def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> J
     Raises:
         SpecError: If the task is scored in a way that Winnow does not.
     """
+    if task.config.get("unsafe_code"):
+        task.refuse("runs what models write (unsafe_code), which nobody has allowed here", IN_THE_SANDBOX)
     if task.config.get("process_results") is not None:
         task.refuse(f"scores by the function {task.config['process_results']} (process_results)", REMEDY)
     known = METRICS[task.output_type]

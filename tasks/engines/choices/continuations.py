@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.engines.chat import Prompt, words_of
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import GenerationFailure
 
 if TYPE_CHECKING:

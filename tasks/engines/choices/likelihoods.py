@@ -26,7 +26,7 @@ from winnow.tasks.engines.choices.probabilities import PLACEHOLDER, why_unusable
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, Request
 
 
-class Told(NamedTuple):
+class KnownTokens(NamedTuple):
     """What an engine tells of the tokens of a continuation."""
 
     logprobs: Sequence[float]
@@ -37,7 +37,7 @@ class Told(NamedTuple):
     """How much of the prompt was in the engine's prefix cache; None where it does not tell."""
 
 
-Weighed = Told | GenerationFailure
+Weighed = KnownTokens | GenerationFailure
 """The same of whole continuations: a log-likelihood for each, and whether all are greedy; or why not."""
 
 ROUNDING = 0.01
@@ -108,7 +108,7 @@ class Likelihoods:
                 yield no_logprobs(f"of the next token the engine gave {why}")
             else:
                 logprobs = [told.logprobs[each.ids[-1]] for [each] in group]
-                yield Told(logprobs, is_greedy=False, cached_tokens=told.cached_tokens)
+                yield KnownTokens(logprobs, is_greedy=False, cached_tokens=told.cached_tokens)
 
     def _of_all_tokens(self, groups: Sequence[list[list[Continued]]]) -> Iterator[Weighed]:
         told = iter(self._ask_all([each for group in groups for pieces in group for each in pieces]))
@@ -159,7 +159,7 @@ def _sums(told: Sequence[Sequence[Weighed]]) -> Weighed:
         if (found := likelihood(logprobs)) is None:
             return no_logprobs(f"of a continuation the engine gave the log-probabilities {logprobs[:8]}")
         sums.append(found)
-    return Told(sums, is_greedy)
+    return KnownTokens(sums, is_greedy)
 
 
 def _are_next_tokens(group: Sequence[Sequence[Continued]]) -> bool:

@@ -192,7 +192,7 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     return generated
 
 
-def answer_of(generated: Generated, server: Server, seconds: float) -> Answer:
+def answer_of(generated: Generated, server: Server, seconds: float, latency: float) -> Answer:
     """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
@@ -209,6 +209,7 @@ def answer_of(generated: Generated, server: Server, seconds: float) -> Answer:
         input_tokens=generated.usage.prompt_tokens,
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
+        latency=latency,
         reasoning=choice.message.thought if choice.message else None,
         cached_tokens=generated.usage.cached_tokens,
     )

@@ -22,7 +22,7 @@ from winnow.tasks.engines.openai.requests import (
     generation_path,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, answers_of, greet
+from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, answers_of, probe
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
@@ -149,7 +149,7 @@ class OpenaiEngine:
 
     def _meet(self) -> ServerInfo:
         self._deadline = _from_now(self._settings.load_timeout)
-        [found] = self._ask_all(partial(greet, self._calls, self._model), [self._root])
+        [found] = self._ask_all(partial(probe, self._calls, self._model), [self._root])
         return found
 
     def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:
@@ -166,15 +166,18 @@ class OpenaiEngine:
         finally:
             share = self._shares.end(begun, len(requests))
         return [
-            each if isinstance(each, GenerationFailure) else answer_of(each, self._server, share)
+            each if isinstance(each, GenerationFailure) else answer_of(each[0], self._server, share, each[1])
             for each in generated
         ]
 
-    async def _generated(self, greeting: ServerInfo, request: Request) -> Generated | GenerationFailure:
+    async def _generated(
+        self, greeting: ServerInfo, request: Request
+    ) -> tuple[Generated, float] | GenerationFailure:
+        """What the server said, and its latency."""
         body = self._body(request, greeting)
-        answer: Generated | GenerationFailure
+        answer: tuple[Generated, float] | GenerationFailure
         try:
-            answer = await self._calls.post(
+            answer = await self._calls.timed_post(
                 generation_path(self._model),
                 body,
                 partial(read_generated, chat=self._model.chat),

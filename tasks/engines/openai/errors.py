@@ -2,7 +2,7 @@
 
 * the request's own fault (4xx)                         RequestRefused
 * the key, the account, the address or the model        EngineLoadFailed
-* anything that may be over when it is sent again       a Setback
+* anything that may be over when it is sent again       a RetryableError
 """
 
 import json

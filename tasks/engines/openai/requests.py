@@ -19,7 +19,7 @@ SPELLED = re.compile(
 )
 
 
-def without_turns(prompt: str) -> str:
+def escape_special_tokens(prompt: str) -> str:
     """The prompt with a space after the first character of each spelled special token."""
     return SPELLED.sub(lambda found: f"{found[0][0]} {found[0][1:]}", prompt)
 
@@ -93,7 +93,7 @@ def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
     if not model.chat:
         return {"prompt": prompt}
     messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
-    sent = [Message(each.role, without_turns(each.content)) for each in messages]
+    sent = [Message(each.role, escape_special_tokens(each.content)) for each in messages]
     fields: JsonObject = {"messages": as_dicts(sent)}
     if is_continued(prompt):
         fields |= CONTINUED

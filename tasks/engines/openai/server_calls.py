@@ -6,6 +6,7 @@ full set.
 """
 
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -70,9 +71,10 @@ class ServerCalls:
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
         """Like `post`, without a body, for what has the length of a list of models at the most."""
         url = self._url(path)
-        return await self._until_answered(
+        answer, _ = await self._until_answered(
             lambda: self._line.send("GET", url, None, most_bytes=LISTING_BYTES), read
         )
+        return answer
 
     async def post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
@@ -91,6 +93,13 @@ class ServerCalls:
             EngineDied: If it was not answered after all retries.
             EngineTimeout: If the server wants to be left alone for longer than there is time.
         """
+        answer, _ = await self.timed_post(path, body, read, most_bytes=most_bytes)
+        return answer
+
+    async def timed_post(
+        self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
+    ) -> tuple[Answer, float]:
+        """The same, and the seconds from when the body was sent that was answered: no earlier try of it."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
         return await self._until_answered(
             lambda: self._line.send("POST", url, content, most_bytes=most_bytes), read
@@ -105,15 +114,18 @@ class ServerCalls:
 
     async def _until_answered(
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
-    ) -> Answer:
+    ) -> tuple[Answer, float]:
         retries = 0
         while True:
             async with self._places.turn() as cuts:
                 try:
+                    sent = time.perf_counter()
                     with anyio.fail_after(self._timeout):
-                        answer = read(json_value(await send()))
+                        content = await send()
+                        latency = time.perf_counter() - sent
+                        answer = read(json_value(content))
                     self._places.widen()
-                    return answer
+                    return answer, latency
                 except Exception as error:  # `setback` raises what it does not know
                     trouble = setback(error, self._server)
                     if trouble.too_much:
@@ -171,7 +183,7 @@ class ServerInfo:
     """Context window of the model in tokens, where known."""
 
 
-async def greet(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
+async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
     """Ask a server what it is. Not all of them answer this: nothing depends on it but what vLLM alone can do.
 
     Args:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.choices.continuations import without_end_spaces
-from winnow.tasks.engines.choices.likelihoods import Told, likelihood, no_logprobs, weighed
+from winnow.tasks.engines.choices.likelihoods import KnownTokens, likelihood, no_logprobs, weighed
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.openai.answers import Generated, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused, Server
@@ -136,5 +136,5 @@ def _answer(request: Request, told: Sequence[_Text | GenerationFailure], seconds
         if request.is_greedy and each.is_greedy is None:
             return no_logprobs("the server does not tell which token is the most probable in each place")
         known.append(each)
-    likelihoods = Told([each.likelihood for each in known], all(each.is_greedy for each in known))
+    likelihoods = KnownTokens([each.likelihood for each in known], all(each.is_greedy for each in known))
     return weighed(request, likelihoods, sum(each.length for each in known), seconds)

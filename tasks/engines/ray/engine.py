@@ -26,13 +26,13 @@ POLITE_SECONDS = 10.0
 FORCED_SECONDS = 10.0
 
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
-class _Remote(Protocol[Told]):
+class _Remote(Protocol[Result]):
     """A method of an actor, as its handle has it."""
 
-    def remote(self, *given: object) -> "ray.ObjectRef[Told]": ...
+    def remote(self, *given: object) -> "ray.ObjectRef[Result]": ...
 
 
 class _Handle(Protocol):
@@ -128,7 +128,7 @@ class RayEngine:
             f"lower execution.max_loaded, or wait for room"
         )
 
-    def _result(self, answer: "ray.ObjectRef[Told]", timeout: float | None) -> Told:
+    def _result(self, answer: "ray.ObjectRef[Result]", timeout: float | None) -> Result:
         """What the actor answered; raises `EngineError`, or `GetTimeoutError` after so many seconds."""
         try:
             return ray.get(answer, timeout=timeout)

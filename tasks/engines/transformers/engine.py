@@ -26,11 +26,11 @@ from transformers import (
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
 from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, OptionLogprobs, TokenLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, Continued
-from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told
+from winnow.tasks.engines.choices.likelihoods import KnownTokens, Likelihoods
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.choices.ways_of_answering import answer_in_its_way
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
@@ -172,9 +172,9 @@ class TransformersEngine:
         ]
         decoding = Decoding(self._tokenizer, requests, prompts, room, self._ends)
         self._decode(prompts, max(room), OwnDraws(decoding), FinishedRows(decoding))
-        share = (time.perf_counter() - started) / len(requests)
+        took = time.perf_counter() - started
         return [
-            row if isinstance(row, GenerationFailure) else _completion(row, len(ids), share)
+            row if isinstance(row, GenerationFailure) else _completion(row, len(ids), took, len(requests))
             for ids, row in zip(prompts, decoding.finished_rows(), strict=True)
         ]
 
@@ -187,8 +187,8 @@ class TransformersEngine:
                 told[i] = OptionLogprobs({token: float(row[token]) for token in questions[i].options})
         return [told[i] for i in range(len(questions))]
 
-    def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[Told]:
-        told: dict[int, Told] = {}
+    def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[KnownTokens]:
+        told: dict[int, KnownTokens] = {}
         for batch in self._batches([(i, each.ids[:-1]) for i, each in enumerate(asked)]):
             logits = self._logits([ids for _, ids in batch])
             for (i, _), row in zip(batch, logits, strict=True):
@@ -196,7 +196,7 @@ class TransformersEngine:
                 logprobs = row[start - 1 : len(ids) - 1].float().log_softmax(dim=-1)  # (n, V)
                 following = torch.tensor(ids[start:], device=row.device)
                 own = logprobs.gather(1, following[:, None])[:, 0]  # (n,)
-                told[i] = Told(own.tolist(), is_greedy=bool((own >= logprobs.amax(dim=-1)).all()))
+                told[i] = KnownTokens(own.tolist(), is_greedy=bool((own >= logprobs.amax(dim=-1)).all()))
         return [told[i] for i in range(len(asked))]
 
     def _logits(self, sequences: Sequence[list[int]]) -> torch.Tensor:
@@ -247,13 +247,15 @@ class TransformersEngine:
             torch.cuda.empty_cache()
 
 
-def _completion(row: FinishedRow, input_tokens: int, seconds: float) -> Completion:
+def _completion(row: FinishedRow, input_tokens: int, took: float, together: int) -> Completion:
+    """A text of a batch of so many, which took so many seconds."""
     return Completion(
         text=row.text,
         finish_reason=row.finish_reason,
         input_tokens=input_tokens,
         output_tokens=row.length,
-        seconds=seconds,
+        seconds=took / together,
+        latency=took,
     )
 
 

@@ -1,5 +1,6 @@
 """The requests that one vLLM engine is at work on, which others join at any time."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,9 @@ class _Running:
     group: int
     place: int
     begun: float
+    """Of its share of the time."""
+    taken_in: float
+    """By `time.perf_counter`."""
 
 
 class RunningBatch:
@@ -40,7 +44,8 @@ class RunningBatch:
         step: Has the engine write a token of each text; returns those that changed. Nobody else may do so
             while this is not empty.
         take_in: Gives it prompts.
-        read: Makes an answer of what it wrote, and of the seconds that it took.
+        read: Makes an answer of what it wrote, of its share of the engine's time and of the seconds that went
+            by from when it was taken in.
     """
 
     def __init__(
@@ -48,7 +53,7 @@ class RunningBatch:
         step: Callable[[], Sequence[Output]],
         *,
         take_in: TakeIn,
-        read: Callable[[Output, float], Answer],
+        read: Callable[[Output, float, float], Answer],
     ) -> None:
         self._step, self._take_in, self._read = step, take_in, read
         self._taken_in = 0
@@ -75,7 +80,9 @@ class RunningBatch:
             self._taken_in += 1
             refused = prompt if isinstance(prompt, GenerationFailure) else self._take_in(id_, prompt, how)
             if refused is None:
-                self._running[id_] = _Running(group=number, place=place, begun=self._shares.begin())
+                self._running[id_] = _Running(
+                    group=number, place=place, begun=self._shares.begin(), taken_in=time.perf_counter()
+                )
             else:
                 answers[place] = refused
         self._groups[number] = _Group(answers=answers, size=len(prompts))
@@ -86,8 +93,9 @@ class RunningBatch:
             for output in self._step():
                 if output.finished:
                     ended = self._running.pop(output.request_id)
-                    seconds = self._shares.end(ended.begun)
-                    self._groups[ended.group].answers[ended.place] = self._read(output, seconds)
+                    seconds, latency = self._shares.end(ended.begun), time.perf_counter() - ended.taken_in
+                    answer = self._read(output, seconds, latency)
+                    self._groups[ended.group].answers[ended.place] = answer
         complete = [number for number, group in self._groups.items() if len(group.answers) == group.size]
         return [(number, self._taken(number)) for number in complete]
 

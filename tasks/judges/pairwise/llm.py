@@ -8,7 +8,7 @@ from pydantic import Field
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
-from winnow.tasks.judges.pairwise.panel import Aggregation, Folding, Panel
+from winnow.tasks.judges.pairwise.panel import Aggregation, OrderAggregation, Panel
 from winnow.tasks.judges.pairwise.prompts import BUILT_IN, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
     Read,
@@ -32,7 +32,7 @@ def llm_judge(
     verdict_pattern: str | None = None,
     read: Read = "text",
     position_swap: bool = True,
-    folding: Folding = "tie",
+    order_aggregation: OrderAggregation = "tie",
     max_reasks: Annotated[int, Field(ge=0, le=10)] = 1,
     repeats: Annotated[int, Field(ge=1, le=100)] = 1,
     aggregation: Aggregation = "majority",
@@ -52,7 +52,7 @@ def llm_judge(
         read: The verdict that ends a reasoned text, one of the verdicts by constrained decoding, or the
             verdicts' probabilities, which make outcomes between 0 and 1.
         position_swap: Whether every question is asked in both orders.
-        folding: Orders that disagree are a "tie", or the "mean" is taken.
+        order_aggregation: Orders that disagree are a "tie", or the "mean" is taken.
         max_reasks: How often a reply without a verdict is asked for again.
         repeats: How often every question is asked; above 1 only at a temperature.
         aggregation: "majority" or "mean" over repeats and over judges.
@@ -74,7 +74,7 @@ def llm_judge(
         verdicts=verdicts,
         read=read,
         presentation_orders=("original", "swapped") if position_swap else ("original",),
-        folding=folding,
+        order_aggregation=order_aggregation,
         aggregation=aggregation,
         max_reasks=max_reasks,
         repeats=repeats,

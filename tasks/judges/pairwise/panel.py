@@ -6,7 +6,8 @@ How judgments become an outcome, from the inside out:
    `max_reasks` times. Another attempt has another seed; a greedy one, which a seed would not change, has a
    numbered reminder of the format at the end of its prompt. What a new reply would not mend (an engine's
    failure, missing probabilities) is not asked again.
-2. The orders of a question are folded (`folding`); if one of them has no verdict, the question has none.
+2. The orders of a question are aggregated (`order_aggregation`); if one has no verdict, the question has
+   none.
 3. The questions that have one (`repeats`) and then the judges that have an opinion are aggregated
    (`aggregation`). With fewer judges than `min_valid_judges` the duel is unscored: silence is not a tie.
 
@@ -35,14 +36,14 @@ from winnow.tasks.judges.pairwise.protocol import (
 )
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat, read_reply
 
-Folding = Literal["tie", "mean"]
+OrderAggregation = Literal["tie", "mean"]
 """How the two orders of a question become one value."""
 
 Aggregation = Literal["majority", "mean"]
 """How several values of the same rank (repeats, then judges) become one."""
 
 
-def fold(values: Sequence[float], rule: Folding) -> float:
+def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
     """One value from the two orders of a question, or from the only one that was played.
 
     Under "tie", orders that do not prefer the same answer, or of which only one prefers neither, are a tie;
@@ -103,7 +104,7 @@ class Panel:
     verdicts: VerdictFormat
     read: Read
     presentation_orders: tuple[PresentationOrder, ...]
-    folding: Folding
+    order_aggregation: OrderAggregation
     aggregation: Aggregation
     max_reasks: int
     repeats: int
@@ -228,7 +229,7 @@ class Panel:
             ]
             known = [verdict for verdict in verdicts if verdict is not None]
             if len(known) == len(verdicts):
-                values.append(fold(known, self.folding))
+                values.append(aggregate_orders(known, self.order_aggregation))
         if values:
             return _Opinion(judge=judge, value=aggregate(values, self.aggregation), reason=None)
         reason = next(judgment.reason for judgment in last.values() if judgment.reason is not None)

@@ -20,7 +20,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.templates import compile_template, render
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
-from winnow.tasks.judges.pairwise.braces import BracesTemplate, variables_in_braces
+from winnow.tasks.judges.pairwise.brace_template import BracesTemplate, variables_in_braces
 from winnow.tasks.judges.pairwise.protocol import Duel, PresentationOrder
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName
 

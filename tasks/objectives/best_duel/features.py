@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.stored_spec import FACTORS, FEATURES, has_features
 
-if TYPE_CHECKING:  # `winnow status` asks for `has_features` alone
+if TYPE_CHECKING:
     from winnow.tasks.candidates.candidates import Candidate
     from winnow.tasks.spec.campaign import CampaignSpec
 
-NEEDS_FEATURES = "llm-po-bt"
-FEATURES = "features"
-FACTORS = "factors"
 PLACE = f"selector.params.{FEATURES}"
 
 
@@ -34,12 +31,6 @@ def chosen_features(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> 
     return {FEATURES: factor_features(candidates) if given == FACTORS else _table(given, candidates)}
 
 
-def has_features(objective: str, selector: JsonView) -> bool:
-    """Whether the selector of a spec, its name and parameters, has a model of the candidates' features."""
-    default = FACTORS if selector["name"] == NEEDS_FEATURES else None
-    return objective == "best-duel" and selector["params"].get(FEATURES, default) is not None
-
-
 def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
     """One column for each choice of model, prompt, guardrail and sampling that not all candidates share.
 
@@ -55,6 +46,7 @@ def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
 
 
 def _table(given: object, candidates: "Sequence[Candidate]") -> FloatArray:
+    """The table that a spec gives, a row for each candidate, shape (K, d)."""
     remedy = (
         f'give "{FACTORS}", or a list of as many numbers for each of the {len(candidates)} candidates: '
         + ", ".join(each.name for each in candidates)

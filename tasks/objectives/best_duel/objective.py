@@ -52,7 +52,7 @@ class BestDuel(ResolvedCampaign):
         return {**self.judge.identity, **super().judge_identity}
 
     @property
-    def repeats_meetings(self) -> bool:
+    def repeats_examples(self) -> bool:
         """See `ResolvedCampaign`."""
         return self.spec.fresh_generations
 

@@ -2,56 +2,23 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Values
 from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.spec.stored_spec import Constraint, constraints_of
 
-if TYPE_CHECKING:  # `winnow status` asks for `constraints_of` alone
+if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
 ABLE = "champion"
 """Our selector that can."""
 PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
 """Parameters of it, and the values at which they ask for nothing that does not go with constraints."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
-    """A bound on the mean of a metric over all examples; one of the two is given."""
-
-    metric: str
-    at_least: float | None
-    at_most: float | None
-
-    @property
-    def bound(self) -> str:
-        """In words, such as "at least 0.9"."""
-        return f"at most {self.at_most:g}" if self.at_least is None else f"at least {self.at_least:g}"
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.bound}"
-
-    @property
-    def least(self) -> float:
-        """What the mean of the values has to be at least, as selectors are told them."""
-        return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
-
-    def told(self, value: float | None) -> float:
-        """What a selector is told of a value: the more the better; NaN where there is none."""
-        if value is None:
-            return np.nan
-        return 1.0 - value if self.at_least is None else value
-
-
-def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
-    """The constraints of a stored definition."""
-    return tuple(Constraint(**each) for each in spec.get("constraints", ()))
 
 
 def told_outcomes(

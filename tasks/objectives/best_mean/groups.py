@@ -8,10 +8,10 @@ import numpy as np
 
 from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import SpecError, unknown_name
 
-if TYPE_CHECKING:  # `winnow status` asks for `grouping_of` alone
+if TYPE_CHECKING:
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.spec.campaign import CampaignSpec
     from winnow.tasks.spec.sections.objectives import GroupsSpec
@@ -52,33 +52,6 @@ class ExampleGroups:
     def as_selectors_have_them(self) -> Groups:
         """The groups by number alone."""
         return Groups.of(self.of_example, self.weights)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grouping:
-    """How a stored campaign compares candidates, as far as its definition says."""
-
-    by: str
-    objective: str
-    weights: str
-    """In words: "equal", "size" or "given"."""
-
-    @property
-    def value(self) -> str:
-        """What candidates are compared by, as a noun."""
-        if self.objective == "worst":
-            return "worst-group mean"
-        return "mean of group means" if self.weights == "equal" else "weighted mean of group means"
-
-
-def grouping_of(spec: JsonView) -> Grouping | None:
-    """How the campaign of a stored definition compares by groups; None where it does not."""
-    groups = spec.get("groups")
-    if groups is None:
-        return None
-    weights = groups["weights"]
-    said = weights if isinstance(weights, str) else "given"
-    return Grouping(by=groups["by"], objective=groups["objective"], weights=said)
 
 
 def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> ExampleGroups | None:

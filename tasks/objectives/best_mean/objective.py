@@ -15,7 +15,6 @@ from winnow.tasks.errors import JudgeError, SpecError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
 from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.best_mean.constraints import (
-    Constraint,
     check_constraints,
     params_of,
     told_outcomes,
@@ -24,10 +23,10 @@ from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
-from winnow.tasks.setup.history import fingerprint_history, load_history
+from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
-from winnow.tasks.spec.stored_spec import GATE
+from winnow.tasks.spec.stored_spec import GATE, Constraint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
 from winnow.tasks.objectives.certify.split import Parts, divide
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import given_costs
+from winnow.tasks.spec.sections.generate_config import SamplesSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec
 from winnow.tasks.spec.stored_spec import HUMAN
 
@@ -36,6 +37,13 @@ class Certification:
     """None where the selector has no use for one."""
     baseline: int | None
     """The arm that a drop is measured from."""
+    samples: SamplesSpec | None = None
+    """How many texts an arm writes for each example, and what their scores come to; None for one."""
+
+    @property
+    def texts(self) -> int:
+        """How many texts an arm writes for each example."""
+        return 1 if self.samples is None else self.samples.n
 
 
 def certify_section(spec: CampaignSpec) -> CertifySpec:
@@ -72,6 +80,7 @@ def check_certification(
         ),
         autoevaluator=_autoevaluator(spec, dataset, candidates),
         baseline=None if section.baseline is None else order.index(section.baseline),
+        samples=spec.samples,
     )
     return certification, sorted(candidates, key=lambda each: order.index(each.name))
 

@@ -19,7 +19,7 @@ from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
 from winnow.tasks.objectives.certify.check import divide_dataset
 from winnow.tasks.objectives.certify.split import Parts
-from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.setup.open_campaign import stored_spec
 
 TERMINAL = "terminal"
 ID, TARGET, SKIP = "id", "target", "skip"

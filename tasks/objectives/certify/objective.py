@@ -63,7 +63,7 @@ class Certify(ScoredCampaign):
             f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
             f"{len(self.dataset.examples)} examples can be labelled{of_these}, at most "
             f"{self.spec.own_budget} labels are used, {per_label} unlabelled examples belong to each"
-            f"{self.other_limits}"
+            f"{self.samples_words}{self.other_limits}"
         )
 
     def particulars(self) -> JsonObject:

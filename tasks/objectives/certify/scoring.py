@@ -14,6 +14,10 @@ All of these follow from an example and what models say of it. Each text is aske
 unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
 losses on the one and the other keep the same mean: nothing is biased, and nothing has to be assumed.
 
+Where a candidate writes several texts for an example, its score is what theirs come to; each that cannot be
+read scores 0 among them. That is one number for each example and label, a fixed function of the example, its
+label and its texts, so that all that holds of the loss of one text holds of it.
+
 A loss is unknown only where an engine gave no text that it takes. Those behind the mean over a block of
 unlabelled examples are left out of the mean, and their share is told with it: the algorithm counts every
 single unknown loss at its worst.
@@ -34,10 +38,11 @@ from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
 from winnow.tasks.judges.pointwise.human import UNCLEAR, HumanJudge
 from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict, ahead
 from winnow.tasks.objectives.certify.check import Certification
-from winnow.tasks.rounds.ask import ask_models
+from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
-from winnow.tasks.rounds.score import sample_of, scored
+from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
+from winnow.tasks.rounds.score import scored, shown_of
 
 Author = int | None
 """Who answers: an arm, or None for the autoevaluator."""
@@ -50,8 +55,9 @@ def generate_answers(
 ) -> GenerationBatch:
     """Have every answer of `answers_of`, in that order; raises like `have_texts`."""
     planned = [
-        _planned(campaign, certification, author, example)
+        _planned(campaign, certification, author, example, number)
         for author, example in answers_of(certification, round_)
+        for number in range(_texts_of(certification, author))
     ]
     return have_outputs(campaign, round_, planned)
 
@@ -71,11 +77,16 @@ def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer
     return list(wanted)
 
 
+def _texts_of(certification: Certification, author: Author) -> int:
+    """How many texts an author writes for an example; an autoevaluator writes one."""
+    return 1 if author is None else certification.texts
+
+
 def _planned(
-    campaign: CampaignSession, certification: Certification, author: Author, example: int
+    campaign: CampaignSession, certification: Certification, author: Author, example: int, number: int
 ) -> PlannedGeneration:
     if author is not None:
-        return plan_generation(campaign, author, example, 0)
+        return plan_generation(campaign, author, example, number)
     autoevaluator = certification.autoevaluator
     assert autoevaluator is not None
     return plan_text(
@@ -92,6 +103,8 @@ WORST_FOR_ALL = frozenset(
 )
 """Reasons of verdicts that are, or may be, about the targets or the judge and not about the output."""
 UNREADABLE_LOSS = 1.0
+WORST = -1.0
+"""In the place of a score: the loss is `UNREADABLE_LOSS`, whatever it is held against."""
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
 
@@ -118,8 +131,7 @@ def score_losses(
     comparisons = []
     for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True)):
         human = targets[example]
-        sample = scorer.sample(arm, example, human)
-        comparison = scored(campaign, asked, position, arm, example, scorer.answers[arm, example], sample)
+        comparison = _compared(campaign, asked, scorer, position, (arm, example), human)
         unlabelled = scorer.unlabelled(arm, example)
         comparisons.append(
             replace(
@@ -134,6 +146,29 @@ def score_losses(
             )
         )
     return comparisons
+
+
+def _compared(
+    campaign: CampaignSession,
+    asked: AskedJudge,
+    scorer: "Scorer",
+    position: int,
+    answer: tuple[int, int],
+    targets: Sequence[str],
+) -> NewComparison:
+    """The comparison of an arm's texts with the targets, without its losses."""
+    arm, example = answer
+    texts, shown = scorer.answers[answer], scorer.shown(arm, example, targets)
+    samples = scorer.certification.samples
+    if samples is None:
+        return scored(campaign, asked, position, arm, example, texts[0], shown[0] if shown else None)
+    return NewComparison(
+        position=position,
+        candidate_a_id=campaign.candidate_ids[arm],
+        example_id=campaign.example_ids[example],
+        judge=campaign.judge_id,
+        **found_in(samples, asked, texts, shown),
+    )
 
 
 def _labels(campaign: CampaignSession, round_: RoundRecord) -> Mapping[int, Sequence[str]]:
@@ -155,16 +190,20 @@ def _scorer(
     round_: RoundRecord,
     texts: GenerationBatch,
 ) -> "Scorer":
-    places = {answer: place for place, answer in enumerate(answers_of(certification, round_))}
+    places: dict[Answer, range] = {}
+    stop = 0
+    for answer in answers_of(certification, round_):
+        start, stop = stop, stop + _texts_of(certification, answer[0])
+        places[answer] = range(start, stop)
     return Scorer(
         certification=certification,
         judge=judge,
         by_label=not isinstance(judge, HumanJudge),
-        answers={answer: texts[place] for answer, place in places.items()},
+        answers={answer: [texts[place] for place in of_it] for answer, of_it in places.items()},
         samples={
-            (arm, example): sample
-            for (arm, example), place in places.items()
-            if arm is not None and (sample := sample_of(campaign, arm, example, texts, place)) is not None
+            (arm, example): shown_of(campaign, arm, example, texts, of_it)
+            for (arm, example), of_it in places.items()
+            if arm is not None
         },
     )
 
@@ -186,7 +225,7 @@ def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence
     listing = _SampleList()
     scorer = replace(scorer, judge=listing)
     for arm, example in zip(round_.arms, round_.examples, strict=True):
-        if (sample := scorer.sample(arm, example, targets[example])) is not None:
+        for sample in scorer.shown(arm, example, targets[example]):
             listing.judge(sample)
         scorer.loss(arm, example, targets[example])
         scorer.auto_loss(arm, example)
@@ -212,32 +251,29 @@ class Scorer:
     judge: Judge
     by_label: bool = True
     """Whether the judge holds outputs against a label; False where people rate them as they are."""
-    answers: Mapping[Answer, StoredText | GenerationFailure]
-    """By author and example; of every text that the losses asked for need."""
-    samples: Mapping[Answer, Sample]
-    """What the judge sees of each answer of an arm that has a text; targets are put in for it."""
+    answers: Mapping[Answer, Sequence[StoredText | GenerationFailure]]
+    """By author and example, the texts; of all that the losses asked for need."""
+    samples: Mapping[Answer, Sequence[Sample]]
+    """What the judge sees of each text of an arm, but for targets; empty where a text is missing."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
         """The loss of an arm's answer against targets; None where an engine gave no text."""
         if self.by_label and not targets:
             return UNREADABLE_LOSS
-        verdict = self._verdict(arm, example, targets)
-        if verdict is None:
+        baseline = self.certification.baseline
+        score = self._score(arm, example, targets)
+        standard = 1.0 if baseline is None else self._score(baseline, example, targets)
+        if score is None or standard is None:
             return None
-        standard = None
-        if self.certification.baseline is not None:
-            standard = self._verdict(self.certification.baseline, example, targets)
-            if standard is None:
-                return None
-        if _is_worst(verdict) or (standard is not None and _is_worst(standard)):
+        if WORST in (score, standard):
             return UNREADABLE_LOSS
-        return max(0.0, (1.0 if standard is None else standard.score or 0.0) - (verdict.score or 0.0))
+        return max(0.0, standard - score)
 
     def auto_loss(self, arm: int, example: int) -> float | None:
         """The same with the autoevaluator's answer for a target; None without one, too."""
         if self.certification.autoevaluator is None:
             return None
-        text = self.answers[None, example]
+        text = self.answers[None, example][0]
         if not isinstance(text, StoredText):
             return None
         answer = self.certification.autoevaluator.answer(text.text)
@@ -263,19 +299,37 @@ class Scorer:
             block = self.certification.parts.block(example)
         for role, author in authors:
             for each in (example, *block):
-                text = self.answers[author, each]
-                if isinstance(text, GenerationFailure):
-                    return storable(f"{role}: {text.reason}: {text.detail}")
+                for text in self.answers[author, each]:
+                    if isinstance(text, GenerationFailure):
+                        return storable(f"{role}: {text.reason}: {text.detail}")
         return None
 
-    def sample(self, arm: int, example: int, targets: Sequence[str]) -> Sample | None:
-        """What the judge sees of an arm's answer beside targets; None where an engine gave no text."""
-        sample = self.samples.get((arm, example))
-        return None if sample is None else replace(sample, targets=targets)
+    def shown(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
+        """What the judge sees of an arm's texts beside targets; nothing where an engine gave no text."""
+        return [replace(sample, targets=targets) for sample in self.samples.get((arm, example), ())]
 
-    def _verdict(self, arm: int, example: int, targets: Sequence[str]) -> Verdict | None:
-        sample = self.sample(arm, example, targets)
-        return None if sample is None else self.judge.judge(sample)
+    def _score(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
+        """What the texts of an arm score, `WORST` where that cannot be said; None where one is missing."""
+        verdicts = [self.judge.judge(sample) for sample in self.shown(arm, example, targets)]
+        if not verdicts:
+            return None
+        if any(_is_worst(verdict) for verdict in verdicts):
+            return WORST
+        if self.certification.samples is None:
+            return verdicts[0].score or 0.0
+        texts = [_scored_text(*each) for each in zip(self.samples[arm, example], verdicts, strict=True)]
+        return reduced(self.certification.samples, texts).score
+
+
+def _scored_text(sample: Sample, verdict: Verdict) -> ScoredText:
+    """One of several texts; what the judge cannot read scores 0, and has no answer to vote for."""
+    return ScoredText(
+        text=sample.output,
+        score=verdict.score or 0.0,
+        answer=verdict.answer,
+        no_answer=verdict.no_answer or verdict.score is None,
+        preference=verdict.preference,
+    )
 
 
 def _is_worst(verdict: Verdict) -> bool:

@@ -13,7 +13,8 @@ from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.plan import plan_new, stored_plan
 from winnow.tasks.rounds.record import decide_round, record_round
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.rounds.score import places_of
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ class RoutedAnswer:
     prompt: str
     candidate: str
     text: str | None
-    """None where the candidate gave none."""
+    """Of several the one that stands for them; None where the candidate gave none."""
     score: float | None
     reason: str | None
     """Why there is no score."""
@@ -85,11 +86,13 @@ def _persistently(campaign: CampaignSession, step: Callable[[], T]) -> T:
 def _routed(
     campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch, comparison: NewComparison
 ) -> RoutedAnswer:
-    text = texts[comparison.position]
+    of_pair = [texts[place] for place in places_of(campaign, comparison.position)]
+    shown = [each for each in of_pair if isinstance(each, StoredText)]
+    text = next((each for each in shown if each.id == comparison.generation_a_id), None)
     return RoutedAnswer(
         prompt=campaign.checked.dataset.examples[round_.examples[comparison.position]].question,
         candidate=campaign.checked.candidates[round_.arms[comparison.position]].name,
-        text=text.text if isinstance(text, StoredText) else None,
+        text=None if text is None else text.text,
         score=comparison.outcome,
         reason=comparison.reason,
     )

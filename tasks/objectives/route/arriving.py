@@ -13,11 +13,11 @@ from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.datasets import Example, load_dataset
-from winnow.tasks.embedding.prompts import GivenVectors
+from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample, lacks_target
 from winnow.tasks.objectives.route.objective import Route
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 
 def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:

@@ -13,13 +13,13 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.answer.phrases import percent
-from winnow.tasks.campaign.session import restored
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import advantage_of
-from winnow.tasks.setup.store import reopen_campaign
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.embedding.prompts import Embedding, check_embedder
+from winnow.tasks.embedding.embedded_prompts import Embedding, check_embedder
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router

@@ -61,12 +61,12 @@ class _Most:
     limit: int
     unit: str
     texts: int
-    """Of all candidates together."""
+    """Of all candidates together, or times that they write several."""
     of_each: int
-    """Texts of any one candidate."""
+    """The same of any one candidate."""
     judging: Sequence[JudgeUse]
     judged: int
-    """Texts, or pairs of them, that are judged."""
+    """Of these, or pairs of them, how many are judged."""
     shown: int
     """How many answers are shown to a model with each."""
     beside: Sequence[Judged] = ()
@@ -81,6 +81,7 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
     """
     most = _most(checked)
     pricing = Pricing(checked, most.judging, rate)
+    judged = most.judged * checked.spec.texts_each
     by_arm = pricing.dearest(most.texts, most.of_each)
     longest = float(pricing.longest.max())
     return Ceiling(
@@ -91,7 +92,7 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
         most=pricing.amounts(
             by_arm,
             at_length=True,
-            judged=Judgings(most.judged, most.judged * most.shown * longest),
+            judged=Judgings(judged, judged * most.shown * longest),
             beside=most.beside,
         ),
         unforeseen=UNFORESEEN[_question(checked)],
@@ -135,7 +136,7 @@ def _of_duels(checked: BestDuel) -> _Most:
     """Two texts a duel; where none is made afresh, at most one of each candidate for each example."""
     limit, examples = checked.spec.own_budget, checked.dataset.examples
     assert limit is not None  # duels never run out, so that their campaigns have a budget of them
-    of_each = limit if checked.repeats_meetings else min(limit, len(examples))
+    of_each = limit if checked.repeats_examples else min(limit, len(examples))
     return _Most(
         limit=limit,
         unit="duels",

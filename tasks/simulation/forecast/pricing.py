@@ -94,7 +94,7 @@ class Pricing:
             judged: What the models that judge are shown; None where that is every text once.
             beside: What else they, or others that are no candidates, are asked.
         """
-        by_arm = by_arm * (1 if self._checked.spec.samples is None else self._checked.spec.samples.n)
+        by_arm = by_arm * self._checked.spec.texts_each
         answers = self.longest if at_length else self._answer_tokens()
         shown, made = by_arm * self.tokens.by_arm, by_arm * answers
         total = float(by_arm.sum())

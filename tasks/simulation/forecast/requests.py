@@ -11,8 +11,8 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.best_mean.holdout.selector import FINALISTS, selection_budget
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.resolved import common_params
-from winnow.tasks.simulation.simulate import KNOWLEDGE, Contestant, simulate
-from winnow.tasks.simulation.worlds import ScoreWorld
+from winnow.tasks.simulation.environments import ScoreEnvironment
+from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, simulate
 
 DECIDED = ("confident", "exhausted")
 """Reasons to stop with an answer; of a full table, where everything has a score, exhausted is one."""
@@ -52,7 +52,7 @@ class Player:
         self._checked, self._seeds, self._workers = checked, seeds, workers
         self.n_arms = len(checked.candidates)
         self.n_examples = checked.n_selection_examples
-        self._contestant = _contestant(checked)
+        self._compared = _compared(checked)
 
     @property
     def grid(self) -> int:
@@ -79,10 +79,10 @@ class Player:
     def play(self, scores: FloatArray) -> Played:
         """Run every seed on a table of scores, shape (K, n), n being the examples of selection."""
         history = self._checked.found_params().get("history")
-        world = ScoreWorld(scores=scores, history=history)
+        environment = ScoreEnvironment(scores=scores, history=history)
         runs = list(
             simulate(
-                world, [self._contestant], budgets=[self.limit], seeds=self._seeds, workers=self._workers
+                environment, [self._compared], budgets=[self.limit], seeds=self._seeds, workers=self._workers
             )
         )
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
@@ -110,14 +110,14 @@ class Player:
         return found
 
 
-def _contestant(checked: BestMean) -> Contestant:
+def _compared(checked: BestMean) -> ComparedSelector:
     """The campaign's selector with all that the campaign has found for it, by which it was checked."""
     spec = checked.spec
     params = {**common_params(spec), **spec.selector.params, **checked.found_params()}
     if params["delta"] is None:
-        del params["delta"]  # a contestant that does not stop by intervals needs none
+        del params["delta"]  # a selector that does not stop by intervals needs none
     set_by_simulation = {"budget", *KNOWLEDGE}
-    return Contestant(
+    return ComparedSelector(
         label=spec.selector.name,
         selector=spec.selector.name,
         objective=spec.objective,

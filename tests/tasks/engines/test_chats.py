@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from winnow.tasks.engines.chat import Message, Reasoning, as_stored, own_template, separated
 from winnow.tasks.engines.openai.requests import generation_body
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.engines.transformers.engine import TransformersEngine

@@ -130,7 +130,7 @@ def test_a_compressed_body_is_not_unpacked(encoding, compress):
 def test_what_cannot_be_read_of_a_prefix_cache_is_not_known_and_the_text_is(told, cached):
     usage = {"prompt_tokens": 4, "completion_tokens": 1, "prompt_tokens_details": told}
     found = read_generated(json.loads(answer(usage=usage)), chat=False)
-    completion = answer_of(found, Server(model="m", url="http://h/v1", key="", variable=None), 1.0)
+    completion = answer_of(found, Server(model="m", url="http://h/v1", key="", variable=None), 1.0, 2.0)
     assert (completion.text, completion.cached_tokens) == ("a", cached)
 
 

@@ -241,7 +241,7 @@ def test_a_group_is_complete_with_its_last_text_and_one_that_is_refused_fails_al
     running = RunningBatch(
         lambda: steps.pop(0),
         take_in=take_in,
-        read=lambda output, seconds: (output.request_id, seconds >= 0.0),
+        read=lambda output, seconds, latency: (output.request_id, latency >= seconds >= 0.0),
     )
     assert not running
     running.add(4, [[1], [9], [2]], [{}, {}, {}])

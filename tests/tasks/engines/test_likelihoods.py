@@ -18,10 +18,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from winnow.tasks.engines.chat import Message, as_stored
 from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
-from winnow.tasks.engines.choices.likelihoods import Likelihoods, Told
+from winnow.tasks.engines.choices.likelihoods import KnownTokens, Likelihoods
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.plugin import PluginEngine
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.engines.transformers.engine import TransformersEngine
@@ -142,7 +142,10 @@ def weigher(at_next=None, at_all=None, log=None, max_model_len=20):
     def ask_all(asked):
         log.extend(("all", len(each.ids) - each.start) for each in asked) if log is not None else None
         found = [at_all(each) for each in asked]
-        return [each if isinstance(each, GenerationFailure | Told) else Told(each, True) for each in found]
+        return [
+            each if isinstance(each, GenerationFailure | KnownTokens) else KnownTokens(each, True)
+            for each in found
+        ]
 
     return Likelihoods(encoder(Words(), max_model_len), ask_next=ask_next, ask_all=ask_all)
 
@@ -277,7 +280,7 @@ def test_a_text_is_greedy_only_if_all_of_its_pieces_are(worse):
 
     def told(each):
         pieces.append(each)
-        return Told([-0.5] * (len(each.ids) - each.start), is_greedy=len(pieces) - 1 != worse)
+        return KnownTokens([-0.5] * (len(each.ids) - each.start), is_greedy=len(pieces) - 1 != worse)
 
     (answer,) = weigher(at_all=told, max_model_len=11).answer([greedy("", text)])
     assert len(pieces) == 4

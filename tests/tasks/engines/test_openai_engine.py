@@ -91,6 +91,7 @@ def test_texts_come_in_order_with_their_tokens_and_equal_shares_of_the_time(serv
     assert [each.output_tokens for each in answers] == [len(prompt) + 4 for prompt in PROMPTS]
     (share,) = {each.seconds for each in answers}
     assert 0 < share * len(PROMPTS) <= took
+    assert all(0 < each.latency <= took for each in answers)
     assert {call.path for call in server.calls} == {"/v1/chat/completions" if chat else "/v1/completions"}
 
 
@@ -281,9 +282,12 @@ def test_never_more_than_max_connections_are_under_way(serve):
 @pytest.mark.parametrize("fault", [rate_limited(0.3), refused(503, "busy", retry_after="0.3")])
 def test_all_requests_wait_as_long_as_the_server_says(serve, fault):
     server, engine = serve(lambda call: fault if call.number == 0 else None, settings={"max_connections": 1})
-    engine.generate(ask("1", "2"))
+    started = time.perf_counter()
+    answers = engine.generate(ask("1", "2"))
+    took = time.perf_counter() - started
     first, *others = server.calls
     assert len(others) == 2
+    assert all(each.latency <= took - 0.3 for each in answers)  # who was told to wait had no answer yet
     assert min(call.at for call in others) - first.at >= 0.3
 
 
@@ -328,6 +332,7 @@ def test_what_is_asked_meanwhile_is_answered_meanwhile_and_the_shares_of_the_tim
     assert not answered
     other.join(PATIENCE_S)
     assert engine.joins
+    assert answered[0].latency >= 0.3
     assert 0.3 <= sum(each.seconds for each in [*answered, *meanwhile]) <= time.perf_counter() - started
 
 

@@ -105,6 +105,8 @@ def test_the_seconds_of_a_batch_are_shared_out(engine):
     answers = engine.generate([request(p) for p in PROMPTS])
     assert len({answer.seconds for answer in answers}) == 1
     assert answers[0].seconds > 0.0
+    assert answers[0].latency == pytest.approx(answers[0].seconds * len(answers))
+    assert len({answer.latency for answer in answers}) == 1
 
 
 def test_sampling_defaults_of_the_checkpoint_are_not_mixed_in(engine, tmp_path):

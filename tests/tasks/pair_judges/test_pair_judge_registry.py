@@ -121,7 +121,12 @@ VLLM = {**MODEL, "provider": "vllm"}
             "the name 'm' is another model's",
         ),
         ("llm", {**LLM, "max_reasks": -1}, "judge.max_reasks", "greater than or equal to 0, got -1"),
-        ("llm", {**LLM, "folding": "max"}, "judge.folding", "must be 'tie' or 'mean', got 'max'"),
+        (
+            "llm",
+            {**LLM, "order_aggregation": "max"},
+            "judge.order_aggregation",
+            "must be 'tie' or 'mean', got 'max'",
+        ),
         ("llm", {**LLM, "min_valid_judges": 2}, "judge.min_valid_judges", "there are models (1), got 2"),
         ("llm", {**LLM, "repeats": 3}, "judge.repeats", "'m' is greedy, 3 repeats would be the same"),
         ("llm", {**LLM, "template": "{{ answer_a + answer_b }}"}, "judge.verdict_format", "say what"),

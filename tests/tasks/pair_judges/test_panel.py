@@ -201,7 +201,7 @@ def test_a_verdict_is_an_outcome_or_a_reason(fields):
     [
         ({}, True),
         ({"read": "choice"}, True),
-        ({"folding": "mean", "max_reasks": 0}, True),
+        ({"order_aggregation": "mean", "max_reasks": 0}, True),
         ({"temperature": 0.5}, False),
         ({"position_swap": False}, False),
     ],

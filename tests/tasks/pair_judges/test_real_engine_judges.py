@@ -20,7 +20,13 @@ def spec(tmp_path_factory):
 @pytest.mark.parametrize("read", ["text", "choice", "probabilities"])
 def test_a_model_that_knows_nothing_still_gives_what_it_is_held_to(spec, read):
     judge = create_pair_judge(
-        "llm", models=[spec], template=SHORT, verdict_format="[[A]]", read=read, max_tokens=4, folding="mean"
+        "llm",
+        models=[spec],
+        template=SHORT,
+        verdict_format="[[A]]",
+        read=read,
+        max_tokens=4,
+        order_aggregation="mean",
     )
     engine = TransformersEngine(ModelRef(name="tiny", provider="transformers", model=spec["model"]))
 

@@ -12,8 +12,8 @@ from winnow.flows.reports.html.figures.over_time import costs_over_time, estimat
 from winnow.storage.json_types import Row
 from winnow.tasks.answer.phrases import ESTIMATED
 from winnow.tasks.campaign.budget import amount
-from winnow.tasks.objectives.best_mean.groups import grouping_of
 from winnow.tasks.queries.schedule_history import MOST_CAMPAIGNS, Series, all_series, over_time, tracks
+from winnow.tasks.spec.stored_spec import grouping_of
 
 PATIENCE = 60.0
 """Seconds that the rows of many campaigns may take."""

@@ -141,11 +141,13 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
         return None
     rows, cut = first_of(found, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
+    has_latency = any(row["latency"] is not None for row in rows)
     return Section(
         name="pareto",
         title="Quality, cost and time",
         note="Means of the stored texts with standard deviations: tokens read and written, the engine's "
-        "seconds, which texts of one batch share, and the price of a thousand texts where it is known. "
+        "seconds, which texts of one batch share, the latency (seconds from request to answer, beside what "
+        "else was asked) where engines tell it, and the price of a thousand texts where it is known. "
         "Nothing of cost and time is certified. Unbeaten is whoever no other candidate equals in all three "
         f"and betters in one.{cut}",
         table=[
@@ -153,8 +155,9 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
                 "candidate": row["candidate"],
                 "estimate": row["estimate"],
                 "tokens": f"{row['tokens']:.1f} ± {row['tokens_sd']:.1f}",
-                "seconds": f"{row['seconds']:.3g} ± {row['seconds_sd']:.2g}",
-                **({"cost": _cost(row)} if has_cost else {}),
+                "seconds": _spread(row, "seconds", 3),
+                **({"latency": _spread(row, "latency", 3)} if has_latency else {}),
+                **({"cost": _spread(row, "cost", 4)} if has_cost else {}),
                 "unbeaten": "yes" if row["pareto"] else "",
             }
             for row in rows
@@ -162,8 +165,8 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def _cost(row: Row) -> str:
-    return "" if row["cost"] is None else f"{row['cost']:.4g} ± {row['cost_sd']:.2g}"
+def _spread(row: Row, name: str, digits: int) -> str:
+    return "" if row[name] is None else f"{row[name]:.{digits}g} ± {row[f'{name}_sd']:.2g}"
 
 
 def metrics(session: Session, campaign: CampaignRecord) -> Section | None:

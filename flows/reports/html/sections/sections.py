@@ -8,7 +8,7 @@ from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import by_objective, common
 from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.objectives.best_mean.groups import grouping_of
+from winnow.tasks.spec.stored_spec import grouping_of
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 """Makes a section, or none where there is nothing to show yet."""

@@ -22,7 +22,7 @@ def finalists(best: int | None, estimates: Sequence[float | None], status: Seque
     Args:
         best: The arm that a decision names.
         estimates: By arm, None or NaN where unknown.
-        status: By arm, see `algorithms.decision.ArmStatus`; those left out for good are no runners-up.
+        status: By arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
     """
     if best is None:
         return []

@@ -11,10 +11,10 @@ from scripted_engines import SCRIPTED
 from stepwise_campaigns import prune, run_campaign, write_campaign, write_duels
 from stored_campaigns import new_database
 
-from winnow.storage.admin import audit
+from winnow.storage.admin import recorded_comparisons
 from winnow.storage.engine.database import open_database
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.queries.auditing import findings
+from winnow.tasks.queries.check_texts import findings
 
 CERTIFY = {
     "objective": "certify",
@@ -250,7 +250,7 @@ def test_judgments_meet_their_comparisons_however_few_rows_are_fetched_at_once(c
         database.reading() as session,
     ):
         (campaign_id,) = first(copy, "SELECT id FROM campaigns WHERE name = 'duels'")
-        whole = list(audit.recorded_comparisons(session, campaign_id))
-        monkeypatch.setattr(audit, "ROWS_AT_ONCE", 1)
-        assert list(audit.recorded_comparisons(session, campaign_id)) == whole
+        whole = list(recorded_comparisons.recorded_comparisons(session, campaign_id))
+        monkeypatch.setattr(recorded_comparisons, "ROWS_AT_ONCE", 1)
+        assert list(recorded_comparisons.recorded_comparisons(session, campaign_id)) == whole
     assert sum(len(each.judgments) for each in whole) == first(copy, "SELECT count(*) FROM judgments")[0]

@@ -1,58 +1,18 @@
-"""What takes seconds to come up begins as soon as it is known that a campaign has texts to generate.
-
-That is a temporary Prefect server, and vLLM's imports. The campaign itself does not wait for Prefect: its
-models load, and servers are asked for the first texts, until its flow run takes it over.
-"""
+"""What a campaign does while Prefect comes up: its models load, and servers are asked for the first texts."""
 
 from collections.abc import Generator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from winnow.flows.prefect_support.server import early_server
-from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import status_of
 from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import Database, open_database
-from winnow.storage.errors import StorageError
-from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.steps import begin_texts, can_begin
 from winnow.tasks.rounds.plan import stored_plan
-from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.store import reopen_campaign, stored_spec
-from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import SpecFile
-
-
-@contextmanager
-def starting_early(approve: Approve) -> Generator[Approve, None, None]:
-    """The same approval, after which both come up beside the checks that follow, until the block ends."""
-    with ExitStack() as coming_up:
-
-        def approve_and_start(file: SpecFile, spec: CampaignSpec) -> None:
-            approve(file, spec)
-            if not _is_settled(spec):
-                coming_up.enter_context(early_server())
-                coming_up.enter_context(imports_once(spec, at_once=True))
-
-        yield approve_and_start
-
-
-def imports_for(storage: str, name: str) -> AbstractContextManager[None]:
-    """Have vLLM imported for a stored campaign that is about to go on, until the block ends."""
-    with reading(storage) as session:
-        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
-    return imports_once(spec, at_once=True)
-
-
-def _is_settled(spec: CampaignSpec) -> bool:
-    try:
-        return status_of(spec.storage, spec.name).is_settled
-    except StorageError:  # there is no such campaign yet, or what is wrong is said later
-        return False
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import adapter_args
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.prompts import PromptEncoder
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
@@ -188,10 +188,10 @@ class VllmModel:
         started = time.perf_counter()
         params = [self._params(ids, request) for ids, request in zip(prompts, requests, strict=True)]
         outputs = self._outputs(prompts, params)
-        share = (time.perf_counter() - started) / max(1, len(requests))
-        return [self._answer(output, share) for output in outputs]
+        took = time.perf_counter() - started
+        return [self._answer(output, took / len(requests), took) for output in outputs]
 
-    def _answer(self, output: "RequestOutput | GenerationFailure", seconds: float) -> Answer:
+    def _answer(self, output: "RequestOutput | GenerationFailure", seconds: float, latency: float) -> Answer:
         if isinstance(output, GenerationFailure):
             return output
         generated = output.outputs[0]
@@ -203,6 +203,7 @@ class VllmModel:
             input_tokens=len(output.prompt_token_ids or []),
             output_tokens=len(generated.token_ids),
             seconds=seconds,
+            latency=latency,
             cached_tokens=self._cached(output),
         )
 
@@ -366,7 +367,7 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
 
 
 def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":
-    from winnow.tasks.engines.choices.likelihoods import Told
+    from winnow.tasks.engines.choices.likelihoods import KnownTokens
 
     if isinstance(output, GenerationFailure):
         return output
@@ -376,7 +377,7 @@ def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Contin
     if len(known) == len(following):
         highest = [max(each.logprob for each in place.values()) for place in places if place]
         is_greedy = all(own >= most for own, most in zip(known, highest, strict=False))
-        return Told(known, is_greedy)
+        return KnownTokens(known, is_greedy)
     return GenerationFailure(reason="no_logprobs", detail="vLLM gave no log-probabilities of the prompt")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.admin.audit import (
+from winnow.storage.admin.recorded_comparisons import (
     RecordedComparison,
     RecordedExample,
     RecordedJudgment,
@@ -37,7 +37,7 @@ from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.generation_batch import PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, reduced
-from winnow.tasks.setup.store import stored_spec
+from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 

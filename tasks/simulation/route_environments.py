@@ -15,13 +15,13 @@ from winnow.tasks.objectives.route.selector import PromptRouter
 from winnow.tasks.simulation.simulate import Run
 
 ORDER = 2
-"""Tells the generator of a stream's order from those of `tasks.simulation.worlds.NOISE` and of a round."""
+"""Tells the generator of a stream's order from those of `environments.NOISE` and of a round."""
 ORACLE = "oracle"
 """How the one-arm oracle is called in results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RouteWorld:
+class RouteEnvironment:
     """A table of scores: each example comes once, as a prompt, and the arm it is given to gets its score.
 
     Prompts come one by one, unless a selector asks for larger batches, in an order that depends on the seed.
@@ -56,13 +56,13 @@ class RouteWorld:
         """The length of contexts, and batches of one prompt."""
         return {"dim": self.contexts.shape[1]} | ({} if "batch_size" in chosen else {"batch_size": 1})
 
-    def entrant(self, selector: Selector, seed: int) -> Selector:
+    def wrap(self, selector: Selector, seed: int) -> Selector:
         """The selector, to which the prompts are shown as they come."""
         n_arms, n_examples = self.shape
         contexts = self.contexts[self.order(seed)]
         return PromptRouter(cast(Router, selector), contexts, n_arms=n_arms, budget=n_examples)
 
-    def referee(self) -> Callable[[Batch], None]:
+    def batch_validator(self) -> Callable[[Batch], None]:
         """Refuses pairs outside the table, and prompts that were asked about before."""
         taken = np.zeros(self.shape[1], dtype=np.bool_)  # (n,)
 
@@ -109,15 +109,15 @@ def _order(n_examples: int, seed: int) -> IntArray:
     return order
 
 
-def one_arm_oracle(world: RouteWorld, *, budgets: Sequence[int], seed: int) -> Run:
+def one_arm_oracle(environment: RouteEnvironment, *, budgets: Sequence[int], seed: int) -> Run:
     """The run of one that knows which arm is best over all examples and gives it every prompt."""
-    best, count = world.best_arm, budgets[-1]
+    best, count = environment.best_arm, budgets[-1]
     return Run(
         label=ORACLE,
         seed=seed,
         spent=np.array(budgets),
         told=Batch(np.full(count, best), np.arange(count)),
         best=np.full(len(budgets), best),
-        ranking=np.tile(true_means(world.scores), (len(budgets), 1)),
-        reason="exhausted" if count == world.shape[1] else "budget",
+        ranking=np.tile(true_means(environment.scores), (len(budgets), 1)),
+        reason="exhausted" if count == environment.shape[1] else "budget",
     )

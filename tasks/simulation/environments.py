@@ -14,7 +14,7 @@ NOISE = 1
 """Tells the generator of a round's outcomes from the one that the selector draws from."""
 
 
-class World(Protocol):
+class Environment(Protocol):
     """Answers batches; the same for every run, so that many processes can share it."""
 
     @property
@@ -32,10 +32,10 @@ class World(Protocol):
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """Parameters that a selector gets here, beside those that were chosen for it."""
 
-    def entrant(self, selector: Selector, seed: int) -> Selector:
+    def wrap(self, selector: Selector, seed: int) -> Selector:
         """The selector as it takes part in one run."""
 
-    def referee(self) -> Callable[[Batch], None]:
+    def batch_validator(self) -> Callable[[Batch], None]:
         """For one run: raises ValueError or IndexError at a batch that may not be asked."""
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
@@ -43,7 +43,7 @@ class World(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreWorld:
+class ScoreEnvironment:
     """A table of scores: a pair is asked once and scores what stands there."""
 
     scores: FloatArray
@@ -76,11 +76,11 @@ class ScoreWorld:
             settings |= {"groups": self.groups.of_example, "group_weights": self.groups.shares}
         return settings
 
-    def entrant(self, selector: Selector, seed: int) -> Selector:
+    def wrap(self, selector: Selector, seed: int) -> Selector:
         """The selector itself."""
         return selector
 
-    def referee(self) -> Callable[[Batch], None]:
+    def batch_validator(self) -> Callable[[Batch], None]:
         """Refuses pairs outside the table and pairs asked before."""
         taken = np.zeros(self.scores.shape, dtype=np.bool_)  # (K, n)
 
@@ -98,7 +98,7 @@ class ScoreWorld:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DuelWorld:
+class DuelEnvironment:
     """A table of preferences: every duel is won at random, with the probability that stands there."""
 
     preferences: FloatArray
@@ -121,11 +121,11 @@ class DuelWorld:
         """None."""
         return {}
 
-    def entrant(self, selector: Selector, seed: int) -> Selector:
+    def wrap(self, selector: Selector, seed: int) -> Selector:
         """The selector itself."""
         return selector
 
-    def referee(self) -> Callable[[Batch], None]:
+    def batch_validator(self) -> Callable[[Batch], None]:
         """Refuses arms that do not exist, and an arm against itself."""
 
         def check(batch: Batch) -> None:

@@ -1,0 +1,60 @@
+"""A selector as it stood when a campaign was left: told all stored rounds again, in their order."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.algorithms.protocols import Batch, LookingAhead, Selector
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord, RoundRecord, ToldRound
+from winnow.tasks.campaign.budget import Allowance
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.rounds.replicates import ReplicateCounter, arms_and_examples
+
+
+def restored(
+    session: Session, record: CampaignRecord, checked: ResolvedCampaign
+) -> tuple[Selector, Allowance, ReplicateCounter]:
+    """A selector that may take part in the next round, what it may ask, and how often who was asked what."""
+    allowance, replicates = (
+        Allowance(checked.spec.own_budget if checked.counts_pairs else None),
+        ReplicateCounter(),
+    )
+    for asked, answered in round_records.answered_by_round(session, record.id):
+        allowance.add(asked, answered)
+    selector = checked.create_selector(allowance.limit)
+    for told in retold(session, record, checked, selector):
+        if checked.repeats_examples:
+            replicates.add(arms_and_examples(told.arms, told.examples))
+    planned = round_records.unfinished_round(session, record.id)
+    number = round_records.next_round_number(session, record.id) if planned is None else planned.number
+    checked.at_round(selector, number)
+    take_up_rounds(session, record, checked, selector)
+    return selector, allowance, replicates
+
+
+def retold(
+    session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
+) -> Iterator[ToldRound]:
+    """Every finished round, once the selector was told it."""
+    for told in round_records.told_rounds(session, record.id, checked.told_metrics):
+        outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
+        checked.at_round(selector, told.number).tell(batch_of(told), outcomes)
+        yield told
+
+
+def take_up_rounds(
+    session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
+) -> None:
+    """Have a selector that was told every finished round know those in flight, in the order of asking."""
+    if checked.lookahead:
+        for planned in round_records.unfinished_rounds(session, record.id):
+            cast(LookingAhead, selector).take_up(batch_of(planned))
+
+
+def batch_of(planned: RoundRecord | ToldRound) -> Batch:
+    """What the selector asked for in a stored round."""
+    drawn = None if planned.propensities is None else np.array(planned.propensities)
+    return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)

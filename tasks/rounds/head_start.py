@@ -1,0 +1,44 @@
+"""The texts of a round begun early, in a thread, while the rest of the process still gets ready."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
+
+from winnow.tasks.rounds.generation_batch import GenerationBatch
+
+
+class HeadStart:
+    """The texts of one round, on their way from now on.
+
+    Args:
+        round_id: The round.
+        make: Makes them; called in a thread.
+    """
+
+    def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:
+        self.round_id = round_id
+        self._made: Future[GenerationBatch] = Future()
+        # A daemon: what cannot be broken off must not keep the process from ending.
+        threading.Thread(
+            target=copy_context().run, args=(self._run, make), name="head-start", daemon=True
+        ).start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is made any more, whatever came of it."""
+        return self._made.done()
+
+    def texts(self) -> GenerationBatch:
+        """What became of them; waits for it, and raises what ended it."""
+        return self._made.result()
+
+    def wait(self) -> None:
+        """Wait until nothing is made any more; errors are for `texts`."""
+        self._made.exception()
+
+    def _run(self, make: Callable[[], GenerationBatch]) -> None:
+        try:
+            self._made.set_result(make())
+        except BaseException as error:
+            self._made.set_exception(error)
