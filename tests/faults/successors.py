@@ -106,7 +106,8 @@ def _schedule_killed(scene: Scene, *, with_campaign: bool) -> Meeting:
         _kill(left)
     serving.send(signal.SIGKILL).ended()
     SERVER.start()
-    again = scene.anew(*SCHEDULE, PREFECT_API_URL="").until(lambda: _nightly(scene, FIRST_ENDED))
+    again = scene.anew(*SCHEDULE, PREFECT_API_URL="")
+    again.until(lambda: "survivor-" in again.out and _nightly(scene, FIRST_ENDED))  # it tells of firings
     assert again.send(signal.SIGTERM).code == 0, again.said
     _kill(left)  # a process that was left tells its server of its end for minutes
     ((first,),) = _nightly(scene, "SELECT name FROM campaigns ORDER BY id LIMIT 1")
