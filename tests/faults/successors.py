@@ -100,13 +100,15 @@ def _schedule_killed(scene: Scene, *, with_campaign: bool) -> Meeting:
     done(scene, "run", "campaign.yaml")
     met = scene.folder / "met"
     SERVER.start(Spoils(fault=HANGING, met=met))
-    serving = scene.anew(*SCHEDULE, PREFECT_API_URL="").until(met.exists)
+    # Two servers of one home would write to the same file.
+    prefect = {"PREFECT_API_URL": "", "PREFECT_HOME": str(scene.folder / "prefect")}
+    serving = scene.anew(*SCHEDULE, **prefect).until(met.exists)
     left = psutil.Process(serving.pid).children(recursive=True)
     if with_campaign:
         _kill(left)
     serving.send(signal.SIGKILL).ended()
     SERVER.start()
-    again = scene.anew(*SCHEDULE, PREFECT_API_URL="")
+    again = scene.anew(*SCHEDULE, **prefect)
     again.until(lambda: "survivor-" in again.out and _nightly(scene, FIRST_ENDED))  # it tells of firings
     assert again.send(signal.SIGTERM).code == 0, again.said
     _kill(left)  # a process that was left tells its server of its end for minutes
