@@ -1,7 +1,7 @@
 """The best of many by any Python function as the scorer: no model, no engine, no database."""
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -44,6 +44,8 @@ class Selection(Generic[Candidate]):
     """What is proven, with what probability of an error, under which assumptions: of `best`; with `top_m`,
     that `top` and `tied` are the best ones, in whatever order; with a selector that holds the candidates
     against a baseline, of `decision.status`. Nothing is claimed of candidates with the status "dropped"."""
+    epsilon: float
+    """By how much what is claimed may be missed: another candidate's mean may be higher by that."""
     decision: Decision
     """All that the selector believes, by the positions of the candidates."""
     candidates: tuple[Candidate, ...]
@@ -57,7 +59,8 @@ class Selection(Generic[Candidate]):
         dropped = f", dropped {reprlib.repr(left_out)}" if left_out else ""
         error = "" if self.claim.delta is None else f" (wrong with probability at most {self.claim.delta:g})"
         asked = f"{self.comparisons} of {self.scores.size} scores"
-        return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{error}, {asked}>"
+        within = f" to within {self.epsilon:g}" if self.epsilon and self.claim.kind != "none" else ""
+        return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{within}{error}, {asked}>"
 
     def _found(self) -> str:
         """What the claim is of, and whom it leaves out."""
@@ -126,6 +129,8 @@ def select(
             choose from.
         WinnowError: If a score is no number in [0, 1].
     """
+    _require_sequence("candidates", candidates)
+    _require_sequence("examples", examples)
     if len(candidates) < 2 or len(examples) == 0:
         raise SpecError(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
@@ -148,7 +153,7 @@ def select(
         chooser.tell(batch, scores[batch.arms, batch.examples])
         comparisons += len(pairs)
         round_ += 1
-    decision = chooser.decision()
+    decision, epsilon = chooser.decision(), given.get("epsilon", 0.0)
     arms = sorted(range(len(candidates)), key=lambda arm: (arm != decision.best, -decision.estimates[arm]))
     top = tuple(candidates[arm] for arm in arms if decision.status[arm] == "top")
     tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
@@ -159,11 +164,21 @@ def select(
         top=top,
         tied=tied,
         claim=decision.claim,
+        epsilon=float(epsilon) if isinstance(epsilon, (int, float, np.number)) else 0.0,
         decision=decision,
         candidates=tuple(candidates),
         scores=scores,
         comparisons=comparisons,
     )
+
+
+def _require_sequence(name: str, given: object) -> None:
+    """Refuse what has no first and second: generators, sets, and mappings, whose keys are no places."""
+    if isinstance(given, Mapping) or not (hasattr(given, "__len__") and hasattr(given, "__getitem__")):
+        raise SpecError(
+            f"{name} is a {type(given).__name__}; give a list or another sequence, as they are taken by "
+            "place and in any order"
+        )
 
 
 def _checked(value: object, arm: int, example: int) -> float:

@@ -47,7 +47,7 @@ def gate(
     that anything said is wrong is at most stopping.delta.
 
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
-    neither yet.
+    neither: something is open, or a candidate was dropped.
     """
     from winnow.flows.exit_codes import gate_code
     from winnow.flows.reports.export.gate_files import write_gate_files

@@ -170,13 +170,15 @@ def simulate(
         raise SpecError(f"--{error.parameter}: {error}") from error
     _make_folder(out)
     picks = _picks_by(environment, looks[-1])
+    right = _right_by(environment, compared, measured)
     all_seeds = range(seed, seed + seeds)
     runs = runs_of(environment, compared, budgets=looks, seeds=all_seeds, workers=workers)
     report = SimulationReport(subject=subject, metric=measured, budgets=looks, delta=delta)
     try:
         oracles = _oracles(environment, looks, all_seeds)
         for run in chain(_with_progress(runs, seeds * len(compared)), oracles):
-            report.add(run, measure(run), picks(run))
+            values = measure(run)
+            report.add(run, values, picks(run), right(run, values))
     except KeyboardInterrupt:
         print("stopped; nothing was written", file=sys.stderr)
         raise typer.Exit(FORCED) from None
@@ -211,6 +213,23 @@ def _picks_by(environment: "Environment", budget: int) -> "Callable[[Run], Float
 
     found = picks_by(environment, budget) if isinstance(environment, RouteEnvironment) else None
     return found or (lambda _: None)
+
+
+def _right_by(
+    environment: "Environment", compared: "Sequence[ComparedSelector]", measured: "Metric"
+) -> "Callable[[Run, FloatArray], bool | None]":
+    """What tells whether a run that stopped was right: by its claim, or by a measure that was chosen."""
+    from winnow.tasks.simulation.results import claims_truly
+
+    claims = {each.label: claims_truly(each, environment) for each in compared}
+
+    def right(run: "Run", values: "FloatArray") -> bool | None:
+        claim = claims.get(run.label)
+        if claim is None or measured == "accuracy":
+            return None if claim is None else claim(run)
+        return bool(values[-1] == 1.0)
+
+    return right
 
 
 def _named(selectors: "Sequence[str]") -> list[str]:

@@ -55,7 +55,11 @@ def message_of(
         "worse": list(answer.named("worse")),
         "before": None
         if before is None
-        else {"campaign": before.name, "winners": sorted(before.answer.winners)},
+        else {
+            "campaign": before.name,
+            "winners": sorted(before.answer.winners),
+            "claim": before.answer.claim.kind,
+        },
         "comparisons": status.totals["answered"],
         "lines": [[word, printable(said)] for word, said in block_lines(answer, status.totals)],
     }
@@ -81,7 +85,9 @@ def _sentences(message: Message) -> list[str]:
     said = [f"{name}: {message['headline']}"]
     if isinstance(before, dict) and "winner-changed" in events:
         now, then = (_names(found["winners"]) for found in (message, before))
-        said.append(f"winner changed: {now}; it was {then} in {one_line(before['campaign'])}")
+        is_sure = {message["claim"], before["claim"]} <= {"exact", "proven"}
+        sure = "" if is_sure else " (not proven of both)"
+        said.append(f"winner changed: {now}; it was {then} in {one_line(before['campaign'])}{sure}")
     return [*said, *(f"{word}: {sentence}" for word, sentence in lines)]
 
 

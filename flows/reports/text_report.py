@@ -16,7 +16,7 @@ from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.strengths import strengths
 from winnow.tasks.objectives.certify import evidence
-from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.objectives.certify.certificate import UNRELIABLE, losses_of
 from winnow.tasks.objectives.route import status as standing
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.status import campaign_status
@@ -58,7 +58,7 @@ def _of_duels(campaign: CampaignRecord) -> tuple[Section, ...]:
 
 def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
     risks: Section = (
-        "Risks: mean loss against human labels, least first, and intervals",
+        f"Risks: {losses_of(campaign.spec['selector']['name'])}, least first, and intervals",
         _by_id(certify_views.leaderboard),
     )
     if campaign.spec["selector"]["name"] in UNRELIABLE:

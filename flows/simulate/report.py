@@ -134,7 +134,8 @@ class Stop(NamedTuple):
     spent: int
     is_confident: bool
     """Whether it stopped by itself, sure of its answer."""
-    right: bool
+    right: bool | None
+    """Whether what it claims is true; None where it does not say who is the best."""
     has_answer: bool
     """Whether it stopped so, or had nothing left to ask."""
 
@@ -162,13 +163,16 @@ class SimulationReport:
         self._picks: dict[str, list[FloatArray]] = defaultdict(list)
         self._undrawn = missing_for("report", "a picture")
 
-    def add(self, run: Run, values: FloatArray, picks: FloatArray | None = None) -> None:
+    def add(
+        self, run: Run, values: FloatArray, picks: FloatArray | None = None, right: bool | None = None
+    ) -> None:
         """Take in a run.
 
         Args:
             run: Of one of the selectors.
             values: Shape (T,), its metric at every budget.
             picks: Shape (W, G, K), see `picks_by`; None where there are no types.
+            right: Whether what it claims in the end is true; None where it does not say who is the best.
         """
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
@@ -178,7 +182,7 @@ class SimulationReport:
             Stop(
                 spent=int(run.spent[-1]),
                 is_confident=is_confident,
-                right=bool(values[-1] == 1.0),
+                right=right,
                 has_answer=is_confident or run.reason == "exhausted",
             )
         )
@@ -244,6 +248,7 @@ class SimulationReport:
                 wrong=sum(stop.has_answer and not stop.right for stop in stops),
             )
             for label, stops in self._stops.items()
+            if stops[0].right is not None
         ]
         axis = self._subject.axis.replace("budget", "comparisons to a stop (bar: mean)")
         save_stops(folder / STOPS_PICTURE, found, axis=axis, delta=self._delta, title=title)
@@ -251,7 +256,7 @@ class SimulationReport:
     @property
     def _has_stops(self) -> bool:
         """Whether some run stopped by itself, and what is measured says whether that was right."""
-        stops = [stop for each in self._stops.values() for stop in each]
+        stops = [stop for each in self._stops.values() for stop in each if stop.right is not None]
         return self._metric in RIGHT_OR_WRONG and any(stop.is_confident for stop in stops)
 
     @property
@@ -341,7 +346,7 @@ class SimulationReport:
         return {
             "stopped": f"{len(stops)} of {len(self._stops[label])}",
             "after": round(sum(stop.spent for stop in stops) / len(stops)),
-            "wrong": sum(not stop.right for stop in stops),
+            "wrong": None if stops[0].right is None else sum(not stop.right for stop in stops),
         }
 
     def _summary(self, folder: Path) -> dict[str, object]:

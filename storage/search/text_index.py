@@ -24,6 +24,9 @@ SEQUENCE = 3
 MOST_SEQUENCES = 12
 """Of a word that are looked up: more would hardly rule out more."""
 
+NEWEST = 256
+"""Blocks of PostgreSQL's index that are looked into before it is asked for all older ones."""
+
 TABLE, STATE = "search_blocks", "search_state"
 INDEX_TABLES = "search_"
 """How the names of its tables begin, those that SQLite makes for itself included."""
@@ -105,7 +108,11 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
         among = ",".join(str(_number(each)) for each in _sequences(words))
         asked = f"""SELECT block FROM {TABLE} WHERE sequences @> string_to_array(?, ',')::integer[]
             AND block BETWEEN ? AND ? ORDER BY block DESC"""
-        yield from (block for (block,) in run(connection, asked, (among, first, last)))
+        # The newest ones by themselves: all blocks of a common word are found at the cost of each, and its
+        # first few are enough.
+        older = max(first - 1, last - NEWEST)
+        for begin, end in ((older + 1, last), (first, older)):
+            yield from (block for (block,) in run(connection, asked, (among, begin, end)))
     else:
         quoted = ('"{}"'.format(each.replace('"', '""')) for each in _sequences(words))
         asked = (

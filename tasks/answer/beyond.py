@@ -1,4 +1,4 @@
-"""What an answer on a benchmark says of new examples: the winner and its closest rival, example by example.
+"""What an answer on a benchmark says of new examples: the best candidate and its closest rival.
 
 A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
 random sample of those that matter, the differences of two candidates on the examples that both were scored
@@ -7,13 +7,23 @@ scores: so the interval holds for all pairs of candidates at once, at the price 
 for a sample of fixed size, and how many examples were scored for both depends on earlier scores;
 `tests/tasks/test_beyond.py` measures that it does no harm where examples are drawn uniformly. Where a
 selector chooses them by what it predicts, they are no sample: nothing is said unless all were scored.
+
+The interval bets on one difference after the other. Files are often sorted, by task or by difficulty, and on
+what comes first the one candidate may be the better one: so the differences are put in an order by chance.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
+from winnow.tasks.answer.earlier import Earlier
+from winnow.tasks.candidates.cache_keys import sha256
+
+if TYPE_CHECKING:
+    from winnow.algorithms.state.arrays import FloatArray
 
 LEVEL = 0.05
 """Error probability of the interval, over all pairs of candidates."""
@@ -25,10 +35,12 @@ LEAST = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """How the winner compares with its closest rival on new examples like the benchmark's."""
+    """How the best candidate compares with its closest rival on new examples like the benchmark's."""
 
     winner: str
+    """The best candidate; of the m best, the last of them; of a gate, the best but for the baseline."""
     rival: str
+    """Of a gate, the baseline."""
     n: int
     """Examples that both were scored on."""
     left_out: int
@@ -38,6 +50,10 @@ class Beyond:
     joined: str | None = None
     """The one of them that was chosen after scores on these examples had been seen: to it they are no random
     sample, whatever they are to the others."""
+    alike: int = 0
+    """How many of the examples put a prompt to the winner that one before them did."""
+    earlier: Earlier | None = None
+    """A campaign begun earlier that has outcomes of other candidates or by another judge on such examples."""
     difference: float | None
     """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None where
     there are too few examples or they are no sample."""
@@ -57,14 +73,15 @@ def beyond_of(
     duels: bool,
     joined: str | None = None,
     lacks_texts: bool = False,
+    earlier: Earlier | None = None,
 ) -> Beyond:
     """Compare two candidates on the examples that both were scored on.
 
     Args:
         session: Reads the results.
         campaign_id: Of which campaign.
-        winner: The candidate that the answer names.
-        rival: Its closest rival.
+        winner: As `Beyond` has it.
+        rival: As `Beyond` has it.
         n_candidates: K; the interval holds for all K (K - 1) / 2 pairs at once.
         n_examples: Of the benchmark.
         selector: Who asked for the examples.
@@ -72,6 +89,7 @@ def beyond_of(
         joined: The one of the two that joined once the campaign had begun, if one did.
         lacks_texts: Whether examples were left out for want of a stored text: who has one on which of them
             follows from scores.
+        earlier: See `Beyond`.
     """
     import numpy as np  # only a campaign that has ended asks, and only where its answer is told in full
 
@@ -96,17 +114,30 @@ def beyond_of(
         )
     alpha = LEVEL / (n_candidates * (n_candidates - 1) / 2)
     scale, shift = (1.0, 0.0) if duels else (2.0, -1.0)
-    lower, upper = mean_interval((found - shift) / scale, alpha)
+    lower, upper = mean_interval((by_chance(found) - shift) / scale, alpha)
     return Beyond(
         winner=winner,
         rival=rival,
         n=len(found),
         left_out=left_out,
         is_sample=True,
+        alike=paired_views.repeated_prompts(session, campaign_id, winner, rival, duels=duels),
+        earlier=earlier,
         difference=float(found.mean()),
         lower=scale * lower + shift,
         upper=scale * upper + shift,
     )
+
+
+def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
+    """Values in an order that has nothing to do with them, nor with where they stood, and is always the same.
+
+    What bets on one value after the other holds for independent draws in such an order alone.
+    """
+    import numpy as np
+
+    places = sorted(range(len(values)), key=lambda place: sha256(["order", place]))
+    return np.asarray(values, dtype=np.float64)[places]
 
 
 def draws_examples(selector: str, objective: str) -> bool:

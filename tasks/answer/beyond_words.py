@@ -31,8 +31,10 @@ def beyond_lines(answer: Answer) -> list[Line]:
         said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
     else:
         said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
-    sample = f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}"
-    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
+    sample = (
+        f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}{_alike(found)}"
+    )
+    sure = _sure_of_pairs(answer, found)
     open_ = which_is_open(found.lower, found.upper, even)
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure}){open_}")]
 
@@ -46,6 +48,29 @@ def _left_open(answer: Answer) -> list[Line]:
 
 def _left_out(found: Beyond) -> str:
     return f"; {found.left_out} comparisons without an outcome are left out" if found.left_out else ""
+
+
+def _alike(found: Beyond) -> str:
+    if not found.alike:
+        return ""
+    return (
+        f"; {found.alike} of them put a prompt that one before them does, and where rows were copied and not "
+        "drawn so the interval is too narrow"
+    )
+
+
+def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
+    """How surely the interval of two candidates holds."""
+    if answer.mixed is not None:
+        return f"this guarantees nothing: {MIXED}"
+    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
+    if found.earlier is None:
+        return sure
+    return (
+        f"{sure}; nothing where candidates or the judge were changed or chosen in sight of campaign "
+        f"{found.earlier.campaign}, which has outcomes on {found.earlier.examples} of the "
+        f"{found.earlier.of} examples asked here"
+    )
 
 
 def held_out_lines(answer: Answer) -> list[Line]:

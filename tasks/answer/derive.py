@@ -14,7 +14,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
-from winnow.tasks.answer.earlier import Earlier, earlier_of
+from winnow.tasks.answer.earlier import Earlier, changed_since, earlier_of
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
@@ -204,34 +204,56 @@ def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -
 
 
 def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
-    """How the winner compares with its closest rival on new examples; None without a pair."""
+    """How the best candidate compares with its closest rival on new examples; None without a pair."""
     if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None or answer.best is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
         return None  # the held-out examples say it, at no price for having chosen the two
     if answer.groups is not None or answer.constraints:
         return None  # a plain mean over new examples is not what was compared, or not all of it
-    rivals = [
-        each
-        for each in answer.candidates
-        if each.name != answer.best and each.status != "dropped" and each.estimate is not None
-    ]
-    if not rivals:
+    pair = _closest_pair(answer)
+    if pair is None:
         return None
-    closest = max(rivals, key=lambda each: each.estimate or 0.0)
+    winner, rival = pair
     late = [name for each in answer.additions for name in each.names]
     return beyond_of(
         session,
         campaign.id,
-        winner=answer.best,
-        rival=closest.name,
+        winner=winner,
+        rival=rival,
         n_candidates=len(answer.candidates),
         n_examples=answer.n_examples,
         selector=campaign.spec["selector"]["name"],
         duels=answer.objective == "best-duel",
-        joined=next((name for name in (answer.best, closest.name) if name in late), None),
+        joined=next((name for name in pair if name in late), None),
         lacks_texts=answer.lacks_texts,
+        earlier=changed_since(session, campaign),
     )
+
+
+def _closest_pair(answer: Answer) -> tuple[str, str] | None:
+    """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
+
+    Of the m best it is the last of them that has a closest rival; of a gate, the best candidate is held
+    against the baseline. In duels, and where differences are not known, the highest estimate is the closest.
+    """
+    runner_up, baseline = answer.runner_up, answer.baseline
+    others = [
+        each
+        for each in answer.candidates
+        if each.name not in (answer.best, baseline) and each.status != "dropped" and each.estimate is not None
+    ]
+    tied = [each for each in others if each.status == "tied"]
+    closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)
+    if baseline is not None and answer.best not in (None, baseline):
+        return answer.best, baseline
+    if closest is None or answer.best is None:
+        return None
+    if baseline is not None:
+        return closest.name, baseline
+    if not tied and runner_up is not None and runner_up.difference is not None:
+        return runner_up.difference.against, runner_up.name
+    return answer.best, closest.name
 
 
 def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:

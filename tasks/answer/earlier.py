@@ -6,7 +6,7 @@ on these than it is elsewhere, and so does the one of many candidates that did b
 was chosen in sight of them nobody but the user knows; that it could have been is in the database.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -19,10 +19,13 @@ from winnow.storage.queries.objective.earlier import (
 )
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.rounds.draws import made_of
+from winnow.tasks.rounds.draws import MADE_OF, made_of
 
 TESTED = ("certify", "holdout", "selector")
 """What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
+
+OF_SCORES = {*MADE_OF, "served"} - {"dataset_fingerprint", "history_fingerprint"}
+"""What scores are made of, apart from the examples: a file with a line more is the same question again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,17 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
         return None
     tested = _tested(campaign)
     others = [each for each in campaigns_before(session, campaign) if _tested(each) != tested]
-    fresh = _fresh(session, campaign) if others else []
+    return _seen_by(session, campaign, others, lambda: _fresh(session, campaign))
+
+
+def _seen_by(
+    session: Session,
+    campaign: CampaignRecord,
+    others: Sequence[CampaignRecord],
+    find_fresh: Callable[[], Collection[int]],
+) -> Earlier | None:
+    """The first of some campaigns that has outcomes on some examples of another one, and on how many."""
+    fresh = find_fresh() if others else []
     there: dict[int, set[int]] = {}  # where they stand in each dataset
     for other in others:
         if other.dataset_id not in there:
@@ -59,10 +72,27 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     return None
 
 
+def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
+    """The latest campaign before this one with other scores to see on examples that this one compares by.
+
+    Another one differs in what scores are made of, candidates among it. What was asked of these scores, by
+    which selector and at which error probability, does not matter to what is said of all pairs at once.
+    """
+    mine = _scores_of(campaign)
+    before = campaigns_before(session, campaign, with_duels=True)
+    others = [each for each in before if _scores_of(each) != mine]
+    return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
+
+
+def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
+    found = made_of(campaign)
+    return {key: value for key, value in found.items() if key in OF_SCORES}
+
+
 def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
     if campaign.objective == "certify":
-        return scored_positions(session, campaign.id)
+        return scored_positions(session, campaign)
     from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 
     keys = dataset_records.example_keys(session, campaign.dataset_id)

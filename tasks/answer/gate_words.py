@@ -20,9 +20,14 @@ WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "wors
 
 
 def gate_headline(answer: Answer) -> str:
-    """How a gate came out in a few words: the word of all candidates where it is the same."""
+    """How a gate came out in a few words: the word of all candidates where it is the same.
+
+    Of one that was dropped nothing is known, so that no word is said of all of them.
+    """
     words = {WORDS[each.status] for each in answer.candidates if each.status in WORDS}
-    return words.pop() if len(words) == 1 else "decided"
+    said = words.pop() if len(words) == 1 else "decided"
+    dropped = sum(each.name != answer.baseline for each in answer.dropped)
+    return f"{said} but for {dropped} dropped" if dropped else said
 
 
 def gate_lines(answer: Answer) -> list[Line]:

@@ -27,7 +27,8 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
   certified one.
 * tied: several candidates are the answer, and which of them is chosen does not matter to the question.
 * policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
-* decided: of every candidate it is known whether it is worse than the baseline by more than epsilon.
+* decided: of every candidate that was not dropped it is known whether it is worse than the baseline by more
+  than epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other, or meets
   the constraints.
 * waiting: people have to label examples, or to judge outputs, before it can go on.
@@ -186,14 +187,17 @@ class Answer:
 
     @property
     def runner_up(self) -> CandidateStanding | None:
-        """Who comes next to the best, or to the last of the m best; not who is tied with it.
+        """Who comes closest to the best, or to the last of the m best, as far as is known; not who is tied.
 
+        Whoever is still in question comes before all that are out. Of either, it is the candidate that is
+        behind by the least in the worst case: the one whose difference has the highest lower end. A high
+        estimate on a few examples does not make a runner-up. Without intervals it is the highest estimate.
         None with constraints: whether who has the next mean meets them is often not known.
         """
         if self.constraints:
             return None
         known = [
-            (each.difference.estimate, each)
+            ((each.status == "active", _at_worst(each.difference), each.difference.estimate), each)
             for each in self.candidates
             if each.difference is not None
             and each.difference.estimate is not None
@@ -259,6 +263,11 @@ class Answer:
     def is_guaranteed(self) -> bool:
         """Whether the answer is exact, or proven up to its stated error probability."""
         return self.outcome is not None and self.claim.kind in ("exact", "proven")
+
+
+def _at_worst(difference: Difference) -> float:
+    """How far a candidate is ahead in the worst case, below all that is possible where that is not known."""
+    return -2.0 if difference.lower is None else difference.lower
 
 
 def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:

@@ -32,7 +32,7 @@ COSTS = {
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     """What is certified and how surely, and what a plain estimate would have said."""
-    lines = [("certified", _certified(answer, certificate)), *_risk(answer)]
+    lines = [("certified", _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     if refuted := answer.named("refuted"):
         lines.append(("refuted", f"{list_of(refuted)}: a risk above {certificate.risk:g}{_refuted(answer)}"))
@@ -74,7 +74,9 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     if answer.best is not None:
         so_far = "" if answer.outcome == "winner" else " so far"
         cost = COSTS[certificate.cost].format(amount(certificate.costs[answer.best]))
-        return f"{answer.best}, the cheapest candidate{so_far} that was shown to have {allowed}; {cost}"
+        is_shown = certificate.is_reliable and answer.mixed is None
+        has = "that was shown to have" if is_shown else "that seems to have"
+        return f"{answer.best}, the cheapest candidate{so_far} {has} {allowed}; {cost}"
     if answer.outcome == "none":
         others = " of those that are not refuted" if answer.named("refuted") else ""
         return (
@@ -86,16 +88,16 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     return f"none yet: {allowed} is asked for"
 
 
-def _risk(answer: Answer) -> list[Line]:
+def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None:
         return []
     has_ends = best.lower is not None and best.upper is not None
     between = f", between {best.lower:.3f} and {best.upper:.3f}" if has_ends else ""
     is_moved = best.estimate in (best.lower, best.upper)
-    what = "the value in its interval that is nearest to its mean loss" if is_moved else "its mean loss"
+    what = "the value in its interval that is nearest to its " if is_moved else "its "
     sure = held(answer) if has_ends else ""
-    return [("risk", f"{best.estimate:.3f}{between}: {what} against human labels{sure}")]
+    return [("risk", f"{best.estimate:.3f}{between}: {what}{certificate.losses}{sure}")]
 
 
 def _certainty(answer: Answer, certificate: Certificate) -> str:
@@ -122,13 +124,18 @@ def _plain(certificate: Certificate) -> str:
     )
 
 
-def _pays(standing: "Standing") -> str:
-    """Whether routing was shown to score more than the best single candidate."""
+def _pays(answer: Answer, standing: "Standing") -> str:
+    """Whether routing was shown to score more than the best single candidate, whichever that is."""
     found = standing.advantage
     if found is None:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
     between = f"{found.estimate:+.3f}, between {found.lower:.3f} and {found.upper:.3f}"
-    said = f"on these prompts routing scores {between}, against {standing.single} alone"
+    of_left = " of those that were not dropped" if answer.dropped else ""
+    late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
+    said = (
+        f"on these prompts routing scores {between}, against the best single candidate{of_left}, whichever "
+        f"that is (by its estimate {standing.single}){late}"
+    )
     sure = f"with probability {percent(found.delta)}, at every round at once"
     if found.lower > 0.0:
         return f"yes: {said}, {sure}"
@@ -147,7 +154,7 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
     if best is not None and best.estimate is not None:
         given = f"{best.estimate:.3f} of the {standing.single_scored} prompts that it was given"
         lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
-    lines.append(("pays", _pays(standing)))
+    lines.append(("pays", _pays(answer, standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
     lines.append(("sure", f"heuristic: {why}"))
     lines += dropped_lines(answer)

@@ -11,6 +11,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.paired import Scored
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.beyond import by_chance
 
 ALPHA = 0.05
 """Error probability of an interval, for itself alone."""
@@ -119,13 +120,13 @@ def difference_of(examples: Sequence[PairedExample], reach: float = 1.0) -> Pair
     """The mean difference and its interval; None without an example.
 
     Args:
-        examples: In an order that does not depend on the scores.
+        examples: In any order.
         reach: The largest difference that there can be.
     """
     if not examples:
         return None
     found = np.array([each.difference for each in examples])
-    lower, upper = mean_interval((found / reach + 1.0) / 2.0, ALPHA)
+    lower, upper = mean_interval((by_chance(found) / reach + 1.0) / 2.0, ALPHA)
     return PairedDifference(
         n=len(found),
         mean=float(found.mean()),

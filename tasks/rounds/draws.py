@@ -47,12 +47,14 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     tested by the draws they were chosen by, and so would a baseline that did badly there, or a number of
     the best after which it saw a gap. Without constraints metrics decide nothing, and change no
     draw. Of a served model the id counts, and not where it is. To certify, labels are asked for again
-    where they were asked before, as people made them; prompts that arrive are not drawn.
+    where they were asked before, as people made them. Prompts that are routed are not drawn, but with
+    `explore` it is drawn who answers them, and what routing is said to bring rests on that.
 
     Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
     worst, and other campaigns made the texts of the pairs that they drew.
     """
-    apart_from = made_of(campaign) if campaign.objective in ("best-mean", "best-duel") else {}
+    explores = campaign.spec["selector"].get("params", {}).get("explore")
+    apart_from = made_of(campaign) if explores or campaign.objective in ("best-mean", "best-duel") else {}
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed

@@ -16,12 +16,13 @@ from winnow.algorithms.metrics import (
     ndcg,
     true_values,
 )
-from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, Environment, ScoreEnvironment
 from winnow.tasks.simulation.route_environments import RouteEnvironment
 from winnow.tasks.simulation.route_results import optimal_picks_by, outscore_by, regret_by
-from winnow.tasks.simulation.simulate import Run
+from winnow.tasks.simulation.simulate import ComparedSelector, Run
+from winnow.tasks.spec.stored_spec import GATE
 
 Metric = Literal[
     "accuracy",
@@ -66,6 +67,9 @@ RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
 
 IN_SCORE_UNITS = ("outscore-the-best", "regret")
 """Metrics that have no best value which a run could reach."""
+
+ROUNDING = 1e-9
+"""By which sums of scores may differ."""
 
 TARGET = 0.95
 """The level of the "budget to reach": that of the PULSE paper."""
@@ -140,6 +144,24 @@ def measure_by(
     else:
         right = arms_not_worse(environment.scores, level)
     return lambda run: hits(run.best, right).astype(np.float64)
+
+
+def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[Run], bool] | None:
+    """A function that says whether the arm that a run names in the end is what its selector claims of it.
+
+    That is, that no other has a mean above its own by more than `epsilon`, or is preferred over it by more;
+    None where the claim is about something else, as that of a gate and of the m best are.
+    """
+    if isinstance(environment, RouteEnvironment) or each.selector == GATE or each.params.get("top_m", 1) != 1:
+        return None
+    within = float(each.params.get("epsilon", 0.0)) + ROUNDING
+    if isinstance(environment, DuelEnvironment):
+        everybody = np.ones(len(environment.preferences), dtype=np.bool_)
+        right: BoolArray = worst_preferences(environment.preferences, everybody) >= 0.5 - within
+    else:
+        assert isinstance(environment, ScoreEnvironment)
+        right = arms_within_gap(true_values(environment.scores, environment.groups), within)
+    return lambda run: bool(hits(run.best, right)[-1])
 
 
 def coverage(run: Run, scores: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from winnow.storage.admin.copy import set_sequences
 from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import insert_rows
-from winnow.storage.models import Decision, Round, Standing, table_of
+from winnow.storage.models import CostStats, Decision, Round, Standing, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.candidates.stats import STATS
@@ -27,17 +27,45 @@ SUBJECTS = 57
 PROMPT = "Question %: what is the answer to life, the universe and everything? Think step by step. Answer: "
 TEXT = "The answer to question % is, as everybody knows, forty-two."
 
+ADDED_UP = {
+    "candidate_id": "candidate_a_id",
+    "reason": "coalesce(reason, '')",
+    "comparisons": "count(*)",
+    "outcome_sum": "coalesce(sum(outcome), 0)",
+    "lowest": "min(outcome)",
+    "highest": "max(outcome)",
+    "texts": "count(*)",
+    "input_tokens": "20 * count(*)",
+    "output_tokens": "10 * count(*)",
+    "seconds": "0.01 * count(*)",
+    "input_squares": "400 * count(*)",
+    "output_squares": "100 * count(*)",
+    "second_squares": "0.0001 * count(*)",
+    "input_by_output": "200 * count(*)",
+    "input_by_seconds": "0.2 * count(*)",
+    "output_by_seconds": "0.1 * count(*)",
+    "detail": "NULL",
+}
+"""What a candidate's rows come to, all as `_statements` makes them; other stats are 0."""
 TALLIES = f"""
     INSERT INTO candidate_stats ({", ".join(STATS)})
-    SELECT candidate_a_id, coalesce(reason, ''), count(*), coalesce(sum(outcome), 0), min(outcome),
-        max(outcome), count(*), 0, 0, 20 * count(*), 10 * count(*), 0.01 * count(*), 400 * count(*),
-        100 * count(*), 0.0001 * count(*), 200 * count(*), 0.2 * count(*), 0.1 * count(*), NULL
+    SELECT {", ".join(ADDED_UP.get(name, "0") for name in STATS)}
     FROM comparisons GROUP BY candidate_a_id, coalesce(reason, '')
 """
-COSTS = """
-    INSERT INTO cost_stats (campaign_id, role, name, model, generations, input_tokens, output_tokens, seconds)
-    SELECT k.campaign_id, 'candidate', k.name, 'model', sum(s.texts), sum(s.input_tokens),
-        sum(s.output_tokens), sum(s.seconds)
+PAID = {
+    "campaign_id": "k.campaign_id",
+    "role": "'candidate'",
+    "name": "k.name",
+    "model": "'model'",
+    "generations": "sum(s.texts)",
+    "input_tokens": "sum(s.input_tokens)",
+    "output_tokens": "sum(s.output_tokens)",
+    "seconds": "sum(s.seconds)",
+}
+COST_COLUMNS = [column.name for column in table_of(CostStats).columns]
+COSTS = f"""
+    INSERT INTO cost_stats ({", ".join(COST_COLUMNS)})
+    SELECT {", ".join(PAID.get(name, "0") for name in COST_COLUMNS)}
     FROM candidate_stats s JOIN candidates k ON k.id = s.candidate_id GROUP BY k.id
 """
 TOTALS_OF_ROUNDS = f"INSERT INTO campaign_stats {TOTALS.format(where='1 = 1')}"

@@ -21,8 +21,8 @@ AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
 ATTEMPTS = 3
 
 IN_TURN = {"RAY_worker_niceness": "0"}
-"""Ray has actors give way to all else of their session. The suite's other processes are in it: beside three that
-compute, an actor got an eleventh of what each of them did, and took minutes for its imports."""
+"""Ray has actors give way to all else of their session. The suite's other processes are in it: beside three
+that compute, an actor got an eleventh of what each of them did, and took minutes for its imports."""
 
 SERVE = """
 import sys, tempfile, ray

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
-from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames, widgets
 from winnow.flows.reports.dashboard.page_state import look_at
 from winnow.flows.reports.dashboard.screens import comparisons_page, sql_page
 from winnow.storage.queries.view_columns import VIEWS
@@ -75,7 +75,7 @@ def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_repo
     assert list(board["best"]) == ["yes", "", ""]
     titles = [each.value for each in page.header]
     assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Quality, cost and time"]
-    assert len(page.get("plotly_chart")) == 5
+    assert len(page.get("bidi_component")) == 5
 
 
 def test_a_look_is_computed_again_only_after_a_round(tmp_path):
@@ -269,7 +269,7 @@ def test_a_database_of_a_newer_release_is_a_sentence(tmp_path):
 @pytest.mark.parametrize("page", ["campaign_page", "comparisons_page"])
 def test_a_database_without_campaigns_is_a_sentence(page, tmp_path):
     new_database(tmp_path / "winnow.db").close()
-    assert texts(shown(page)) == texts(campaigns()) == ["There are no campaigns in this database yet."]
+    assert texts(shown(page)) == texts(campaigns()) == [widgets.NO_CAMPAIGNS]
 
 
 def test_a_campaign_without_a_round_says_so(tmp_path):

@@ -118,14 +118,16 @@ def test_every_page_is_drawn_beside_a_campaign_that_runs(page):
 
 
 CURVE = "[class*='st-key-figure-curve'] .js-plotly-plot"
-ZOOM = (
-    f"""() => document.querySelector("{CURVE}")._fullLayout.xaxis.range.map((end) => end.toFixed(6)).join()"""
-)
+ZOOM = f"""() => {{
+  const {{ xaxis, yaxis }} = document.querySelector("{CURVE}")._fullLayout;
+  return [...xaxis.range, ...yaxis.range].map((end) => end.toFixed(6)).join();
+}}"""
 POINT = f"""() => {{
   const plot = document.querySelector("{CURVE}"), axes = plot._fullLayout;
   const line = plot.data.find((each) => each.name === "estimate of the leader");
   return [axes.xaxis.d2p(line.x.at(-1)), axes.yaxis.d2p(line.y.at(-1))];
 }}"""
+LAST = f"""() => document.querySelector("{CURVE}").data.find((each) => each.name === "interval").x.at(-1)"""
 LOOK_FRAMES = 6
 """Messages from the server in which it has looked twice at least."""
 HOVERED = f"""() => document.querySelector("{CURVE} .hoverlayer").textContent"""
@@ -141,9 +143,9 @@ def point_of(page):
 def zoomed(page):
     """Draw a box around the last point of the curve with the mouse; what its axis then shows."""
     whole, (box, x, y) = page.evaluate(ZOOM), point_of(page)
-    page.mouse.move(max(x - 150, box["x"] + 2), y - 2)
+    page.mouse.move(max(x - 150, box["x"] + 2), max(y - 40, box["y"] + 2))
     page.mouse.down()
-    page.mouse.move(min(x + 150, box["x"] + box["width"] - 2), y + 2, steps=5)
+    page.mouse.move(min(x + 150, box["x"] + box["width"] - 2), y + 40, steps=5)
     page.mouse.up()
     until(lambda: page.evaluate(ZOOM) != whole)
     return page.evaluate(ZOOM)
@@ -167,7 +169,7 @@ def board(page):
 
 
 def test_a_running_campaign_is_seen_to_go_on(folder, page):
-    """While nothing is new the page stays as the reader left it."""
+    """The page stays as the reader left it while nothing is new, and what is new is drawn into it."""
     _, process = folder
     received = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(frame)))
@@ -187,6 +189,8 @@ def test_a_running_campaign_is_seen_to_go_on(folder, page):
     expect(said(page, cost)).to_have_count(0)
     expect(said(page, "240 comparisons in 30 rounds")).to_be_visible()
     expect(said(page, "best-duel campaign, winner, heuristic")).to_be_visible()
+    until(lambda: page.evaluate(LAST) == 240)  # new rounds are drawn, and the zoom is the reader's still
+    assert page.evaluate(ZOOM) == zoom
     until(lambda: board(page) != before)  # is drawn after the texts
 
 

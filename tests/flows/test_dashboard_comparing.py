@@ -18,6 +18,7 @@ from winnow.flows.reports.html.figures.over_time import costs_over_time, estimat
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import NewCandidate
+from winnow.tasks.answer.beyond import by_chance
 from winnow.tasks.queries import factors, schedule_history
 from winnow.tasks.queries.comparing import Side, by_field, difference_of, grouping_fields, paired_examples
 from winnow.tasks.queries.factors import factor_tables, factors_of
@@ -80,7 +81,7 @@ def test_two_candidates_differ_by_the_mean_over_the_examples_of_both(nights):
     assert len(own) == len(differences) == 24
     found = difference_of(own)
     assert found.mean == pytest.approx(differences.mean())
-    lower, upper = mean_interval((differences + 1.0) / 2.0, 0.05)
+    lower, upper = mean_interval((by_chance(differences) + 1.0) / 2.0, 0.05)
     assert (found.lower, found.upper) == pytest.approx((2.0 * lower - 1.0, 2.0 * upper - 1.0))
     assert (found.first_higher, found.second_higher) == ((differences > 0).sum(), (differences < 0).sum())
     assert [each.second for each in across] == list(outcomes(second, A).values())
@@ -215,7 +216,7 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
         "Model × sampling",
         "Prompt × sampling",
     ]
-    assert len(page.get("plotly_chart")) == 7
+    assert len(page.get("bidi_component")) == 7
     assert any("nothing here is certified" in each.value for each in page.caption)
     means = page.dataframe[0].value
     assert list(means.columns) == ["candidate", "model", "prompt", "sampling", "scores", "mean"]
@@ -288,7 +289,7 @@ def test_the_page_over_time_shows_a_schedule_or_says_how_to_begin_one(at_night, 
     page = shown("over_time_page")
     assert page.selectbox[0].value == 0
     assert list(page.dataframe[0].value["campaign"]) == ["nightly-2", "nightly-1", "nightly-0"]
-    assert len(page.get("plotly_chart")) == 2
+    assert len(page.get("bidi_component")) == 2
     monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{tmp_path}/winnow.db")
     campaign = scored_campaign(tmp_path)
     assert texts(shown("over_time_page")) == [over_time_page.NOTHING_YET]

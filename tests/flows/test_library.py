@@ -84,7 +84,7 @@ MEANS = {"a": 0.9, "b": 0.88, "c": 0.5, "d": None}
         ),
         (
             {"prefer": "cost", "costs": np.array([2.0, 1.0, 1.0, 1.0]), "epsilon": 0.1},
-            "best 'a', chosen 'b', dropped ['d'], claim proven ",
+            "best 'a', chosen 'b', dropped ['d'], claim proven to within 0.1 (",
         ),
     ],
 )
@@ -123,6 +123,8 @@ def test_a_missing_score_is_at_its_worst_for_the_claim():
         ({"selector": "llm-po"}, "select needs one for best-mean"),
         ({"delta": 2.0}, "delta"),
         ({"speed": 9}, "speed"),
+        ({"examples": (each for each in "ab")}, "examples is a generator; give a list or another sequence"),
+        ({"candidates": {"a": 1, "b": 2}}, "candidates is a dict; give a list or another sequence"),
         ({"candidates": ["only"]}, "select needs two candidates and an example, got 1 and 200"),
         ({"examples": []}, "got 3 and 0"),
     ],

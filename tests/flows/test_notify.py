@@ -142,11 +142,14 @@ def test_a_slack_text_names_both_winners_where_they_changed():
         "error": None,
         "events": ["decided", "winner-changed"],
         "winners": ["a"],
-        "before": {"campaign": "c-1", "winners": ["b", "d"]},
+        "claim": "proven",
+        "before": {"campaign": "c-1", "winners": ["b", "d"], "claim": "exact"},
         "lines": [["winner", "a"]],
     }
     expected = "c-2: winner, proven\nwinner changed: a; it was b, d in c-1\nwinner: a"
     assert slack_message(message)["text"] == expected
+    guessed = {**message, "claim": "heuristic"}
+    assert "it was b, d in c-1 (not proven of both)" in slack_message(guessed)["text"]
     same = {**message, "events": ["decided"]}
     assert slack_message(same)["text"] == "c-2: winner, proven\nwinner: a"
     failed = {**message, "error": "out of memory", "events": ["failed"]}
@@ -220,7 +223,10 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
     assert campaign_line(url, "third").endswith("; another winner than before")
     assert "winner than" not in campaign_line(url, "second")  # somebody leads, and nobody has won
     assert (message["series"], message["winners"]) == ("f", ["b"])
-    assert message["before"] == {"campaign": "first", "winners": ["a"]}
+    assert {key: message["before"][key] for key in ("campaign", "winners")} == {
+        "campaign": "first",
+        "winners": ["a"],
+    }
     json.dumps(message, allow_nan=False)
 
 

@@ -137,8 +137,8 @@ def test_the_line_of_e_values_stands_at_what_is_needed_on_a_logarithmic_axis():
 def test_e_values_beyond_all_floats_are_drawn_and_the_line_stays_in_view():
     figure = e_values(paths(-2_000.0, 0.0, 3_000.0), certified={"a"}, line_as="")
     assert all(0.0 < value < math.inf for value in figure.data[0].y)
-    low, high = figure.layout.yaxis.range
-    assert low < 1.0 < high < 20.0
+    shown = figure.layout.yaxis.autorangeoptions
+    assert shown.minallowed < 1.0 < shown.maxallowed < 20.0  # decades, as a range has
     json.dumps(figure.to_plotly_json(), allow_nan=False, default=str)
 
 

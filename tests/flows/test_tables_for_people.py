@@ -96,6 +96,8 @@ def test_characters_that_are_two_columns_wide_are_counted_as_two():
         ([float("nan"), 0.5], ["nan", "0.500"]),
         ([123_456.7], ["123,457"]),
         ([0.0], ["0.000"]),
+        ([0.04, 398.25], ["0.04", "398.25"]),
+        ([0.004, 12_345.5, 0.0], ["0.004", "12,345.500", "0.000"]),
     ],
 )
 def test_a_column_has_one_number_of_decimals(values, shown):

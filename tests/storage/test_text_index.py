@@ -72,6 +72,7 @@ def found(campaign, words, *, before=None, most=1_000, **filters):
 def test_words_are_found_with_an_index_as_without_one(filled, monkeypatch):
     monkeypatch.setattr(browse, "MOST_BLOCKS", 2)
     monkeypatch.setattr(text_index, "BLOCKS_AT_ONCE", 2)
+    monkeypatch.setattr(text_index, "NEWEST", 2)
     asked = [{}, {"before": (1, 7)}, {"most": 4}, {"candidate": "b"}]
     without = [[found(filled, words, **more) for more in asked] for words in WORDS]
     assert [len(rows[0]) for rows in without] == [180, 60, 3, 180, 180, 180, 0, 180, 3, 60]

@@ -16,7 +16,7 @@ from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer import derive
 from winnow.tasks.answer.earlier import Earlier
-from winnow.tasks.answer.model import Addition
+from winnow.tasks.answer.model import Addition, Unscored
 from winnow.tasks.answer.phrases import MIXED, NOBODY
 from winnow.tasks.answer.words import answer_lines, headline
 from winnow.tasks.campaign.budget import BudgetUsage
@@ -184,10 +184,10 @@ SITUATIONS = [
     Situation("gate proven worse without epsilon", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), baseline="b"),
     Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", f"on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
     Situation("gate exact", "best-mean", "confident", EXACT, "decided, exact", "exact: on these 5 examples the mean of c is not below that of b, and the mean of a is below that of b", status=("worse", "baseline", "no-worse"), baseline="b"),
-    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
+    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse but for 1 dropped, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
     Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
     Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; go on with winnow run SPEC --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
-    Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
+    Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse but for 1 dropped, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
     Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; go on with winnow run SPEC --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
     Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
     Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query NAME coverage says why", status=("active", "baseline", "active"), baseline="b"),
@@ -272,6 +272,7 @@ def certificate(situation):
     )
 
 
+DROPPED = Unscored(name="c", told=9, unscored=9, reason="engine_failed")
 STANDING = Standing(
     mean=0.8,
     scored=40,
@@ -390,7 +391,14 @@ def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkey
     answer = replace(answer, standing=replace(STANDING, advantage=found, single="a"))
     said = dict(answer_lines(answer))["pays"]
     assert said.startswith(word)
-    assert said.endswith("against a alone, with probability 95%, at every round at once")
+    assert said.endswith(
+        ", against the best single candidate, whichever that is (by its estimate a), with probability 95%, at "
+        "every round at once"
+    )
+    late = replace(answer.standing, has_late=True)
+    said = dict(answer_lines(replace(answer, standing=late, dropped=(DROPPED,))))["pays"]
+    assert "best single candidate of those that were not dropped, whichever" in said
+    assert "; who joined later is compared on the prompts since then, with probability" in said
 
 
 def said_of(database, monkeypatch, situation):
@@ -526,6 +534,24 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"
+    assert without["certified"].startswith(
+        "b, the cheapest candidate that seems to have a risk of at most 0.2"
+    )
+
+
+def test_a_risk_that_the_autoevaluator_alone_says_is_not_called_one_against_human_labels(
+    database, monkeypatch
+):
+    changed = {"name": "by the autoevaluator", "selector": "autoeval"}
+    said = lines_of(
+        database, monkeypatch, "certify by a plain mean", changed, lower=[None] * 3, upper=[None] * 3
+    )
+    assert said["risk"] == "0.800: its mean loss against the autoevaluator's answers"
+
+
+def test_of_a_served_model_that_changed_no_risk_was_shown(database, monkeypatch):
+    said = lines_of(database, monkeypatch, "certify certified", {"name": "a changed one", "mixed": True})
+    assert "candidate that seems to have a risk of at most 0.2" in said["certified"]
 
 
 ENDS = {"lower": [0.1, 0.8, 0.1], "upper": [0.3, 0.8, 0.2]}
@@ -634,7 +660,7 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     assert "runner-up" not in told  # c was dropped, of d nothing is known, and a was dropped
     told = lines_of(database, monkeypatch, "mean tied exactly", differences=differences)
     assert told["runner-up"].startswith("c: b is ahead by 0.100")
-    nearer = {**differences, "estimates": [-0.6, None, -0.8]}
+    nearer = {**differences, "estimates": [-0.6, None, -0.8], "lower": [-0.7, None, -0.9]}
     told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
     assert told["mean"].endswith("(all intervals hold at once, at every round, with probability 90%)")
     assert told["runner-up"] == (

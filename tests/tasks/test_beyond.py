@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sqlalchemy import text
-from stored_campaigns import store_campaign
+from stored_campaigns import NOW, store_campaign
 
 from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.ucb_e import UcbE
@@ -14,11 +14,22 @@ from winnow.algorithms.claims import Claim
 from winnow.algorithms.protocols import round_rng
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond, derive
+from winnow.tasks.answer.earlier import Earlier, changed_since
+from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
+from winnow.tasks.answer.phrases import MIXED
 from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
 SCORES = [1.0, 0.0, 1.0, 0.0, 0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]
+OWN_PROMPTS = (
+    "INSERT OR IGNORE INTO prompts (digest, text) SELECT 'of ' || id, key FROM examples",
+    "UPDATE generations SET prompt_id = (SELECT prompts.id FROM prompts "
+    "JOIN comparisons ON prompts.digest = 'of ' || comparisons.example_id "
+    "WHERE comparisons.generation_a_id = generations.id) "
+    "WHERE id IN (SELECT generation_a_id FROM comparisons)",
+)
 
 
 @pytest.fixture
@@ -42,6 +53,9 @@ def end(campaign, scores):
         upper=[0.6, 0.9, 0.7],
         status=["eliminated", "best", "dropped"],
     )
+    with campaign.database.writing() as session:  # each example has a prompt of its own
+        for statement in OWN_PROMPTS:
+            session.execute(text(statement))
     return campaign
 
 
@@ -170,3 +184,141 @@ def test_that_an_adaptive_campaign_ends_it_does_the_interval_no_harm(risks):
         lower, upper = (2.0 * end - 1.0 for end in mean_interval((differences + 1.0) / 2.0, beyond.LEVEL))
         missed += not lower <= risks[0] - risks[1] <= upper
     assert missed < 13
+
+
+def standing(name, status, estimate=None, difference=None, lower=None, against="best"):
+    found = None
+    if difference is not None:
+        found = Difference(against=against, estimate=difference, lower=lower, upper=0.0)
+    return CandidateStanding(name=name, status=status, estimate=estimate, difference=found)
+
+
+def answer_with(*candidates, best="best", **fields):
+    return Answer(
+        objective="best-mean",
+        outcome="winner",
+        claim=Claim(),
+        reason="confident",
+        best=best,
+        candidates=(standing("best", "best", 0.9), *candidates),
+        n_examples=100,
+        delta=0.05,
+        **fields,
+    )
+
+
+def pair_of(answer):
+    """The runner-up's name, and whom the line on new examples compares."""
+    return answer.runner_up and answer.runner_up.name, derive._closest_pair(answer)
+
+
+FEW = standing("seen-four-times", "eliminated", 0.88, -0.02, -0.95)
+MANY = standing("seen-often", "eliminated", 0.8, -0.1, -0.2)
+
+
+def test_a_high_estimate_of_few_examples_makes_no_runner_up():
+    assert pair_of(answer_with(FEW, MANY)) == ("seen-often", ("best", "seen-often"))
+
+
+def test_who_is_still_in_question_comes_closer_than_who_is_out():
+    assert pair_of(answer_with(MANY, standing("open", "active", 0.7, -0.2, -0.9)))[0] == "open"
+
+
+def test_without_intervals_the_highest_estimate_comes_closest():
+    others = standing("c", "eliminated", 0.5, -0.4), standing("d", "eliminated", 0.8, -0.1)
+    assert pair_of(answer_with(*others)) == ("d", ("best", "d"))
+    assert pair_of(answer_with(standing("c", "active", 0.5), standing("d", "active", 0.8))) == (
+        None,
+        ("best", "d"),
+    )
+    assert pair_of(answer_with()) == (None, None)
+
+
+def test_who_is_tied_is_no_runner_up_and_comes_closest():
+    assert pair_of(answer_with(MANY, standing("even", "tied", 0.9))) == ("seen-often", ("best", "even"))
+
+
+def test_of_the_m_best_the_last_of_them_has_a_closest_rival():
+    rival = standing("next", "eliminated", 0.6, -0.1, -0.2, against="second")
+    answer = answer_with(standing("second", "top", 0.8), rival, top_m=2)
+    assert pair_of(answer) == ("next", ("second", "next"))
+
+
+@pytest.mark.parametrize("best", ["best", "old"])
+def test_a_gate_compares_the_best_candidate_with_the_baseline(best):
+    old = standing("old", "baseline", 0.85, -0.05, -0.1, against="old")
+    assert pair_of(answer_with(MANY, old, best=best, baseline="old"))[1] == ("best", "old")
+
+
+def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, monkeypatch):
+    """Each of two specialists is right on one half of a file sorted by task: on average they are even."""
+    n = 150
+    halves = [1.0] * (n // 2) + [0.0] * (n // 2)
+    monkeypatch.setattr(paired_views, "score_differences", lambda *_: [2.0 * each - 1.0 for each in halves])
+    monkeypatch.setattr(paired_views, "repeated_prompts", lambda *_, **__: 0)
+    monkeypatch.setattr(paired_views, "unscored", lambda *_, **__: 0)
+    found = beyond.beyond_of(
+        None, 1, winner="a", rival="b", n_candidates=2, n_examples=n, selector="champion", duels=False
+    )
+    assert found.lower < 0.0 < found.upper
+    in_file_order = mean_interval(np.array(halves), beyond.LEVEL)
+    assert in_file_order[0] > 0.5  # which is what by_chance is for
+
+
+def test_the_order_by_chance_is_one_of_all_values_and_always_the_same():
+    values = [float(each) for each in range(50)]
+    found = beyond.by_chance(values)
+    assert sorted(found) == values
+    assert list(found) != values
+    assert np.array_equal(found, beyond.by_chance(values))
+
+
+def test_of_a_server_that_changed_the_interval_guarantees_nothing(ended):
+    answer = full(ended)
+    change = CanaryChange(
+        model="m", server="s", found_at=NOW, when="during", changed=9, prompts=16, texts_before=3
+    )
+    said = dict(answer_lines(replace(answer, servers=(change,))))["beyond"]
+    assert said.count(MIXED) == 1
+    assert "95%" not in said
+
+
+def test_an_earlier_campaign_of_other_candidates_is_named(ended):
+    """A prompt that was mended where it failed does better on these examples than on others."""
+    assert "in sight of" not in dict(answer_lines(full(ended)))["beyond"]
+    later = end(store_campaign(ended.database, "later"), SCORES)
+    assert "in sight of" not in dict(answer_lines(full(later)))["beyond"]  # the same again
+    mended = {**later.record.spec, "selector": {"name": "ucb-e", "params": {}}, "prompts": ["mended"]}
+    later = replace(later, record=replace(later.record, spec=mended))
+    with ended.database.reading() as session:
+        asked = replace(
+            later.record, spec={**later.record.spec, "prompts": None, "selector": {"name": "gate"}}
+        )
+        assert changed_since(session, asked) is None  # another question about the same scores
+    said = dict(answer_lines(full(later)))["beyond"]
+    assert (
+        "95%, for all pairs of candidates at once; nothing where candidates or the judge were changed or "
+        "chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked here)"
+    ) in said
+
+
+def test_an_earlier_campaign_of_duels_is_named_and_duels_name_one(ended):
+    duels = store_campaign(ended.database, "duels", objective="best-duel")
+    duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 3]), [(1.0, []), (0.0, [])])
+    later = end(store_campaign(ended.database, "later"), SCORES)
+    with ended.database.reading() as session:
+        mended = [
+            replace(each, spec={**each.spec, "prompts": ["mended"]}) for each in (duels.record, later.record)
+        ]
+        assert changed_since(session, mended[0]) == Earlier(campaign="letters", examples=2, of=2)
+        assert changed_since(session, mended[1]) == Earlier(campaign="duels", examples=2, of=5)
+
+
+def test_rows_that_stand_twice_are_counted(ended):
+    with ended.database.writing() as session:
+        session.execute(text("UPDATE generations SET prompt_id = (SELECT min(id) FROM prompts)"))
+    said = dict(answer_lines(full(ended)))["beyond"]
+    assert (
+        "those that matter; 4 of them put a prompt that one before them does, and where rows were copied and "
+        "not drawn so the interval is too narrow; 95%"
+    ) in said

@@ -66,6 +66,20 @@ def test_draws_follow_from_the_seed_and_from_all_that_scores_are_made_of(campaig
     assert seed_of_draws(other) == seed_of_draws(campaign)
 
 
+def test_who_explores_prompts_is_drawn_anew_where_a_candidate_is_mended(campaign):
+    """Else it would be tried on the very prompts that it was mended for, and seem as good on all others."""
+
+    def seed(**params):
+        spec = {**campaign.spec, "selector": {"name": "pak-ucb", "params": params}}
+        routed = replace(campaign, objective="route", spec=spec)
+        return [seed_of_draws(each) for each in (routed, replace(routed, spec={**spec, "prompts": MENDED}))]
+
+    plain, mended = seed(explore=0.1)
+    assert plain != mended
+    plain, mended = seed()  # of which nothing is claimed
+    assert plain == mended == campaign.seed
+
+
 def test_other_groups_or_weights_draw_other_examples(campaign):
     weighed = [{"by": "level"}, {"by": "level", "weights": "size"}, {"by": "level", "objective": "worst"}]
     found = {seed_of_draws(replace(campaign, spec={**campaign.spec, "groups": each})) for each in weighed}

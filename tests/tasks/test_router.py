@@ -12,11 +12,13 @@ from stored_campaigns import StoredCampaign
 from tiny_models import save_tiny_llama
 
 from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.route.policy import policy_of
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.campaign.replay import restored
+from winnow.tasks.candidates.templates import compile_template
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.route.exporting import export_policy
 from winnow.tasks.objectives.route.router import Router
@@ -260,3 +262,11 @@ def test_a_policy_takes_the_place_of_an_earlier_one_and_a_file_in_its_way_is_nam
     with pytest.raises(WinnowError, match=r"data.jsonl cannot be written: .*; name another folder"):
         export_policy(database, "routed", "sqlite:///results.db", folder / "data.jsonl")
     database.close()
+
+
+def test_a_policy_that_knows_no_score_chooses_nobody():
+    unlearned = policy_of("means", np.zeros(2, dtype=np.bool_), 2, means=np.zeros(2))
+    router = Router(unlearned, ["a", "b"], None, compile_template("{{ input }}", ["input"]))
+    assert np.isnan(list(router.scores(np.array([1.0, 0.0])).values())).all()
+    with pytest.raises(WinnowError, match="knows no score of any candidate and has nothing to choose by"):
+        router.choose(np.array([1.0, 0.0]))

@@ -106,7 +106,8 @@ def test_the_doubt_says_what_the_interval_does():
     assert doubt_of(advantage(0.1, 0.01, 0.2), names) is None
     assert doubt_of(advantage(0.1, 0.0, 0.2), names) == (
         "routing was not shown to pay: its mean score is estimated to be +0.100 above what the best single "
-        "candidate, other, would have had on the same prompts; the 95% interval is +0.000 to +0.200"
+        "candidate would have had on the prompts since it joined, by this estimate other; the 95% interval "
+        "is +0.000 to +0.200, whichever of them is the best"
     )
     narrow = replace(advantage(0.1, 0.0, 0.2), delta=0.001)
     assert "the 99.9% interval is" in doubt_of(narrow, names)

@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import Batch
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, ScoreEnvironment
-from winnow.tasks.simulation.results import average, measure_by
+from winnow.tasks.simulation.results import average, claims_truly, measure_by
 from winnow.tasks.simulation.simulate import SelectorFailed, compared_selector, replay, require_arms, simulate
 
 BROKEN = '''
@@ -154,6 +155,37 @@ def test_what_counts_as_right_depends_on_the_metric():
         for metric in ("accuracy", "top1-eps", "top1-mcnemar")
     }
     assert values == {"accuracy": 0.0, "top1-eps": 1.0, "top1-mcnemar": 1.0}
+
+
+def ended_with(best):
+    return replace(replay(whole_examples(), TABLE, budgets=[8], seed=0), best=np.array([best]))
+
+
+def test_a_run_that_stopped_is_wrong_where_its_claim_is():
+    scores = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+
+    def wrong(**params):
+        truly = claims_truly(compared_selector("a", "champion", params), ScoreEnvironment(scores=scores))
+        return [not truly(ended_with(arm)) for arm in (0, 1, 2, NOBODY)]
+
+    assert wrong(delta=0.05) == [False, True, True, True]
+    assert wrong(delta=0.05, epsilon=0.25) == [False, False, True, True]
+
+
+def test_a_gate_and_the_m_best_claim_nothing_of_who_is_the_best():
+    """Who leads at the end of a gate is told beside, and is often another than the best."""
+    assert claims_truly(compared_selector("a", "gate", {"delta": 0.05, "baseline": 1}), TABLE) is None
+    assert claims_truly(compared_selector("a", "champion", {"delta": 0.05, "top_m": 2}), TABLE) is None
+
+
+def test_of_duels_in_a_circle_no_arm_is_named_rightly():
+    circle = np.array([[0.5, 0.8, 0.3], [0.2, 0.5, 0.9], [0.7, 0.1, 0.5]])
+    truly = claims_truly(
+        compared_selector("a", "llm-po", {"delta": 0.05}), DuelEnvironment(preferences=circle)
+    )
+    assert [truly(ended_with(arm)) for arm in range(3)] == [False] * 3
+    within = compared_selector("a", "llm-po", {"delta": 0.05, "epsilon": 0.2})
+    assert claims_truly(within, DuelEnvironment(preferences=circle))(ended_with(0))
 
 
 def test_an_average_has_the_standard_error_of_its_runs():

@@ -131,8 +131,10 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 
+    from winnow.flows.reports.dashboard.plots import library_route
+
     gate = Gate.at(host, allowed=allowed, token=os.environ.pop(TOKEN_VARIABLE, None))
-    app = App(SCRIPT, middleware=[Middleware(Door, gate=gate, port=port)])
+    app = App(SCRIPT, routes=[library_route()], middleware=[Middleware(Door, gate=gate, port=port)])
     app.run(config={**SETTINGS, "server.address": host, "server.port": port})
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 from markdown_it import MarkdownIt
 from pandas.io.formats.style import Styler
-from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_config_utils import ColumnConfigMappingInput
 
@@ -22,7 +21,6 @@ from winnow.flows.reports.dashboard.frames import (
     with_short_names,
 )
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.json_types import Row
 
@@ -55,7 +53,8 @@ BOX_HEIGHT = 320
 """Pixels of such a box."""
 
 STYLE = """<style>
-  .stMainBlockContainer { padding-top: 3.5rem; padding-bottom: 4rem; }
+  .stMainBlockContainer { padding-top: 3.5rem; padding-bottom: 4rem; max-width: 110rem; margin-right: auto; }
+  .stMainBlockContainer:has([class*="st-key-matrix"]) { max-width: none; }
   [class*="st-key-heading"] [data-testid="stText"] {
     font-size: 1.7rem; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere;
   }
@@ -73,6 +72,7 @@ STYLE = """<style>
   [class*="st-key-written"] pre { white-space: pre-wrap; }
   [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
   @media (max-width: 640px) {
+    [class*="st-key-heading"] [data-testid="stText"] { font-size: 1.25rem; }
     [class*="st-key-answer"] { gap: 0.9rem; }
     [class*="st-key-answer"] [data-testid="stHorizontalBlock"] { gap: 0.1rem; }
   }
@@ -202,13 +202,6 @@ def as_plain(text: str) -> str:
     return "".join(f"\\{c}" if c in MARKUP else c for c in readable(text).replace("\n", " "))
 
 
-def show_figure(figure: Figure, *, key: str) -> None:
-    """A figure of the report, which is given the colours of the page."""
-    # In place: to copy a figure takes plotly ten times as long as all else here.
-    figure.layout.template = themes()["dark" if st.context.theme.type == "dark" else "light"]
-    st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False, "displayModeBar": False})
-
-
 def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> list[Place]:
     """Where the pages of a table that the reader opened begin; those of `first` once another is asked for.
 
@@ -232,6 +225,10 @@ def shown_of_pages(opened: int, found: int, *, most: int) -> str:
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
 
 
+NO_CAMPAIGNS = (
+    "There are no campaigns in this database yet. winnow run campaign.yaml --storage with this database adds "
+    "one; winnow init campaign.yaml writes a file to begin with."
+)
 ADDRESS = "campaign"
 """In the page's address."""
 CHOSEN = "chosen campaign"
@@ -253,7 +250,7 @@ def choose_campaign(names: Sequence[str]) -> str | None:
         names: Of all campaigns, oldest first.
     """
     if not names:
-        st.text("There are no campaigns in this database yet.")
+        st.text(NO_CAMPAIGNS)
         return None
     wanted = st.session_state.get(CHOSEN) or st.query_params.get(ADDRESS)
     newest_first = list(reversed(names))

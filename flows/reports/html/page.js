@@ -1,41 +1,17 @@
 (() => {
   // Pixels of an A4 or letter page between its margins, and of a figure that is narrow.
   const PAPER_WIDTH = 690;
-  const NARROW = 560;
-  // Of a candidate's row on a narrow figure, where its name stands above its marks.
-  const ROW_HEIGHT = 40;
-  const FRAME_HEIGHT = 110;
   const themes = JSON.parse(document.getElementById("themes").textContent);
-  // On a touch screen a finger scrolls the page; it must not be caught by a figure.
-  const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const plots = [...document.querySelectorAll(".plot")];
   const theme = () => themes[dark.matches ? "dark" : "light"];
   const paint = (template, size = {}) => plots.forEach((plot) => Plotly.relayout(plot, { template, ...size }));
 
-  const fitted = (layout, width) => {
-    const fit = { ...layout, dragmode, template: theme() };
-    if (width >= NARROW) return fit;
-    fit.annotations = (layout.annotations || []).filter((each) => each.name !== "wide");
-    if (layout.meta === "rows") {
-      const { tickvals, ticktext } = layout.yaxis;
-      fit.annotations = fit.annotations.concat(ticktext.map((text, row) => ({
-        text, x: 0, xref: "paper", xanchor: "left", y: tickvals[row], yanchor: "bottom", yshift: 7, showarrow: false,
-        font: { size: 11 },
-      })));
-      fit.yaxis = { ...layout.yaxis, showticklabels: false };
-      fit.bargap = 0.7;
-      fit.height = Math.max(layout.height, FRAME_HEIGHT + ticktext.length * ROW_HEIGHT);
-    }
-    return fit;
-  };
-
   const draw = () => {
     for (const plot of plots) {
-      const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
-      const fit = fitted(layout, plot.clientWidth);
-      plot.style.height = `${fit.height}px`;
-      Plotly.newPlot(plot, data, fit, { responsive: true, displayModeBar: false });
+      const { data, layout } = fitted(JSON.parse(plot.nextElementSibling.textContent), plot.clientWidth);
+      plot.style.height = `${layout.height}px`;
+      Plotly.newPlot(plot, data, { ...layout, template: theme() }, { responsive: true, displayModeBar: false });
     }
     dark.addEventListener("change", () => paint(theme()));
     window.addEventListener("beforeprint", () => paint(themes.light, { autosize: false, width: PAPER_WIDTH }));

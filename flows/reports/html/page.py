@@ -15,7 +15,7 @@ from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.figures.theme import themes
+from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
 from winnow.flows.reports.html.model import Section, nothing_yet
 from winnow.flows.reports.rows.people import decimals_of
@@ -48,7 +48,8 @@ def page(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cells": cells, "as_json": _as_json, "figure_json": _figure_json}
-    answer, plotly, script = status.answer, get_plotlyjs(), (RESOURCES / "page.js").read_text("utf-8")
+    answer, plotly = status.answer, get_plotlyjs()
+    script = narrow_script() + (RESOURCES / "page.js").read_text("utf-8")
     return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
         campaign=campaign,
         status=status,

@@ -187,13 +187,17 @@ def _text(value: Cell, decimals: int | None) -> str:
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
-    """How many decimals all numbers of a column get; None where they are too different for that."""
+    """How many decimals all numbers of a column get; None where they are too different for that.
+
+    The larger they are the fewer, but no number that is not 0 is written as 0.
+    """
     sizes = [abs(value) for value in values if value]
     if not sizes:
         return 3
     if max(sizes) >= 1e7 or min(sizes) < 5e-4:
         return None
-    return 3 if max(sizes) < 100.0 else 1 if max(sizes) < 10_000.0 else 0
+    enough = 3 if max(sizes) < 100.0 else 1 if max(sizes) < 10_000.0 else 0
+    return next(decimals for decimals in range(enough, 4) if min(sizes) >= 0.5 / 10**decimals)
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:

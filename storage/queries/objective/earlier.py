@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import Text, cast, func, select
+from sqlalchemy import ColumnElement, Text, cast, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.raw_sql import in_portions
@@ -12,22 +12,26 @@ from winnow.storage.records.values import CampaignRecord
 
 SCORING = ("best-mean", "certify", "route")
 """Objectives whose comparisons are of one candidate each, which an index finds by example."""
+DUELS = "best-duel"
 POSITIONS_AT_ONCE = 1_000
 
 
-def campaigns_before(session: Session, campaign: CampaignRecord) -> list[CampaignRecord]:
+def campaigns_before(
+    session: Session, campaign: CampaignRecord, *, with_duels: bool = False
+) -> list[CampaignRecord]:
     """The scoring campaigns on whatever data that were begun before a campaign, the latest first."""
+    wanted = (*SCORING, DUELS) if with_duels else SCORING
     return [
-        each for each in reversed(campaigns(session)) if each.id < campaign.id and each.objective in SCORING
+        each for each in reversed(campaigns(session)) if each.id < campaign.id and each.objective in wanted
     ]
 
 
-def scored_positions(session: Session, campaign_id: int) -> set[int]:
-    """Positions of the examples that a scoring campaign has comparisons on."""
+def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
+    """Positions of the examples that a campaign has comparisons on."""
     found = (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
-        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
+        .where(Candidate.campaign_id == campaign.id, _is_of(campaign))
     )
     return set(session.scalars(select(Example.position).where(Example.id.in_(found))))
 
@@ -59,14 +63,14 @@ def positions_elsewhere(
 
 
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
-    """On how many examples of its dataset, of those at some positions, a scoring campaign has comparisons."""
+    """On how many examples of its dataset, of those at some positions, a campaign has comparisons."""
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
         .where(
             Candidate.campaign_id == campaign.id,
             Comparison.example_id == Example.id,
-            Comparison.candidate_b_id.is_(None),
+            _is_of(campaign),
         )
         .exists()
     )
@@ -77,3 +81,9 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
         session.scalars(found.where(Example.position.in_(part))).one()
         for part in in_portions(positions, POSITIONS_AT_ONCE)
     )
+
+
+def _is_of(campaign: CampaignRecord) -> ColumnElement[bool]:
+    """That a comparison is of one candidate or of two, as its campaign's are; by it an index is chosen."""
+    second = Comparison.candidate_b_id
+    return second.is_not(None) if campaign.objective == DUELS else second.is_(None)

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, selec
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models import Candidate, Comparison, Example, Round
+from winnow.storage.models import Candidate, Comparison, Example, Generation, Round
 
 AT_ONCE = 500
 """Ids in one statement."""
@@ -165,6 +165,36 @@ def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -
         .order_by(Example.position)
     )
     return list(session.scalars(rows))
+
+
+def repeated_prompts(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:
+    """How many examples that both were scored on, or met on, put a prompt to the first that another does."""
+    own, their = _candidate_id(campaign_id, first), aliased(Comparison)
+    ours: ColumnElement[bool] = Comparison.candidate_a_id == own
+    text = case((ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
+    if duels:
+        are_both = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
+    else:
+        is_scored = (
+            select(their.id)
+            .where(
+                their.candidate_a_id == _candidate_id(campaign_id, second),
+                their.candidate_b_id.is_(None),
+                their.example_id == Comparison.example_id,
+                their.outcome.is_not(None),
+            )
+            .exists()
+        )
+        are_both = ours & Comparison.candidate_b_id.is_(None) & is_scored
+    found = (
+        select(
+            func.count(Comparison.example_id.distinct()) - func.count(Generation.prompt_id.distinct()),
+        )
+        .select_from(Comparison)
+        .join(Generation, Generation.id == text)
+        .where(are_both, Comparison.outcome.is_not(None))
+    )
+    return session.scalars(found).one()
 
 
 def unscored(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:

@@ -13,6 +13,9 @@ from winnow.tasks.spec.stored_spec import is_human
 UNRELIABLE = ("eval", "autoeval")
 """Selectors that trust a mean and guarantee nothing."""
 
+BY_MODEL = "autoeval"
+"""The selector whose losses are those that the autoevaluator finds on unlabelled examples, and no others."""
+
 HUMAN_ONLY = ("eval", "r-eval")
 """Selectors that read no autoevaluated losses, for which none are made."""
 
@@ -40,9 +43,20 @@ class Certificate:
     plain_mean: float | None
 
     @property
+    def losses(self) -> str:
+        """What the estimates of risks are means of."""
+        return losses_of(self.selector)
+
+    @property
     def is_reliable(self) -> bool:
         """Whether certificates hold with the stated probability."""
         return self.selector not in UNRELIABLE
+
+
+def losses_of(selector: str) -> str:
+    """What the estimates of a selector that certifies are means of."""
+    whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"
+    return f"mean loss against {whose}"
 
 
 def certificate_of(

@@ -101,12 +101,21 @@ class Router:
         """The name of the candidate whose predicted score is highest.
 
         Raises:
-            WinnowError: If the prompt cannot be embedded.
+            WinnowError: If the prompt cannot be embedded, or no candidate had a score when the policy was
+                exported.
         """
+        if not self._policy.arrays["usable"].any():
+            raise WinnowError(
+                "this policy knows no score of any candidate and has nothing to choose by; let its campaign "
+                "route prompts, then export it again"
+            )
         return self.candidates[self._policy.choose(self._context(prompt))]
 
     def scores(self, prompt: Prompt) -> dict[str, float]:
-        """The predicted score in [0, 1] of each candidate; NaN for one that nothing is known of."""
+        """The predicted score of each candidate, NaN for one that nothing is known of.
+
+        Scores are in [0, 1]; what a regression predicts of them may lie beyond.
+        """
         predicted = (self._policy.scores(self._context(prompt)) + 1.0) / 2.0
         return dict(zip(self.candidates, predicted.tolist(), strict=True))
 

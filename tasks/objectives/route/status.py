@@ -41,7 +41,10 @@ class Standing:
     where no share of the prompts was explored, or no round is finished."""
     single: str | None
     """The candidate that is estimated to be the best single one for these prompts; None without an
-    `advantage`. It need not be the one whose own scores are best, as those are on other prompts."""
+    `advantage`. It need not be the one whose own scores are best, as those are on other prompts. The interval
+    is against whoever is the best, and need not hold against this one."""
+    has_late: bool = False
+    """Whether candidates joined once prompts had been answered."""
 
 
 def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
@@ -68,6 +71,7 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         unfinished=round_records.unfinished_round(session, campaign.id) is not None,
         advantage=advantage,
         single=None if advantage is None else names[advantage.single],
+        has_late=any(campaign_records.first_rounds(session, campaign.id)),
     )
 
 

@@ -6,9 +6,9 @@ import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.page_state import Snapshot, look_at
+from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
-    show_figure,
     show_heading,
     show_rows,
     show_soft,
@@ -78,7 +78,7 @@ def _sections(name: str, sections: Sequence[Section]) -> None:
         st.header(section.title)
         show_soft(section.note, key=section.name)
         if section.figure is not None:
-            show_figure(section.figure, key=f"figure-{section.name}")
+            show_figure(section.figure, key=f"figure-{section.name}", of=name)
         if section.table:
             show_rows(section.table, key=f"table-{section.name}")
     if not sections:

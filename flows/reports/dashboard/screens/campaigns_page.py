@@ -6,7 +6,7 @@ import streamlit as st
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.widgets import pick_row, remember_campaign
+from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.words import headline
@@ -31,7 +31,7 @@ def _table(open_campaign: Callable[[], None]) -> None:
         with asking() as session:
             rows = campaign_rows(session)
         if not rows:
-            st.text("There are no campaigns in this database yet.")
+            st.text(NO_CAMPAIGNS)
             return
         chosen = pick_row(rows, key="campaigns")
         if chosen is not None:

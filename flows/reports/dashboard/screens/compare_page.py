@@ -7,12 +7,12 @@ from sqlalchemy.orm import Session
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
     pick_row,
-    show_figure,
     show_rows,
     show_soft,
 )

@@ -6,7 +6,8 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.widgets import choose_campaign, show_figure, show_rows, show_soft
+from winnow.flows.reports.dashboard.plots import show_figure
+from winnow.flows.reports.dashboard.widgets import choose_campaign, show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.flows.reports.html.model import MOST_CANDIDATES

@@ -39,6 +39,7 @@ def show() -> None:
         with asking() as session:
             judged = [each for each in campaign_records.campaigns(session) if is_human(each.spec)]
         if not judged:
+            st.title("Label")
             st.text("No campaign in this database is judged by people: give one judge: {type: human}.")
             return
         name = choose_campaign([each.name for each in judged])

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.widgets import show_figure, show_rows, show_soft
+from winnow.flows.reports.dashboard.plots import show_figure
+from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
 from winnow.storage.json_types import Row

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
-from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, WEIGHTS, dressed
+from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, WEIGHTS, dressed, reaching
 from winnow.storage.json_types import Row
 
 LARGEST_LOG = 690.0
@@ -54,7 +54,7 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
             "title": "e-value",
             "type": "log",
             "exponentformat": "power",
-            "range": _decades(rows),
+            **reaching(_decades(rows)),
             "dtick": math.ceil((_decades(rows)[1] - _decades(rows)[0]) / MOST_TICKS),
         },
         showlegend=True,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, GREEN, ORANGE, WIDE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREEN, ORANGE, WIDE, dressed, reaching
 from winnow.storage.json_types import Row
 
 MARGIN = 0.06
@@ -39,7 +39,7 @@ def curve(
     dressed(
         figure,
         xaxis={"title": unit, "rangemode": "tozero"},
-        yaxis={"title": title, "zeroline": False, "range": zoomed(rows)},
+        yaxis={"title": title, "zeroline": False, **reaching(zoomed(rows))},
         showlegend=True,
     )
     if out_at:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from plotly.graph_objects import Figure, Heatmap
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
-from winnow.flows.reports.html.figures.theme import WINS, dressed
+from winnow.flows.reports.html.figures.theme import SQUARE, WINS, dressed
 from winnow.storage.json_types import Row
 
 MOST_WRITTEN = 12
@@ -45,6 +45,7 @@ def head_to_head(rows: Sequence[Row], names: Sequence[str]) -> Figure:
         rows=2 * len(names) if len(names) <= MOST_WRITTEN else len(names),
         xaxis=name_axis(names) | {"title": "opponent"},
         yaxis=name_axis(names, downwards=True),
+        meta=SQUARE,
     )
     return figure.update_xaxes(tickangle=-35)
 

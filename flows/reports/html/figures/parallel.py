@@ -1,5 +1,6 @@
 """Parallel coordinates: every candidate a line through its choices to its mean score."""
 
+import math
 from collections.abc import Sequence
 
 from plotly.graph_objects import Figure, Parcoords
@@ -32,10 +33,12 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
         for number, factor in enumerate(factors)
     ]
     margin = 0.05 * (high - low) or 0.01
-    score = {"label": "mean score", "values": means, "range": [low - margin, high + margin]}
+    # The ends are written at the axis.
+    ends = [math.floor(100.0 * (low - margin)) / 100.0, math.ceil(100.0 * (high + margin)) / 100.0]
+    score = {"label": "mean score", "values": means, "range": ends}
     lines = Parcoords(
         dimensions=[*axes, score],
-        line={"color": means, "colorscale": SCALE, "cmin": low - margin, "cmax": high + margin},
+        line={"color": means, "colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]},
     )
     figure = dressed(Figure([lines]))
     rows = max(len(factor.levels) for factor in factors)

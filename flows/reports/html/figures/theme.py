@@ -1,5 +1,7 @@
 """What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
 
+from collections.abc import Sequence
+from importlib.resources import files
 from textwrap import wrap
 from types import MappingProxyType
 
@@ -20,6 +22,8 @@ WIDE = "wide"
 """The `name` of an annotation that is left out of a narrow figure."""
 ROWS = "rows"
 """The `meta` of figures whose rows are candidates: where they are narrow, names stand above the marks."""
+SQUARE = "square"
+"""The `meta` of figures with candidates along both axes: where they are narrow, these are numbered."""
 ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 
@@ -34,6 +38,11 @@ def themes() -> dict[str, JsonObject]:
         "light": _theme(ink="#24292f", lines="#e3e6ea", paper="#ffffff"),
         "dark": _theme(ink="#d7dbe0", lines="#343a43", paper="#16191d"),
     }
+
+
+def narrow_script() -> str:
+    """How a browser lays a figure out for its width: the function `fitted` of pages that draw figures."""
+    return (files("winnow.flows.reports.html.figures") / "narrow.js").read_text("utf-8")
 
 
 def dressed(
@@ -67,6 +76,15 @@ def dressed(
         **layout,
     }
     return figure
+
+
+def reaching(ends: Sequence[float] | None) -> JsonObject:
+    """An axis that shows what is between two values until a reader zooms; of itself, without any.
+
+    A `range` would put an end to the zoom of a figure that is drawn again with another one. As there, the
+    ends of a logarithmic axis are decades.
+    """
+    return {} if ends is None else {"autorangeoptions": {"minallowed": ends[0], "maxallowed": ends[1]}}
 
 
 def _axis(axis: JsonView) -> JsonObject:

@@ -15,7 +15,7 @@ from winnow.flows.reports.html.model import Section, first_of
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
-from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.objectives.certify.certificate import UNRELIABLE, losses_of
 from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask
 
@@ -143,8 +143,8 @@ def risks(session: Session, campaign: CampaignRecord) -> Section | None:
     return Section(
         name="risks",
         title="Risks",
-        note="Mean loss against human labels, least first, with intervals, and the highest that is allowed. "
-        f"{DIAMONDS if certified else 'Nothing is certified.'}{cut}",
+        note=f"The {losses_of(campaign.spec['selector']['name'])}, least first, with intervals, and the "
+        f"highest that is allowed. {DIAMONDS if certified else 'Nothing is certified.'}{cut}",
         figure=intervals(
             rows,
             title="risk (mean loss)",

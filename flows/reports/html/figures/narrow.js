@@ -1,0 +1,63 @@
+// A figure for a width in pixels: where it is narrow, names of rows stand above their marks, those of a square below
+// it, and what there is no room for is left out. The report and the dashboard draw by it.
+const NARROW = 560;
+const NARROW_ROW_HEIGHT = 40;
+const FRAME_HEIGHT = 110;
+const NARROW_BAR = 12;
+const NAME_HEIGHT = 16;
+
+const withNamesAbove = (layout) => {
+  const { tickvals, ticktext } = layout.yaxis;
+  const height = Math.max(layout.height, FRAME_HEIGHT + ticktext.length * NARROW_ROW_HEIGHT);
+  const names = ticktext.map((text, row) => ({
+    text, x: 0, xref: "paper", xanchor: "left", y: tickvals[row], yanchor: "bottom", yshift: 7, showarrow: false,
+    font: { size: 11 },
+  }));
+  return {
+    ...layout,
+    height,
+    annotations: layout.annotations.concat(names),
+    yaxis: { ...layout.yaxis, showticklabels: false },
+    // However high a row is, its bar ends below its name.
+    bargap: 1 - NARROW_BAR / ((height - FRAME_HEIGHT) / ticktext.length),
+  };
+};
+
+// Numbers stand at both axes, and what they mean below.
+const withNamesBelow = (layout) => {
+  const names = layout.yaxis.ticktext.map((text, row) => `${row + 1} ${text}`);
+  const numbers = names.map((_, row) => `${row + 1}`);
+  const below = names.length * NAME_HEIGHT;
+  const list = {
+    text: names.join("<br>"), align: "left", x: 0, xref: "paper", xanchor: "left", y: 0, yref: "paper", yanchor: "top",
+    yshift: -48, showarrow: false, font: { size: 11 },
+  };
+  return {
+    ...layout,
+    height: layout.height + below,
+    margin: { ...layout.margin, t: 72, b: 56 + below },
+    annotations: layout.annotations.concat([list]),
+    xaxis: { ...layout.xaxis, ticktext: numbers, tickangle: 0, automargin: false },
+    yaxis: { ...layout.yaxis, ticktext: numbers },
+  };
+};
+
+const withScaleAbove = (trace) => ({
+  ...trace,
+  texttemplate: null,
+  colorbar: { ...trace.colorbar, orientation: "h", x: 0.5, xanchor: "center", y: 1, yanchor: "bottom", len: 0.9 },
+});
+
+// Names of axes that stand side by side would meet.
+const slanted = (trace) => (trace.type === "parcoords" ? { ...trace, labelangle: -25 } : trace);
+
+const fitted = ({ data, layout }, width) => {
+  // On a touch screen a finger scrolls the page; it must not be caught by a figure.
+  const dragmode = window.matchMedia("(pointer: coarse)").matches ? false : "zoom";
+  if (width >= NARROW) return { data, layout: { ...layout, dragmode } };
+  const annotations = (layout.annotations || []).filter((each) => each.name !== "wide");
+  const fit = { ...layout, dragmode, annotations };
+  if (layout.meta === "rows") return { data, layout: withNamesAbove(fit) };
+  if (layout.meta === "square") return { data: data.map(withScaleAbove), layout: withNamesBelow(fit) };
+  return { data: data.map(slanted), layout: fit };
+};
