@@ -67,8 +67,8 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
     if found.earlier is None:
         return sure
     return (
-        f"{sure}; nothing where candidates or the judge were changed or chosen in sight of campaign "
-        f"{found.earlier.campaign}, which has outcomes on {found.earlier.examples} of the "
+        f"{sure}; it guarantees nothing where candidates or the judge were changed or chosen in sight of "
+        f"campaign {found.earlier.campaign}, which has outcomes on {found.earlier.examples} of the "
         f"{found.earlier.of} examples asked here"
     )
 

@@ -35,7 +35,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     lines = [("certified", _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     if refuted := answer.named("refuted"):
-        lines.append(("refuted", f"{list_of(refuted)}: a risk above {certificate.risk:g}{_refuted(answer)}"))
+        lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))
     if answer.earlier is not None:
         lines.append(("seen", _seen(answer.earlier)))
     lines += dropped_lines(answer)
@@ -67,6 +67,13 @@ def _allowed(certificate: Certificate) -> str:
     if certificate.baseline is None:
         return f"a risk of at most {certificate.risk:g}"
     return f"a mean drop of at most {certificate.risk:g} below {certificate.baseline}"
+
+
+def _too_much(certificate: Certificate) -> str:
+    """What is shown of who is refuted."""
+    if certificate.baseline is None:
+        return f"a risk above {certificate.risk:g}"
+    return f"a mean drop of more than {certificate.risk:g} below {certificate.baseline}"
 
 
 def _certified(answer: Answer, certificate: Certificate) -> str:
@@ -108,9 +115,10 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
     if answer.best is None:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
+    higher = "higher risk" if certificate.baseline is None else "larger mean drop"
     # It holds at every moment, also before a campaign ends and claims it.
     return (
-        f"the chance that any certified candidate has a higher risk is at most {delta:g}, whatever the "
+        f"the chance that any certified candidate has a {higher} is at most {delta:g}, whatever the "
         f"autoevaluator is worth{assumed(answer.intervals_if)}"
     )
 

@@ -210,6 +210,8 @@ def checked_score(value: object, what: str) -> float:
     Raises:
         InvalidScore: If it is not a number in [0, 1]; NaN is not.
     """
+    if type(value) is float and 0.0 <= value <= 1.0:  # as nearly all are
+        return value
     if not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
         raise InvalidScore(f"{what} lies in [0, 1], got {repr(value)[:100]}")
     return float(value)

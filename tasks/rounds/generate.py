@@ -21,6 +21,7 @@ from winnow.tasks.candidates.cache_keys import (
     request_seed,
     sha256,
 )
+from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.weighing import Asked, asked_of
 from winnow.tasks.engines.chat import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
@@ -40,6 +41,9 @@ from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 """Planned generations under the keys of their texts, and the texts that are stored."""
 
+RenderedPrompts = dict[tuple[object, ...], Asked | GenerationFailure]
+"""What candidates with one prompt are asked about an example, whatever their models and ways of sampling."""
+
 NO_TEXT = GenerationFailure(
     reason=NO_STORED_TEXT, detail="no text of this request is stored, and reuse: only makes none"
 )
@@ -56,15 +60,16 @@ def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[Pla
     Where a candidate writes several texts for an example, they stand one after the other, each a replicate.
     """
     asked = arms_and_examples(round_.arms, round_.examples)
+    prompts: RenderedPrompts = {}
     if (samples := campaign.checked.spec.samples) is not None:
         return [
-            plan_generation(campaign, arm, example, number)
+            plan_generation(campaign, arm, example, number, prompts)
             for arm, example in asked
             for number in range(samples.n)
         ]
     replicates = campaign.replicates.replicates(asked)
     return [
-        plan_generation(campaign, arm, example, replicate)
+        plan_generation(campaign, arm, example, replicate, prompts)
         for (arm, example), replicate in zip(asked, replicates, strict=True)
     ]
 
@@ -204,21 +209,33 @@ def _stored(
         return generation_records.add_generations(session, round_.id, made, now())
 
 
-def plan_generation(campaign: CampaignSession, arm: int, example: int, replicate: int) -> PlannedGeneration:
-    """The request of one text, and the key it is stored under."""
+def plan_generation(
+    campaign: CampaignSession, arm: int, example: int, replicate: int, prompts: RenderedPrompts | None = None
+) -> PlannedGeneration:
+    """The request of one text, and the key it is stored under; what was rendered is kept in `prompts`."""
     candidate = campaign.checked.candidates[arm]
-    row = campaign.checked.dataset.examples[example]
     if not campaign.checked.spec.fresh_generations:
         replicate = 0
     return plan_text(
         candidate.model,
         candidate.fingerprint,
-        rendered(lambda: asked_of(candidate, campaign.checked.weighing, row.fields, row.key)),
+        _asked(campaign, candidate, example, {} if prompts is None else prompts),
         candidate.sampling,
         seed=campaign.record.seed,
         replicate=replicate,
         keys=_keys_of(campaign, arm),
     )
+
+
+def _asked(
+    campaign: CampaignSession, candidate: Candidate, example: int, prompts: RenderedPrompts
+) -> Asked | GenerationFailure:
+    weighing, row = campaign.checked.weighing, campaign.checked.dataset.examples[example]
+    # What is weighed depends on the model, too: between a prompt and what follows it may be a space.
+    of = (id(candidate.template), id(candidate.guardrail), weighing and candidate.model.name, example)
+    if of not in prompts:
+        prompts[of] = rendered(lambda: asked_of(candidate, weighing, row.fields, row.key))
+    return prompts[of]
 
 
 def _keys_of(campaign: CampaignSession, arm: int) -> RequestKeys:

@@ -6,6 +6,7 @@ Seconds are the processor's, of the whole process: what else runs on the machine
 """
 
 import argparse
+import gc
 import json
 import re
 import tempfile
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.benchmarks.tables import Row, told, write
+from winnow.flows.main import GARBAGE
 from winnow.flows.prefect_support.server import settle_environment
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
@@ -51,6 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     settle_environment(options.out / "prefect")
+    gc.set_threshold(GARBAGE)  # as the command has it
     rows = told(_measured(*SIZES[size], options.rounds) for size in options.sizes)
     write("scale", {"scale": TITLE}, {"scale": rows}, options.out)
 

@@ -134,3 +134,11 @@ def test_a_table_that_is_higher_than_the_terminal_goes_to_the_pager(monkeypatch,
     text = "".join(f"{line}\n" for line in table_lines(ROWS * 5, 200))
     assert (paged, terminal.getvalue()) == (([text], "") if height == 10 else ([], text))
     assert os.environ.get("LESS") == ("FRX" if height == 10 else None)
+
+
+def test_names_of_candidates_stay_apart_in_whatever_column_they_stand():
+    names = [f"organisation-{k}/a-model-with-a-long-name/step-by-step-in-few-words" for k in range(25)]
+    lines = table_lines(
+        [{"round": 0, "candidate": name, "text": "t" * 60, "judge": "exact"} for name in names], 60
+    )
+    assert len({line.split()[1] for line in lines[1:26]}) == 25

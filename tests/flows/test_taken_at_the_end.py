@@ -6,7 +6,7 @@ import pytest
 from stored_campaigns import new_database, store_campaign
 
 from winnow.flows import exit_codes
-from winnow.flows.run import launch
+from winnow.flows.run import head_start, launch, resume
 from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage import leases
 from winnow.storage.errors import LeaseLost
@@ -22,7 +22,7 @@ def campaign(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(launch, "prefect_server", nullcontext)
     monkeypatch.setattr(launch, "imports_for", lambda storage, name: nullcontext())
-    monkeypatch.setattr(launch, "head_start", lambda storage, name: nullcontext())
+    monkeypatch.setattr(head_start, "head_start", lambda storage, name: nullcontext())
     monkeypatch.setattr(launch, "mark_crashed_runs", lambda storage: [])
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
@@ -44,7 +44,7 @@ def taken_by_another(campaign):
 
 
 def run(campaign, monkeypatch, flow):
-    monkeypatch.setattr(launch, "run_flow", lambda storage, name, interrupts, shown: flow(campaign))
+    monkeypatch.setattr(resume, "run_flow", lambda storage, name, interrupts, shown: flow(campaign))
     return run_stored_campaign(campaign.database.url, campaign.record.name)
 
 

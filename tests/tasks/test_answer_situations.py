@@ -549,6 +549,18 @@ def test_a_risk_that_the_autoevaluator_alone_says_is_not_called_one_against_huma
     assert said["risk"] == "0.800: its mean loss against the autoevaluator's answers"
 
 
+def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch):
+    changed = {"name": "a drop", "status": ("refuted", "certified", "active")}
+    situation = next(each for each in SITUATIONS if each.name == "certify certified")._replace(**changed)
+    answer = answered(database, situation, monkeypatch)
+    said = dict(answer_lines(replace(answer, certificate=replace(answer.certificate, baseline="c"))))
+    assert said["refuted"].startswith("a: a mean drop of more than 0.2 below c (")
+    assert said["sure"].startswith(
+        "the chance that any certified candidate has a larger mean drop is at most"
+    )
+    assert ": its mean drop below c against human labels" in said["risk"]
+
+
 def test_of_a_served_model_that_changed_no_risk_was_shown(database, monkeypatch):
     said = lines_of(database, monkeypatch, "certify certified", {"name": "a changed one", "mixed": True})
     assert "candidate that seems to have a risk of at most 0.2" in said["certified"]

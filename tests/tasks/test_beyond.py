@@ -297,8 +297,9 @@ def test_an_earlier_campaign_of_other_candidates_is_named(ended):
         assert changed_since(session, asked) is None  # another question about the same scores
     said = dict(answer_lines(full(later)))["beyond"]
     assert (
-        "95%, for all pairs of candidates at once; nothing where candidates or the judge were changed or "
-        "chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked here)"
+        "95%, for all pairs of candidates at once; it guarantees nothing where candidates or the judge were "
+        "changed or chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked "
+        "here)"
     ) in said
 
 

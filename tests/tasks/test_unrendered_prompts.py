@@ -1,4 +1,4 @@
-"""A prompt that cannot be rendered when it is planned: a comparison with a reason, and no end of the run."""
+"""Prompts are rendered once for all who ask; one that cannot be is a comparison with a reason, and no end."""
 
 import pytest
 from scripted_engines import SCRIPTED
@@ -6,9 +6,12 @@ from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign, write_duels
 from stored_campaigns import new_database
 
+from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.queries.check_texts import findings
+from winnow.tasks.rounds import generate
+from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.setup import trial_renders
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -67,6 +70,34 @@ def test_where_it_was_not_tried_the_comparison_has_a_reason(tmp_path, database, 
     assert rows(database, "SELECT count(*) FROM prompts WHERE text = ''") == [(0,)]
     with database.reading() as session:
         assert list(findings(session)) == []
+
+
+WEIGHED = {
+    "output_type": "multiple-choice",
+    "choices": {"texts": list("abcdefg")},
+    "judge": {"type": "acc"},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "renders"), [({}, 16), (WEIGHED, 32)], ids=["by prompt", "what is weighed by model too"]
+)
+def test_a_prompt_is_rendered_once_for_all_that_ask_it(tmp_path, database, monkeypatch, changes, renders):
+    rendered = []
+
+    def asked(candidate, weighing, fields, key):
+        rendered.append((candidate.names.prompt, key))
+        return asked_of(candidate, weighing, fields, key)
+
+    with begun(database, write_campaign(tmp_path, "letters", **changes)) as campaign:
+        round_ = plan_round(campaign)
+        alone = [
+            generate.plan_generation(campaign, arm, example, 0)
+            for arm, example in zip(round_.arms, round_.examples, strict=True)
+        ]
+        monkeypatch.setattr(generate, "asked_of", asked)
+        assert generate.plan_generations(campaign, round_) == alone
+    assert (len(alone), len(rendered), len(set(rendered))) == (32, renders, 16)
 
 
 def test_a_duel_that_lacks_a_side_has_a_reason(tmp_path, database, monkeypatch):

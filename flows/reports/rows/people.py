@@ -25,6 +25,8 @@ LONGEST_CELL = 60
 """Characters of a text in a table; other formats are not cut."""
 SHORTEST_CELL = 14
 """A text is not cut below this to make room for further columns."""
+NAMING = ("candidate", "candidate_b", "opponent")
+"""Columns of names, wherever they stand."""
 MOST_NAMES = 200
 """Rows up to which those in the first column stay apart when they are cut."""
 GAP = "  "
@@ -124,7 +126,8 @@ def table_lines(
         return ["no rows"]
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     columns = [
-        _column(name, [row[name] for row in rows], names_rows=not number) for number, name in enumerate(names)
+        _column(name, [row[name] for row in rows], names_rows=not number or name in NAMING)
+        for number, name in enumerate(names)
     ]
     shown = columns if width is None else _fitting(columns, width)
     is_too_wide = 2 * len(shown) < len(columns) and len(rows) <= MOST_RECORDS

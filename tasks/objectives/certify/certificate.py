@@ -45,7 +45,7 @@ class Certificate:
     @property
     def losses(self) -> str:
         """What the estimates of risks are means of."""
-        return losses_of(self.selector)
+        return losses_of(self.selector, self.baseline)
 
     @property
     def is_reliable(self) -> bool:
@@ -53,10 +53,11 @@ class Certificate:
         return self.selector not in UNRELIABLE
 
 
-def losses_of(selector: str) -> str:
-    """What the estimates of a selector that certifies are means of."""
+def losses_of(selector: str, baseline: str | None = None) -> str:
+    """What the estimates of a selector are means of; with a baseline, losses are drops from it."""
+    what = "loss" if baseline is None else f"drop below {baseline}"
     whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"
-    return f"mean loss against {whose}"
+    return f"mean {what} against {whose}"
 
 
 def certificate_of(
