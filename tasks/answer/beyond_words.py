@@ -7,7 +7,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
 
 if TYPE_CHECKING:
-    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
@@ -42,6 +42,8 @@ def beyond_lines(answer: Answer) -> list[Line]:
 def _left_open(answer: Answer) -> list[Line]:
     if answer.outcome not in ("winner", "tied") or (answer.groups is None and not answer.constraints):
         return []
+    if answer.held_out is not None and answer.held_out.is_complete:
+        return []  # the held-out examples say it of the winner
     where = "groups are compared" if answer.groups is not None else "constraints have to be met"
     return [("beyond", f"nothing is worked out for new examples where {where}")]
 
@@ -80,7 +82,11 @@ def held_out_lines(answer: Answer) -> list[Line]:
         return []
     if not found.is_complete:
         return [("held out", _unfinished(answer, found))]
-    return [("held out", _mean(answer, found)), *_difference(answer, found)]
+    return [
+        ("held out", _mean(answer, found)),
+        *(("held out", _value(answer, found, each)) for each in found.values),
+        *_difference(answer, found),
+    ]
 
 
 def _unfinished(answer: Answer, found: "HeldOut") -> str:
@@ -101,6 +107,16 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
     return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
 
 
+def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
+    """How the winner stands to a constraint on examples that it was not chosen by."""
+    if value.mean is None:
+        return f"{value.constraint}: not known, none of the {found.n_examples} comparisons has a value"
+    left_out = _not_compared(found.n_examples - value.valued)
+    between = f"on new examples like these between {value.lower:.3f} and {value.upper:.3f}"
+    with_it = " (together with the interval above)" if _is_sure(answer, found) else _sure(answer, found)
+    return f"{value.constraint}: {value.mean:.3f} on these{left_out}; {between}{with_it}"
+
+
 def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     if found.difference is None or found.difference_lower is None or found.difference_upper is None:
         return []
@@ -108,10 +124,13 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
     rival = f"{found.runner_up}, the highest of the others in selection"
     said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
-    is_sure = answer.mixed is None and _is_fresh(answer, found)
-    with_it = " (together with the interval above)" if is_sure else _sure(answer, found)
+    with_it = " (together with the interval above)" if _is_sure(answer, found) else _sure(answer, found)
     open_ = which_is_open(found.difference_lower, found.difference_upper)
     return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
+
+
+def _is_sure(answer: Answer, found: "HeldOut") -> bool:
+    return answer.mixed is None and _is_fresh(answer, found)
 
 
 def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
@@ -139,7 +158,10 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
         )
     from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL as OF_BOTH
 
-    which = "this interval holds" if found.difference is None else "this interval and the next both hold"
+    more = len(found.values) or int(found.difference is not None)
+    which = ("this interval holds", "this interval and the next both hold")[min(more, 1)]
+    if more > 1:
+        which = f"this interval and the next {more} all hold"
     return (
         f" ({which} with probability {percent(OF_BOTH)}, if the examples of the dataset were drawn "
         "at random from those that matter)"

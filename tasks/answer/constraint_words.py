@@ -26,7 +26,9 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
         whom: Whom a claim covers, where that is not every candidate.
         within: How much higher a mean would have to be.
     """
-    here = f"on these {answer.n_examples} examples"
+    of_selection = answer.held_out is not None
+    here = f"on {'the' if of_selection else 'these'} {answer.n_examples} examples"
+    here += " of selection" if of_selection else ""
     known = " (known exactly)" if answer.claim.kind == "proven" else ""
     meets = f"{answer.best} meets the constraints{known}"
     if len(answer.candidates) == len(answer.dropped) + 1:

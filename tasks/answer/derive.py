@@ -1,7 +1,8 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
@@ -156,15 +157,24 @@ def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -
     constraints = constraints_of(campaign.spec)
     if not constraints:
         return ()
-    rows = {row["metric"]: row for row in metric_means(session, campaign.id) if row["candidate"] == best}
-    return tuple(
-        Constrained(
-            constraint=each,
-            mean=rows[each.metric]["mean"] if each.metric in rows else None,
-            valued=rows[each.metric]["scored"] if each.metric in rows else 0,
-        )
-        for each in constraints
-    )
+    means = _means_of_metrics(session, campaign, best, {each.metric for each in constraints})
+    found = [(each, *means.get(each.metric, (None, 0))) for each in constraints]
+    return tuple(Constrained(constraint=each, mean=mean, valued=valued) for each, mean, valued in found)
+
+
+def _means_of_metrics(
+    session: Session, campaign: CampaignRecord, best: str | None, metrics: Set[str]
+) -> dict[str, tuple[float | None, int]]:
+    """By metric, the best candidate's mean on the examples of selection, and of how many values it is."""
+    if best is None:
+        return {}
+    if campaign.spec.get("holdout") is None:
+        rows = [row for row in metric_means(session, campaign.id) if row["candidate"] == best]
+        return {row["metric"]: (row["mean"], row["scored"]) for row in rows}
+    from winnow.tasks.objectives.best_mean.holdout.standing import selection_values
+
+    values = selection_values(session, campaign, best, metrics)
+    return {name: (fsum(told) / len(told) if told else None, len(told)) for name, told in values.items()}
 
 
 def _judges(campaign: CampaignRecord) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def _looks(number: int) -> float:
     last, taken = None, []
     for rounds_since in (0, 1, 0):
         if last is not None:
-            last = replace(last, moment=replace(last.moment, rounds=last.moment.rounds - rounds_since))
+            last = replace(last, version=replace(last.version, rounds=last.version.rounds - rounds_since))
         start = time.perf_counter()
         last = look_at("bench", last)
         taken.append(time.perf_counter() - start)

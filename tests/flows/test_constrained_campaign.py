@@ -57,6 +57,35 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
     assert asked < 240
 
 
+def test_what_is_held_out_shows_the_winner_and_what_it_has_to_meet(tmp_path):
+    path = write_constrained(tmp_path, {"at_least": 0.9})
+    path.write_text(f"{path.read_text()}holdout: 0.25\n")
+    checked = winnow(tmp_path, "validate", path.name).stdout
+    assert "30 of the examples are held out for the winner, selection sees the other 90" in checked
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    stored = rows(
+        tmp_path,
+        "SELECT k.name, e.key, c.outcome, m.score FROM comparisons c JOIN examples e ON e.id = c.example_id "
+        "JOIN candidates k ON k.id = c.candidate_a_id JOIN metrics m ON m.comparison_id = c.id",
+    )
+    selection = [each.split() for each in result.stdout.splitlines() if "must " in each]
+    assert " ".join(selection[0]).endswith("on the 90 examples (known exactly)")
+    of_winner = {key: value for name, key, _, value in stored if name == "slips/plain"}
+    assert len(of_winner) == 120
+    others = {key for name, key, *_ in stored if name != "slips/plain"}
+    assert len(others) <= 90
+    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    (value,) = shown["held_out"]["values"]
+    assert value["valued"] == 30
+    in_selection = round(shown["constraints"][0]["mean"] * 90)
+    assert in_selection + round(value["mean"] * 30) == sum(of_winner.values())
+    assert f"bare at least 0.9: {value['mean']:.3f} on these; on new examples like these between" in " ".join(
+        result.stdout.split()
+    )
+    assert "nothing is worked out for new examples" not in result.stdout
+
+
 def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     write_constrained(tmp_path, {"at_least": 1.0})
     result = winnow(tmp_path, "run", "campaign.yaml")

@@ -1,9 +1,13 @@
 """Two candidates on the examples that both were scored on."""
 
+from dataclasses import replace
+
 from sqlalchemy import event
-from stored_campaigns import new_database, store_campaign
+from stored_campaigns import NOW, new_database, store_campaign
 
 from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewMetric
 
 
 def test_scores_are_subtracted_where_both_have_one(campaign):
@@ -36,3 +40,20 @@ def test_both_sides_of_a_pair_are_found_in_the_index_of_pairs(tmp_path):
     steps = [row[3] for row in plan if "comparisons" in row[3]]
     assert len(steps) == 2
     assert all("INDEX uq_comparisons_candidate_example" in step for step in steps)
+
+
+def test_values_of_metrics_are_those_of_one_candidate_by_example(campaign):
+    round_ = campaign.plan(0, [0, 1, 0], [3, 3, 1])
+    valid, none = NewMetric(name="valid", score=1.0), NewMetric(name="valid", reason="not_json")
+    short = NewMetric(name="short", score=0.5)
+    said = [[valid, short], [valid], [none]]
+    comparisons = [
+        replace(each, metrics=metrics)
+        for each, metrics in zip(campaign.comparisons(round_, [1.0, 0.25, 0.0]), said, strict=True)
+    ]
+    with campaign.database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, comparisons, campaign.decision(None), NOW)
+    with campaign.database.reading() as session:
+        found = paired_views.metric_values(session, campaign.record.id, "a", {"valid", "short"})
+        assert found == {"valid": {"e3": 1.0, "e1": None}, "short": {"e3": 0.5}}
+        assert paired_views.metric_values(session, campaign.record.id, "c", {"valid"}) == {"valid": {}}

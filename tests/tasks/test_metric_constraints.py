@@ -93,7 +93,6 @@ def bound(**changes):
             {"stopping": {"budget": 40}},
             "stopping.delta: constraints need delta, the chance that what is said",
         ),
-        ({"holdout": 0.5}, "holdout: constraints are not worked out with holdout; leave one of them out"),
         ({"groups": {"by": "input"}}, "groups: constraints are not worked out with groups"),
         ({"objective": "route", "metrics": None}, "constraints: means nothing to route; leave it out"),
     ],

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, selec
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models import Candidate, Comparison, Example, Generation, Round
+from winnow.storage.models import Candidate, Comparison, Example, Generation, Metric, Round
 
 AT_ONCE = 500
 """Ids in one statement."""
@@ -40,6 +40,22 @@ def scores(session: Session, campaign_id: int, name: str, *, most: int) -> list[
         Scored(id_, key, comparison, float(outcome))
         for id_, key, comparison, outcome in session.execute(rows)
     ]
+
+
+def metric_values(
+    session: Session, campaign_id: int, name: str, metrics: Collection[str]
+) -> dict[str, dict[str, float | None]]:
+    """By metric, a candidate's values by the key of their example; None where there is none."""
+    rows = session.execute(
+        select(Metric.name, Example.key, Metric.score)
+        .join(Comparison, Comparison.id == Metric.comparison_id)
+        .join(Example, Example.id == Comparison.example_id)
+        .where(Comparison.candidate_a_id == _candidate_id(campaign_id, name), Metric.name.in_(metrics))
+    )
+    found: dict[str, dict[str, float | None]] = {metric: {} for metric in metrics}
+    for metric, key, score in rows:
+        found[metric][key] = score
+    return found
 
 
 def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, most: int) -> list[Scored]:

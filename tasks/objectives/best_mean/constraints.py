@@ -85,9 +85,8 @@ def _check_question(spec: "CampaignSpec") -> None:
                 "constraints out",
                 path=f"selector.params.{key}",
             )
-    for key in ("groups", "holdout"):
-        if getattr(spec, key) is not None:
-            raise SpecError(f"constraints are not worked out with {key}; leave one of them out", path=key)
+    if spec.groups is not None:
+        raise SpecError("constraints are not worked out with groups; leave one of them out", path="groups")
 
 
 def _check_metrics(constraints: Sequence[Constraint], metrics: Sequence[str]) -> None:

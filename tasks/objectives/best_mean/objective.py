@@ -97,7 +97,7 @@ class BestMean(ScoredCampaign):
         if self.split is None:
             return ""
         return (
-            f"; {len(self.split.held_out)} of the examples are held out for the winner and the runner-up, "
+            f"; {len(self.split.held_out)} of the examples are held out for {self.split.whose}, "
             f"selection sees the other {len(self.split.selection)}"
         )
 
@@ -146,14 +146,20 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
         raise SpecError(
             "gate chooses no winner whose mean could flatter it; leave holdout out", path="holdout"
         )
-    split = split_examples([each.key for each in dataset.examples], share=spec.holdout, seed=spec.seed)
+    split = split_examples(
+        [each.key for each in dataset.examples],
+        share=spec.holdout,
+        seed=spec.seed,
+        has_constraints=bool(spec.constraints),
+    )
     budget = spec.own_budget
     left = selection_budget(budget, split)
     if budget is not None and left is not None and left < spec.batch_size:
+        wants = f"{split.whose} need{'s' if split.finalists == 1 else ''}"
         raise SpecError(
-            f"the winner and the runner-up need {budget - left} of the budget of {budget} comparisons for "
-            f"the {len(split.held_out)} held-out examples, which leaves less than one round (batch_size "
-            f"{spec.batch_size}) for selection; raise stopping.budget or lower holdout",
+            f"{wants} {budget - left} of the budget of {budget} comparisons for the {len(split.held_out)} "
+            f"held-out examples, which leaves less than one round (batch_size {spec.batch_size}) for "
+            "selection; raise stopping.budget or lower holdout",
             path="holdout",
         )
     return split

@@ -8,7 +8,8 @@ import numpy as np
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means, true_values
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.tasks.objectives.best_mean.holdout.selector import FINALISTS, selection_budget
+from winnow.tasks.objectives.best_mean.holdout.selector import selection_budget
+from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.simulation.environments import ScoreEnvironment

@@ -12,17 +12,20 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, LookingAhead, Selector
 from winnow.algorithms.state.in_flight import InFlight
-from winnow.tasks.objectives.best_mean.holdout.split import Split
+from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS, Split
 from winnow.tasks.queries.warnings import OUT
 
 
-def finalists(best: int | None, estimates: Sequence[float | None], status: Sequence[str]) -> list[int]:
+def finalists(
+    best: int | None, estimates: Sequence[float | None], status: Sequence[str], *, most: int = FINALISTS
+) -> list[int]:
     """The best arm, then the one with the highest estimate of the others; as many as there are.
 
     Args:
         best: The arm that a decision names.
         estimates: By arm, None or NaN where unknown.
         status: By arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
+        most: How many are wanted.
     """
     if best is None:
         return []
@@ -31,10 +34,7 @@ def finalists(best: int | None, estimates: Sequence[float | None], status: Seque
         for arm, (estimate, state) in enumerate(zip(estimates, status, strict=True))
         if arm != best and state not in OUT and estimate is not None and not math.isnan(estimate)
     ]
-    return [best, *(arm for _, arm in sorted(rivals)[:1])]
-
-
-FINALISTS = 2
+    return [best, *(arm for _, arm in sorted(rivals)[: most - 1])]
 
 
 class HoldoutSelector:
@@ -147,12 +147,14 @@ class HoldoutSelector:
 
     @property
     def _room(self) -> int:
-        everything = FINALISTS * len(self._split.held_out)
+        everything = self._split.finalists * len(self._split.held_out)
         return everything if self._limit is None else max(0, self._limit - self._n_told)
 
     def _missing(self, decision: Decision) -> list[tuple[int, int]]:
         """The pairs that are still to be told, both finalists on one example before the next."""
-        arms = finalists(decision.best, decision.estimates.tolist(), decision.status)
+        arms = finalists(
+            decision.best, decision.estimates.tolist(), decision.status, most=self._split.finalists
+        )
         pairs = [(arm, example) for example in self._split.held_out.tolist() for arm in arms]
         return [pair for pair in pairs if pair not in self._held_out_told]
 
@@ -163,4 +165,4 @@ def _pairs(batch: Batch) -> list[tuple[int, int]]:
 
 def selection_budget(limit: int | None, split: Split) -> int | None:
     """What the algorithm may ask of a limit, so that the finalists can be scored on what is held out."""
-    return None if limit is None else limit - FINALISTS * len(split.held_out)
+    return None if limit is None else limit - split.finalists * len(split.held_out)

@@ -17,6 +17,9 @@ from winnow.tasks.errors import SpecError
 LEAST = 2
 """Examples on either side: of one alone there is no interval."""
 
+FINALISTS = 2
+"""The winner and the runner-up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Split:
@@ -28,15 +31,24 @@ class Split:
     """Shape (h,), in an order at random."""
     fingerprint: str
     """SHA-256 of the keys of those held out, in their order."""
+    finalists: int = FINALISTS
+    """How many candidates are scored on those held out, the winner first."""
+
+    @property
+    def whose(self) -> str:
+        """Whom the held-out examples are for, in words."""
+        return "the winner" if self.finalists == 1 else "the winner and the runner-up"
 
 
-def split_examples(keys: Sequence[str], *, share: float, seed: int) -> Split:
+def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constraints: bool = False) -> Split:
     """Divide a dataset.
 
     Args:
         keys: Of its examples, all different, by position.
         share: How much of it is held out, in (0, 1).
         seed: The campaign's.
+        has_constraints: Whether the winner has to meet some. Then it is scored on what is held out alone: of
+            the runner-up it is often not known whether it meets them.
 
     Raises:
         SpecError: If that leaves too few examples on either side.
@@ -54,6 +66,7 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int) -> Split:
         selection=np.array(sorted(order[count:]), dtype=np.int64),
         held_out=np.array(held_out, dtype=np.int64),
         fingerprint=sha256([keys[position] for position in held_out]),
+        finalists=1 if has_constraints else FINALISTS,
     )
 
 

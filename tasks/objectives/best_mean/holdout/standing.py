@@ -7,6 +7,10 @@ intervals are about these: about the population that the dataset's examples were
 all scores on the examples of selection, and so who the finalists are, the held-out ones are independent draws
 from it, so that no correction for the choice is needed.
 
+Where the winner has to meet constraints, it alone is scored on them, for of the runner-up it is often not
+known whether it meets them; the mean of each constraint's metric has an interval of the same kind. Who the
+winner is follows from scores and values of selection alone, so that all of this holds for these values, too.
+
 They are not about the dataset. Given who won on the rest of it, the held-out examples are no random sample of
 the whole: where the winner was lucky on the rest, it is unlucky on these.
 
@@ -17,7 +21,7 @@ that were scored first, the intervals guarantee nothing, and the standing says s
 A comparison without an outcome counts at its worst at either end of an interval, whatever the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,12 +36,28 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+from winnow.tasks.spec.stored_spec import constraints_of
 
 LEVEL = 0.05
-"""Error probability of the two intervals together."""
+"""Error probability of all intervals together: two of scores, or one of scores and one of each constraint."""
 
 Scores = Sequence[float | None]
 """By held-out example, in the order of the split; None without an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOutValue:
+    """How the winner stands to a constraint on the examples that selection never saw."""
+
+    constraint: str
+    """In words."""
+    valued: int
+    """How many of its comparisons on them have a value of the metric."""
+    mean: float | None
+    """Of those, in [0, 1]."""
+    lower: float
+    """Ends of an interval for the mean on new examples."""
+    upper: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +93,8 @@ class HeldOut:
     difference_lower: float | None = None
     """Ends of an interval for the mean difference on new examples."""
     difference_upper: float | None = None
+    values: tuple[HeldOutValue, ...] = ()
+    """Of each constraint, once the winner is scored on all of them."""
 
 
 def held_out_of(
@@ -90,10 +112,11 @@ def held_out_of(
     if share is None:
         return None
     keys = dataset_records.example_keys(session, campaign.dataset_id)
-    split = split_examples(keys, share=share, seed=campaign.seed)
+    constraints = constraints_of(campaign.spec)
+    split = split_examples(keys, share=share, seed=campaign.seed, has_constraints=bool(constraints))
     held_out = [keys[position] for position in split.held_out.tolist()]
     best = list(names).index(decision.best) if decision and decision.best is not None else None
-    chosen = finalists(best, decision.estimates, decision.status) if decision else []
+    chosen = finalists(best, decision.estimates, decision.status, most=split.finalists) if decision else []
     found = [paired_views.outcomes(session, campaign.id, names[arm]) for arm in chosen]
     told = [[scores[key] for key in held_out if key in scores] for scores in found]
     positions = frozenset(split.held_out.tolist())
@@ -109,7 +132,28 @@ def held_out_of(
         joined=_joined(session, campaign, names, seen[0].number) if seen else None,
         went_on=others_came_first([arm for each in seen for arm in each.arms], chosen),
     )
-    return completed(standing, *told) if standing.is_complete else standing
+    if not standing.is_complete:
+        return standing
+    if not constraints:
+        return completed(standing, *told)
+    metrics = {each.metric for each in constraints}
+    values = paired_views.metric_values(session, campaign.id, names[chosen[0]], metrics)
+    told_values = {str(each): [values[each.metric].get(key) for key in held_out] for each in constraints}
+    return completed(standing, *told, values=told_values)
+
+
+def selection_values(
+    session: Session, campaign: CampaignRecord, name: str, metrics: Collection[str]
+) -> dict[str, list[float]]:
+    """By metric, a candidate's values on the examples of selection, as far as there are any."""
+    keys = dataset_records.example_keys(session, campaign.dataset_id)
+    split = split_examples(keys, share=campaign.spec["holdout"], seed=campaign.seed)
+    seen = {keys[position] for position in split.selection.tolist()}
+    values = paired_views.metric_values(session, campaign.id, name, metrics)
+    return {
+        metric: [value for key, value in of_it.items() if key in seen and value is not None]
+        for metric, of_it in values.items()
+    }
 
 
 def _joined(session: Session, campaign: CampaignRecord, names: Sequence[str], seen: int) -> str | None:
@@ -131,14 +175,29 @@ def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
     return asked != list(finalists[: len(asked)])
 
 
-def completed(standing: HeldOut, winner: Scores, runner_up: Scores | None = None) -> HeldOut:
-    """The same with the means and the intervals; scores are by held-out example, as is everything here."""
+def completed(
+    standing: HeldOut,
+    winner: Scores,
+    runner_up: Scores | None = None,
+    *,
+    values: Mapping[str, Scores] | None = None,
+) -> HeldOut:
+    """The same with the means and the intervals; scores are by held-out example, as is everything here.
+
+    Args:
+        standing: Without them.
+        winner: Its scores.
+        runner_up: The same of the runner-up, where there is one.
+        values: Of each constraint in words, the winner's values of its metric.
+    """
     ours = _bounds(winner)
+    level = LEVEL / (1 + max(1, len(values or {})))  # shared by all intervals that are told
     standing = replace(
         standing,
         mean=_mean(winner),
-        lower=mean_interval(ours[0], LEVEL / 2.0)[0],
-        upper=mean_interval(ours[1], LEVEL / 2.0)[1],
+        lower=mean_interval(ours[0], level)[0],
+        upper=mean_interval(ours[1], level)[1],
+        values=tuple(_value(said, told, level) for said, told in (values or {}).items()),
     )
     if runner_up is None:
         return standing
@@ -155,6 +214,17 @@ def completed(standing: HeldOut, winner: Scores, runner_up: Scores | None = None
         difference=_mean(differences),
         difference_lower=2.0 * mean_interval(least, LEVEL / 2.0)[0] - 1.0,
         difference_upper=2.0 * mean_interval(most, LEVEL / 2.0)[1] - 1.0,
+    )
+
+
+def _value(constraint: str, values: Scores, level: float) -> HeldOutValue:
+    least, most = _bounds(values)
+    return HeldOutValue(
+        constraint=constraint,
+        valued=_scored(values),
+        mean=_mean(values),
+        lower=mean_interval(least, level)[0],
+        upper=mean_interval(most, level)[1],
     )
 
 
