@@ -10,6 +10,7 @@ from uuid import UUID
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TagsContext
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from prefect.tasks import Task
@@ -85,7 +86,8 @@ def run_campaign(storage: str, name: str) -> State[None]:
     if flow_run.id is not None:  # it may be called without Prefect
         label_run(UUID(flow_run.id))
     callback, storage = current_callback(), unmask(storage)
-    with closing(open_database(storage)) as database:
+    # A task with the run's tags would ask the server, before it begins, whether these have a limit.
+    with TagsContext(current_tags=set()), closing(open_database(storage)) as database:
         require_schema(database)
         try:
             with session_of(database, storage, name) as campaign, campaign_span(campaign.record):

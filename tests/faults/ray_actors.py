@@ -57,13 +57,13 @@ def _on_ray(scene: Scene) -> Generator[Tampering, None, None]:
         yield partial(with_environment, tokens())
 
 
-@fault("the Ray cluster ends within a batch", "best-mean", "route", codes=(*DONE, 1),
-       states=(*STOPPED, *SETTLED))  # fmt: skip
+@fault("the Ray cluster ends within a batch", "best-mean", "route", codes=(1,), states=STOPPED)
 def cluster_gone(scene: Scene) -> Meeting:
     """Another one takes its place, which the campaign is told of when it is run again."""
     with _on_ray(scene) as joined:
         run = _run(scene, joined, At("before a batch", 3, hold)).held()
     yield run.go().ended()
+    assert run.sentence.startswith("winnow: the head of the Ray cluster, "), run.said
     _leave_ray(scene)
     again = scene.run().ended()
     assert again.code in DONE, again.said

@@ -1,14 +1,20 @@
 """Commands that run campaigns of their own beside one that is there, and are killed or get in its way."""
 
 import signal
+import sqlite3
 from collections.abc import Generator
+from contextlib import closing, suppress
 from functools import partial
+
+import psutil
+from faulty_server import HANGING
 
 from tests.faults.commands import done, killed_at_calls
 from tests.faults.kinds import OBJECTIVES
+from tests.faults.model_servers import SERVER, Spoils
 from tests.faults.registry import DONE, fault
 from tests.faults.runs import Run
-from tests.faults.scenes import Scene
+from tests.faults.scenes import Scene, problems_of
 from tests.faults.strangers import copied, put_in_its_place
 from tests.faults.tampering import At, die, hold
 
@@ -21,6 +27,13 @@ FOUND = (
     "JOIN campaigns k ON k.id = r.campaign_id JOIN candidates a ON a.id = c.candidate_a_id "
     "JOIN examples e ON e.id = c.example_id WHERE k.name = '{}' ORDER BY r.number, c.position"
 )
+FIRST_ENDED = (
+    "SELECT 1 FROM decisions d JOIN rounds r ON r.id = d.round_id "
+    "WHERE d.stop AND r.campaign_id = (SELECT min(id) FROM campaigns)"
+)
+TEXTS_TWICE = "SELECT key FROM generations GROUP BY key HAVING count(*) > 1"
+NIGHTLY = "nightly.db"
+SCHEDULE = ("schedule", "campaign.yaml", "--interval", "5", "--storage", f"sqlite:///{NIGHTLY}")
 GATE = ("--set", "selector.name=gate", "--set", "selector.params={}", "--baseline", "one/plain/warm")
 
 
@@ -67,6 +80,55 @@ def index_beside(scene: Scene) -> Meeting:
     run = scene.run(At("before a batch", 3, hold)).held()
     done(scene, "db", "index", "--storage", scene.storage)
     yield run.go().ended()
+
+
+@fault("kill -9 of winnow schedule within its campaign", "served", codes=KILLED, states=SETTLED)
+def schedule(scene: Scene) -> Meeting:
+    yield from _schedule_killed(scene, with_campaign=False)
+
+
+@fault("kill -9 of winnow schedule and of its campaign", "served", codes=KILLED, states=SETTLED)
+def schedule_and_campaign(scene: Scene) -> Meeting:
+    yield from _schedule_killed(scene, with_campaign=True)
+
+
+def _schedule_killed(scene: Scene, *, with_campaign: bool) -> Meeting:
+    """Kill a schedule in the second round of its first campaign, and serve it again until that is settled.
+
+    A campaign that was left may be at work yet when the schedule is served again, or end for want of Prefect.
+    """
+    done(scene, "run", "campaign.yaml")
+    met = scene.folder / "met"
+    SERVER.start(Spoils(fault=HANGING, met=met))
+    # Two servers of one home would write to the same file.
+    prefect = {"PREFECT_API_URL": "", "PREFECT_HOME": str(scene.folder / "prefect")}
+    serving = scene.anew(*SCHEDULE, **prefect).until(met.exists)
+    left = psutil.Process(serving.pid).children(recursive=True)
+    if with_campaign:
+        _kill(left)
+    serving.send(signal.SIGKILL).ended()
+    SERVER.start()
+    again = scene.anew(*SCHEDULE, **prefect)
+    again.until(lambda: "survivor-" in again.out and _nightly(scene, FIRST_ENDED))  # it tells of firings
+    assert again.send(signal.SIGTERM).code == 0, again.said
+    _kill(left)  # a process that was left tells its server of its end for minutes
+    ((first,),) = _nightly(scene, "SELECT name FROM campaigns ORDER BY id LIMIT 1")
+    assert _nightly(scene, FOUND.format(first)) == _found(scene, "survivor"), "it came to something else"
+    assert _nightly(scene, TEXTS_TWICE) == [], "a text was asked for twice"
+    assert problems_of(f"sqlite:///{scene.folder}/{NIGHTLY}", scene.folder) == ([], [])
+    yield serving
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def _nightly(scene: Scene, query: str) -> list[tuple]:
+    """What the database of the schedule has."""
+    with closing(sqlite3.connect(scene.folder / NIGHTLY)) as database:
+        return database.execute(query).fetchall()
 
 
 def _found(scene: Scene, name: str) -> list[tuple]:

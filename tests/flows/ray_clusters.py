@@ -20,6 +20,10 @@ AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
 
 ATTEMPTS = 3
 
+IN_TURN = {"RAY_worker_niceness": "0"}
+"""Ray has actors give way to all else of their session. The suite's other processes are in it: beside three
+that compute, an actor got an eleventh of what each of them did, and took minutes for its imports."""
+
 SERVE = """
 import sys, tempfile, ray
 with tempfile.TemporaryDirectory(prefix="ray-") as folder:
@@ -38,6 +42,8 @@ def ray_cluster() -> Generator[str, None, None]:
     Ray reads the token when it is imported, which this process has to leave for later.
     """
     with pytest.MonkeyPatch.context() as patch:
+        for name, value in IN_TURN.items():
+            patch.setenv(name, value)
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         # Ray gives its own processes 30 seconds to start, which a busy machine may not keep to at once.

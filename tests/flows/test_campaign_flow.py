@@ -189,6 +189,8 @@ def test_the_run_and_its_steps_show_in_the_prefect_server(folder, prefect_api):
     assert {"plan", "generate", "judge", "decide", "record"} <= {
         step["name"].rpartition("-")[0] for step in steps
     }
+    assert set(run["tags"]) == {"winnow", "winnow-campaign"}
+    assert not any(step["tags"] for step in steps)  # each would ask the server whether its tags have a limit
 
 
 def ask(api, what, body):

@@ -2,13 +2,14 @@
 
 import dataclasses
 import os
+import socket
 import sys
 import time
 
 import campaign_processes as processes
 import psutil
 import pytest
-from ray_clusters import AGENTS, actors, alive, on_ray, ray_cluster, resume_in, title, tokens
+from ray_clusters import AGENTS, IN_TURN, actors, alive, on_ray, ray_cluster, resume_in, title, tokens
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, until
 
@@ -162,6 +163,31 @@ def test_a_model_for_which_no_machine_has_room_is_late(cluster, start, model, se
     assert not actors()
 
 
+def test_a_cluster_whose_head_is_gone_is_waited_for_and_then_told_of_with_the_remedy(
+    monkeypatch, start, model, settings
+):
+    looked = []
+    monkeypatch.setattr(joining, "AWAY_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        head = f"127.0.0.1:{listening.getsockname()[1]}"
+        monkeypatch.setattr(joining, "_head", lambda address: head)
+        joining.require_head("auto")
+    monkeypatch.setattr(joining, "_answers", lambda head: looked.append(head))
+    gone = (
+        r"the head of the Ray cluster, 127.0.0.1:\d+, does not .* nothing that was stored is lost: start one"
+    )
+    with pytest.raises(ClusterUnavailable, match=gone):
+        start(model, settings)
+    assert len(looked) == 2
+
+
+def test_the_head_is_where_ray_joined_it(cluster, start):
+    assert joining._head(cluster) == cluster
+    assert joining._head("ray://there:10001") == "there:10001"
+    assert joining._answers(cluster)
+    assert not joining._answers("127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
     ("provider", "model_args", "found", "gpus"),
     [
@@ -210,7 +236,7 @@ def test_a_killed_campaign_leaves_no_engine_behind_and_goes_on_in_another_cluste
     forks, cluster, plain, tmp_path
 ):
     spec = on_ray(processes.write_campaign(tmp_path), "local")
-    process = run(forks, tmp_path, processes.store(spec), {})
+    process = run(forks, tmp_path, processes.store(spec), IN_TURN)
     until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), every_s=0.02)
     children = psutil.Process(process.pid).children(recursive=True)
     assert set(actors()) < set(children)

@@ -9,7 +9,9 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +37,16 @@ REMEDY = (
     "another; if it asks for a token, set RAY_AUTH_MODE=token as Ray's documentation says"
 )
 
+AWAY_S = 30.0
+"""Seconds for which the head of a cluster may not answer, as when it is started anew."""
+
+LOOK_S = 5.0
+"""Seconds for one look at whether it answers."""
+
+RAYS_PATIENCE_S = 3600
+"""Seconds after which Ray ends a process whose cluster's head is gone, in words of its own. It would after a
+minute, within a batch that needs no head; whether there is one is asked here, before it is needed."""
+
 
 @contextmanager
 def ray_engines(
@@ -57,11 +69,13 @@ def ray_engines(
     if address == "local":
         _settle_token()
     require("ray", "execution.cluster: ray")
-    import ray
+    with _rays_patience():
+        import ray
 
     from winnow.tasks.engines.ray.engine import RayEngine
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
+        require_head(address)
         return RayEngine(model, settings, gpus=_gpus(model) if gpus == "auto" else gpus)
 
     if ray.is_initialized():
@@ -69,6 +83,55 @@ def ray_engines(
         return
     with _local_cluster(engines) if address == "local" else _cluster(address):
         yield start
+
+
+@contextmanager
+def _rays_patience() -> Generator[None, None, None]:
+    """Set what Ray reads when it is imported, and nothing that a cluster started here would inherit."""
+    name = "RAY_gcs_rpc_server_reconnect_timeout_s"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = str(RAYS_PATIENCE_S)
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def require_head(address: str) -> None:
+    """Wait a while for the head of the cluster that this process is in.
+
+    Raises:
+        ClusterUnavailable: If it does not answer; whatever is asked of the cluster would wait for it.
+    """
+    head = _head(address)
+    deadline = time.monotonic() + AWAY_S
+    while not _answers(head):
+        if time.monotonic() > deadline:
+            raise ClusterUnavailable(
+                f"the head of the Ray cluster, {head}, does not answer any more; nothing that was stored is "
+                f"lost: {REMEDY}; then go on"
+            )
+        time.sleep(0.5)
+
+
+def _head(address: str) -> str:
+    """Host and port; of a cluster that is only spoken to through one of its own, those of that."""
+    import ray
+
+    if address.startswith("ray://"):
+        return address.removeprefix("ray://")
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _answers(head: str) -> bool:
+    host, _, port = head.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK_S):
+            return True
+    except OSError:
+        return False
 
 
 @contextmanager
