@@ -3,16 +3,21 @@
 Prefect would start a temporary server by itself, but as a child that a terminal's Ctrl-C reaches while a
 campaign still drains its round, and that goes on living when the campaign is killed. This one has a session
 of its own, and ends when the pipe from its parent closes, however the parent ended.
+
+Those that run at once have a database each: servers that write to one file lock each other out for minutes.
+The first one has the file of the folder, the others one that goes when they end.
 """
 
+import fcntl
 import gc
 import logging
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,6 +40,9 @@ START_TIMEOUT = 180.0
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
 """The environment in which a server leaves its services for schedules and automations out."""
+
+CONNECTION_URL = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
+"""Variables by which users name Prefect's database."""
 
 
 class PrefectServerFailed(WinnowError):
@@ -151,36 +159,63 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
 @contextmanager
 def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
     port = _free_port()
-    with _opened(log) as output:
-        process = subprocess.Popen(
-            # -P: a folder named `flows` where the user stands must not shadow ours.
-            [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(port)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY),
-        )
-    try:
+    with ExitStack() as stack:
+        with _opened(log) as output, _opened(_home(log) / "temporary-server.lock") as lock:
+            environment = os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY)
+            process = subprocess.Popen(
+                # -P: a folder named `flows` where the user stands must not shadow ours.
+                [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(port)],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment | stack.enter_context(own_database(lock)),
+                pass_fds=(lock.fileno(),),  # what it holds is given up when the server ends
+            )
+        stack.callback(_end, process)
         yield _Temporary(process, f"http://127.0.0.1:{port}/api", log)
-    finally:
-        assert process.stdin is not None, "opened as a pipe above"
-        process.stdin.close()
-        process.terminate()
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
-def _opened(log: Path) -> BinaryIO:
-    """The log of a temporary server, which has all folders that it needs."""
-    home = Path(os.environ.get("PREFECT_HOME", log.parent))
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None, "opened as a pipe"
+    process.stdin.close()
+    process.terminate()
     try:
-        for folder in (log.parent.absolute(), home):
-            folder.mkdir(parents=True, exist_ok=True)
-        return log.open("wb")
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def own_database(lock: BinaryIO) -> Generator[Mapping[str, str], None, None]:
+    """What the environment of a server needs for a database that no other temporary server uses.
+
+    Args:
+        lock: A file of the folder in which they keep theirs; who holds it has the database there.
+    """
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another one holds it, or the file system knows no locks
+        with tempfile.TemporaryDirectory(prefix="winnow-prefect-") as folder:
+            yield {} if _names_database() else {CONNECTION_URL[0]: f"sqlite+aiosqlite:///{folder}/prefect.db"}
+    else:
+        yield {}
+
+
+def _names_database() -> bool:
+    return any(name in os.environ for name in CONNECTION_URL)
+
+
+def _home(log: Path) -> Path:
+    return Path(os.environ.get("PREFECT_HOME", log.parent))
+
+
+def _opened(file: Path) -> BinaryIO:
+    """A file of a temporary server, in a folder that is there from now on."""
+    try:
+        file.parent.absolute().mkdir(parents=True, exist_ok=True)
+        return file.open("wb")
     except OSError as error:
         raise PrefectServerFailed(
             f"Prefect's temporary server has no room for its files ({error}); run winnow in a folder that "

@@ -1,11 +1,18 @@
-"""A Prefect server that is lost on the way ends a run in a sentence, whatever its client raises."""
+"""A Prefect server that is lost or cannot start ends in a sentence; temporary ones have a database each."""
 
 import os
+from pathlib import Path
 
 import httpx
 import pytest
 
-from winnow.flows.prefect_support.server import PrefectServerFailed, prefect_server, settle_environment
+from winnow.flows.prefect_support.server import (
+    CONNECTION_URL,
+    PrefectServerFailed,
+    own_database,
+    prefect_server,
+    settle_environment,
+)
 from winnow.flows.run import flow as campaign
 from winnow.flows.run.resume import run_flow
 from winnow.flows.run.signals import Interrupts
@@ -45,3 +52,21 @@ def test_a_place_for_its_files_that_cannot_be_written_ends_in_a_sentence(monkeyp
     refused = pytest.raises(PrefectServerFailed, match=r"no room for its files \(.*/file.*PREFECT_HOME")
     with refused, prefect_server(tmp_path / log):
         raise AssertionError("a server came up")
+
+
+def test_temporary_servers_that_run_at_once_share_no_database(monkeypatch, tmp_path):
+    for name in CONNECTION_URL:
+        monkeypatch.delenv(name, raising=False)
+    lock = tmp_path / "lock"
+    with lock.open("wb") as first, lock.open("wb") as second, own_database(first) as alone:
+        assert alone == {}  # the file of the folder
+        with own_database(second) as beside:
+            (url,) = beside.values()
+            folder = Path(url.removeprefix("sqlite+aiosqlite:///")).parent
+            assert folder.is_dir()
+        assert not folder.exists()
+        monkeypatch.setenv(CONNECTION_URL[1], "postgresql+asyncpg://localhost/prefect")
+        with own_database(second) as named:
+            assert named == {}
+    with lock.open("wb") as third, own_database(third) as after:
+        assert after == {}
