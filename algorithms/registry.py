@@ -1,7 +1,7 @@
 """Selectors by name, ours and third parties', each imported only when it is looked at.
 
 A third party adds a selector by an entry point in the group `winnow.selectors`: its name is the selector's,
-its object a class like ours, with an attribute `objective` and a constructor that takes the setting of that
+its object a class like ours, with an attribute `objective` and a constructor that takes the config of that
 objective, then parameters of its own by keyword. A name of ours cannot be taken over. A program names one
 of its own by `winnow.selector`.
 """
@@ -24,10 +24,10 @@ from winnow.algorithms.state.plugin_registry import in_words, plugins
 ENTRY_POINT_GROUP = "winnow.selectors"
 
 SETTINGS = {
-    "best-mean": "winnow.algorithms.best_mean.setting:Setting",
-    "best-duel": "winnow.algorithms.best_duel.setting:Setting",
-    "certify": "winnow.algorithms.certify.setting:Setting",
-    "route": "winnow.algorithms.route.setting:Setting",
+    "best-mean": "winnow.algorithms.best_mean.config:BestMeanConfig",
+    "best-duel": "winnow.algorithms.best_duel.config:BestDuelConfig",
+    "certify": "winnow.algorithms.certify.config:CertifyConfig",
+    "route": "winnow.algorithms.route.config:RouteConfig",
 }
 """What the selectors of an objective are given: sizes and common parameters, by objective."""
 
@@ -120,8 +120,8 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
         InvalidParameter: If a value has the wrong type or is out of range.
     """
     selector, objective = _load(name)
-    setting = _setting(objective)
-    own, common = _own_parameters(selector), _common_parameters(setting)
+    config = _config(objective)
+    own, common = _own_parameters(selector), _common_parameters(config)
     for size, count in zip(SIZES, (n_arms, n_examples), strict=True):
         _check_type(size, count, int)
     accepted = {parameter.name: parameter for parameter in (*own, *common)}
@@ -130,7 +130,7 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
             raise UnknownParameter(name, parameter, tuple(accepted))
         _check_type(parameter, value, accepted[parameter].type)
     given = {parameter.name: params.pop(parameter.name) for parameter in own if parameter.name in params}
-    return selector(setting(n_arms=n_arms, n_examples=n_examples, **params), **given)
+    return selector(config(n_arms=n_arms, n_examples=n_examples, **params), **given)
 
 
 def selector_names(objective: str | None = None) -> list[str]:
@@ -150,7 +150,7 @@ def describe(name: str) -> Description:
         objective=objective,
         summary=paragraphs[0].replace("\n", " "),
         source=" ".join(" ".join(sources).split()),
-        parameters=_own_parameters(selector) + _common_parameters(_setting(objective)),
+        parameters=_own_parameters(selector) + _common_parameters(_config(objective)),
     )
 
 
@@ -200,7 +200,7 @@ def _load(name: str) -> tuple[Callable[..., Selector], str]:
     return cast(Callable[..., Selector], selector), theirs_is_for
 
 
-def _setting(objective: str) -> type:
+def _config(objective: str) -> type:
     return cast(type, _resolve(SETTINGS[objective]))
 
 
@@ -218,11 +218,11 @@ def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
     )
 
 
-def _common_parameters(setting: type) -> tuple[Parameter, ...]:
-    hints = get_type_hints(setting)
+def _common_parameters(config: type) -> tuple[Parameter, ...]:
+    hints = get_type_hints(config)
     return tuple(
         Parameter(name=field.name, type=hints[field.name], default=field.default)
-        for field in fields(setting)
+        for field in fields(config)
         if field.name not in SIZES
     )
 

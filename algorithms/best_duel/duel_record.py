@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.errors import (
     ArmAgainstItself,
     MalformedBatch,
@@ -73,13 +73,13 @@ class DuelRecord:
     others meet examples drawn with replacement.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self.n_arms = setting.n_arms
-        self.n_examples = setting.n_examples
-        self._max_unscored = setting.max_unscored
+    def __init__(self, config: BestDuelConfig) -> None:
+        self.n_arms = config.n_arms
+        self.n_examples = config.n_examples
+        self._max_unscored = config.max_unscored
         self._asked: Counter[tuple[int, int, int]] = Counter()  # duels asked and not told
         self._in_flight = InFlight()
-        shape = (setting.n_arms, setting.n_arms)
+        shape = (config.n_arms, config.n_arms)
         self.wins = np.zeros(shape)  # (K, K) outcomes in favour of the row; a tie adds 1/2 to both
         self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) duels told with a score
         self.told = np.zeros(shape, dtype=np.int64)  # (K, K) duels told, unscored ones included
@@ -89,11 +89,11 @@ class DuelRecord:
         self.n_scored = 0
         self.n_told = 0
         self.n_pending = 0
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
-        self.n_active = setting.n_arms
-        self.is_once = _meet_once(setting)  # (K, K) pairs that meet an example once
+        self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self.n_active = config.n_arms
+        self.is_once = _meet_once(config)  # (K, K) pairs that meet an example once
         self._draws = {
-            (int(first), int(second)): ExampleDraws(setting.n_examples)
+            (int(first), int(second)): ExampleDraws(config.n_examples)
             for first, second in np.argwhere(np.triu(self.is_once))
         }
         self._list_pairs()
@@ -278,10 +278,10 @@ class DuelRecord:
             met.add((*pair, example))
 
 
-def _meet_once(setting: Setting) -> BoolArray:
-    if setting.deterministic is None:
-        return np.zeros((setting.n_arms, setting.n_arms), dtype=np.bool_)
-    return np.outer(setting.deterministic, setting.deterministic) & ~np.eye(setting.n_arms, dtype=np.bool_)
+def _meet_once(config: BestDuelConfig) -> BoolArray:
+    if config.deterministic is None:
+        return np.zeros((config.n_arms, config.n_arms), dtype=np.bool_)
+    return np.outer(config.deterministic, config.deterministic) & ~np.eye(config.n_arms, dtype=np.bool_)
 
 
 def integers(rng: np.random.Generator, high: int, size: int) -> list[int]:

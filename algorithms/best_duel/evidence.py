@@ -46,7 +46,7 @@ class Evidence(Protocol):
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm is known at the error probability of the setting."""
+        """Whether the best arm is known at the error probability of the config."""
         ...
 
     @property

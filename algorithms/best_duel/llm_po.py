@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import NONE_LEFT
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.best_duel.stopping import Stopping
 from winnow.algorithms.best_duel.unstructured_allocation import (
@@ -40,7 +40,7 @@ class LlmPo:
     duels. Pairs that have met every example, and arms that lose for certain, have no share.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         exploration: c' of the paper, which names no value, positive.
         n0: Duels of every pair before anything is believed, at least 1.
 
@@ -48,14 +48,14 @@ class LlmPo:
     Section 4.2, equations (6) and (7), unstructured policy space.
     """
 
-    def __init__(self, setting: Setting, *, exploration: float = 0.1, n0: int = 1) -> None:
+    def __init__(self, config: BestDuelConfig, *, exploration: float = 0.1, n0: int = 1) -> None:
         if not 0.0 < exploration < np.inf:
             raise InvalidParameter("exploration", exploration, "positive and finite")
         if n0 < 1:
             raise InvalidParameter("n0", n0, "at least 1")
         self._exploration = exploration
         self._n0 = n0
-        self._stopping = Stopping(setting)
+        self._stopping = Stopping(config)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch over the pairs that are furthest behind."""

@@ -11,8 +11,8 @@ from winnow.algorithms.best_duel.bradley_terry.allocation import (
 )
 from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.best_duel.bradley_terry.feature_space import differences
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.llm_po import LlmPo
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
@@ -39,7 +39,7 @@ class LlmPoBt(LlmPo):
     it goes on as `LlmPo` with its defaults, and what it then says does not need the model.
 
     Args:
-        setting: The problem and the common parameters; needs `features`, different for every two arms.
+        config: The problem and the common parameters; needs `features`, different for every two arms.
         exploration: c' of the paper, which names no value, positive.
         n0: Duels of every pair of the floor before anything is believed, at least 1.
         penalty: The penalty on uneven shares is this times t^(-1/8), non-negative; `allocate` says how it
@@ -50,7 +50,7 @@ class LlmPoBt(LlmPo):
     """
 
     def __init__(
-        self, setting: Setting, *, exploration: float = 0.5, n0: int = 1, penalty: float = 4.0
+        self, config: BestDuelConfig, *, exploration: float = 0.5, n0: int = 1, penalty: float = 4.0
     ) -> None:
         if not 0.0 < exploration < np.inf:
             raise InvalidParameter("exploration", exploration, "positive and finite")
@@ -58,7 +58,7 @@ class LlmPoBt(LlmPo):
             raise InvalidParameter("n0", n0, "at least 1")
         if not 0.0 <= penalty < np.inf:
             raise InvalidParameter("penalty", penalty, "non-negative and finite")
-        super().__init__(setting)
+        super().__init__(config)
         evidence = self._stopping.evidence
         if not isinstance(evidence, BradleyTerryEvidence):
             raise InvalidParameter("features", None, "given, a row of numbers for each arm")

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.evidence import Evidence
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, ArmStatus, Assumption, Claim, Reason
 from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import Batch
@@ -26,10 +26,10 @@ class Stopping:
     nor waited for, and nothing is claimed of them.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        self.record = DuelRecord(setting)
-        self.evidence = self._asked_for = evidence_of(setting, self.record)
+    def __init__(self, config: BestDuelConfig) -> None:
+        self._config = config
+        self.record = DuelRecord(config)
+        self.evidence = self._asked_for = evidence_of(config, self.record)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb outcomes in [0, 1], NaN where unscored; raises like `DuelRecord.tell`."""
@@ -41,11 +41,11 @@ class Stopping:
         """How many duels the next batch may have; 0 when stopped."""
         if self._reason() != "running":
             return 0
-        room = min(self._setting.batch_size, self.record.n_left())
-        if self._setting.budget is None:
+        room = min(self._config.batch_size, self.record.n_left())
+        if self._config.budget is None:
             return room
         spent = self.record.n_told + self.record.n_pending
-        return min(room, max(0, self._setting.budget - spent))
+        return min(room, max(0, self._config.budget - spent))
 
     def decision(self) -> Decision:
         """What is believed now. All intervals hold at every look with probability at least 1 - delta."""
@@ -73,7 +73,7 @@ class Stopping:
             return [("eliminated", evidence.beaten), ("tied", evidence.tied), ("dropped", dropped)]
         best = np.arange(self.record.n_arms) == evidence.best
         # Within epsilon of the best is all that was shown of the others, but for certain losers.
-        others: ArmStatus = "not-better" if self._setting.epsilon else "eliminated"
+        others: ArmStatus = "not-better" if self._config.epsilon else "eliminated"
         return [
             (others, self.record.active),
             ("eliminated", evidence.losers),
@@ -95,29 +95,29 @@ class Stopping:
             return NOTHING_CLAIMED
         if reason == "confident" or self.evidence.is_settled:
             return self.evidence.claim
-        return HEURISTIC if self._setting.delta is None else NOTHING_CLAIMED
+        return HEURISTIC if self._config.delta is None else NOTHING_CLAIMED
 
     def _reason(self) -> Reason:
         n_active = self.record.n_active
         if n_active < 2:
             return "exhausted" if n_active else "all-dropped"
-        if self._setting.delta is not None:
+        if self._config.delta is not None:
             if self.evidence.is_separated:
                 return "confident"
             if self.evidence.is_settled:
                 return "exhausted"
         if self.record.is_exhausted():
             return "exhausted"
-        if self._setting.budget is not None and self.record.n_told >= self._setting.budget:
+        if self._config.budget is not None and self.record.n_told >= self._config.budget:
             return "budget"
         return "running"
 
 
-def evidence_of(setting: Setting, record: DuelRecord) -> Evidence:
+def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
     """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
-    if setting.features is None:
-        return CountEvidence(setting, record)
-    return BradleyTerryEvidence(setting, record)
+    if config.features is None:
+        return CountEvidence(config, record)
+    return BradleyTerryEvidence(config, record)
 
 
 def in_force(evidence: Evidence) -> Evidence:

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -19,16 +19,16 @@ class FilledSubset:
     Mended, with `delta`, arms that are eliminated are asked no more.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 4 (Filled Subset).
     """
 
-    def __init__(self, setting: Setting, *, variant: Variant = "mended") -> None:
-        self._batch_size = setting.batch_size
-        self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix, variant)
+    def __init__(self, config: BestMeanConfig, *, variant: Variant = "mended") -> None:
+        self._batch_size = config.batch_size
+        self._matrix = ScoreMatrix(config)
+        self._stopping = Stopping(config, self._matrix, variant)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose all free pairs of one example or several, grouped by example."""

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -26,19 +26,19 @@ class Halving:
     divided. With `delta` it stops as other selectors do; arms that are eliminated are asked no more.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
 
     Source: Karnin, Koren & Somekh (2013), "Almost Optimal Exploration in Multi-Armed Bandits", ICML,
     Algorithm 1 (Sequential Halving). Departures: examples are shared and drawn without replacement; means are
     of all that was told, not of the last part alone; what a part does not spend is divided anew.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._batch_size = setting.batch_size
-        self._budget = setting.n_arms * setting.n_examples if setting.budget is None else setting.budget
-        self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix, "mended")
-        self._survived = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) halvings
+    def __init__(self, config: BestMeanConfig) -> None:
+        self._batch_size = config.batch_size
+        self._budget = config.n_arms * config.n_examples if config.budget is None else config.budget
+        self._matrix = ScoreMatrix(config)
+        self._stopping = Stopping(config, self._matrix, "mended")
+        self._survived = np.zeros(config.n_arms, dtype=np.int64)  # (K,) halvings
         self._halvings = 0
         self._target = self._next_target()  # examples of each arm before the next halving
 

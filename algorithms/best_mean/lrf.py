@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.completion import Completion
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.low_rank.als import EnsembleAls
@@ -19,7 +19,7 @@ class Lrf:
     one pair of each; its text says random pairs, and so does this.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         rank: Rank of the factorisations, at least 1.
         members: How many factorisations are fitted, at least 1.
         ridge: Penalty on the factors, positive.
@@ -32,7 +32,7 @@ class Lrf:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         rank: int = 1,
         members: int = 64,
@@ -41,9 +41,9 @@ class Lrf:
         drop: float = 0.05,
         variant: Variant = "mended",
     ) -> None:
-        self._batch_size = setting.batch_size
-        self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix, variant)
+        self._batch_size = config.batch_size
+        self._matrix = ScoreMatrix(config)
+        self._stopping = Stopping(config, self._matrix, variant)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -22,7 +22,7 @@ class Pulls:
     may get several, and others the rest. As published, a round is one pull of `batch_size` pairs.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         matrix: The scores.
         stopping: Says how much may be asked, and of whom.
         variant: See `Variant`.
@@ -32,7 +32,7 @@ class Pulls:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         matrix: ScoreMatrix,
         stopping: Stopping,
         variant: Variant,
@@ -47,7 +47,7 @@ class Pulls:
         self._matrix = matrix
         self._stopping = stopping
         self._is_mended = variant == "mended"
-        self._batch_size = setting.batch_size
+        self._batch_size = config.batch_size
         self._first_pull = PULL if first_pull is None else first_pull
         self._pull = PULL if pull is None else pull
 

@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.base import LowRankPredictions
 from winnow.algorithms.best_mean.predictions.difference import DifferenceMeans
 from winnow.algorithms.best_mean.predictions.one_step import OneStepMeans
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant, interval_alpha, single_levels
 from winnow.algorithms.bounds.prediction_powered import PredictionPoweredIntervals
 from winnow.algorithms.decision import Decision
@@ -39,7 +39,7 @@ class Pulse:
     batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
             None to learn from this campaign's scores alone.
         rank: Factors of the low-rank model, at least 1 and cut down to the number of arms or of rows of the
@@ -61,7 +61,7 @@ class Pulse:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         history: FloatArray | None = None,
         rank: int | None = None,
@@ -76,23 +76,23 @@ class Pulse:
         if not 0.0 <= a < np.inf:
             raise InvalidParameter("a", a, "non-negative and finite")
         self._a = a
-        self._matrix = ScoreMatrix(setting)
+        self._matrix = ScoreMatrix(config)
         is_one_step = (estimate or ("one-step" if variant == "paper" else "difference")) == "one-step"
         means = OneStepMeans if is_one_step else DifferenceMeans
-        self._means = means(setting.n_arms, setting.n_examples)
-        self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
+        self._means = means(config.n_arms, config.n_examples)
+        self._predictions = LowRankPredictions(config, history=history, rank=rank, ridge=ridge, tau=tau)
         self._intervals = (
             PredictionPoweredIntervals(
-                setting.n_arms,
-                setting.n_examples,
-                interval_alpha(setting),
-                single=single_levels(setting, variant),
+                config.n_arms,
+                config.n_examples,
+                interval_alpha(config),
+                single=single_levels(config, variant),
             )
-            if setting.intervals
+            if config.intervals
             else None
         )
-        self._stopping = Stopping(setting, self._matrix, variant, self._intervals)
-        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
+        self._stopping = Stopping(config, self._matrix, variant, self._intervals)
+        self._pulls = Pulls(config, self._matrix, self._stopping, variant, first_pull, pull)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a round of pulls."""

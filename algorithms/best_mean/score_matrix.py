@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import Groups, draw_weighted
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -30,29 +30,29 @@ class ScoreMatrix:
     so; it then has no free pairs.
 
     Args:
-        setting: Its size.
+        config: Its size.
         groups: Of the examples, where means of groups count; None where all examples count alike.
     """
 
-    def __init__(self, setting: Setting, groups: Groups | None = None) -> None:
-        self.groups = Groups.none(setting.n_examples) if groups is None else groups
-        self.n_arms = setting.n_arms
-        self.n_examples = setting.n_examples
-        self._max_unscored = setting.max_unscored
-        shape = (setting.n_arms, setting.n_examples)
+    def __init__(self, config: BestMeanConfig, groups: Groups | None = None) -> None:
+        self.groups = Groups.none(config.n_examples) if groups is None else groups
+        self.n_arms = config.n_arms
+        self.n_examples = config.n_examples
+        self._max_unscored = config.max_unscored
+        shape = (config.n_arms, config.n_examples)
         self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
         self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), asked or told
-        self.told = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
-        self.scored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told with a score
-        self.sums = np.zeros(setting.n_arms)  # (K,) sums of the scores
-        by_group = (setting.n_arms, self.groups.n_groups)
+        self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self.scored = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs told with a score
+        self.sums = np.zeros(config.n_arms)  # (K,) sums of the scores
+        by_group = (config.n_arms, self.groups.n_groups)
         self._scored_in = np.zeros(by_group, dtype=np.int64)  # (K, G) pairs of each group with a score
         self._sums_in = np.zeros(by_group)  # (K, G) sums of their scores
         # (K, P) pairs of each part asked or told
-        self.asked = np.zeros((setting.n_arms, self.groups.n_parts), dtype=np.int64)
-        self.pending = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
-        self.free_of_arm = np.full(setting.n_arms, setting.n_examples)  # (K,)
+        self.asked = np.zeros((config.n_arms, self.groups.n_parts), dtype=np.int64)
+        self.pending = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
+        self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self.free_of_arm = np.full(config.n_arms, config.n_examples)  # (K,)
         self._in_flight = InFlight()
 
     def add_arms(self, count: int) -> None:

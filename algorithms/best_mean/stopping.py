@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Reason
@@ -25,28 +25,28 @@ Variant = Literal["mended", "paper"]
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
 
 
-def interval_alpha(setting: Setting) -> float:
+def interval_alpha(config: BestMeanConfig) -> float:
     """The error probability of a campaign's intervals."""
-    return INTERVAL_DELTA if setting.delta is None else setting.delta
+    return INTERVAL_DELTA if config.delta is None else config.delta
 
 
-def single_levels(setting: Setting, variant: Variant) -> EndLevels | None:
+def single_levels(config: BestMeanConfig, variant: Variant) -> EndLevels | None:
     """The levels of the ends that a campaign stops by; None where those are the intervals' own.
 
     A wrong answer takes the lower end of one of K - 1 wrong arms or the upper end of the one best arm.
     """
     if variant == "paper":
         return None
-    half = interval_alpha(setting) / 2.0
-    return EndLevels(lower=half / (setting.n_arms - 1), upper=half)
+    half = interval_alpha(config) / 2.0
+    return EndLevels(lower=half / (config.n_arms - 1), upper=half)
 
 
-def intervals_of(setting: Setting, single: EndLevels | None = None) -> FinitePopulationIntervals | None:
+def intervals_of(config: BestMeanConfig, single: EndLevels | None = None) -> FinitePopulationIntervals | None:
     """Intervals of all arms and single ends at these levels, told nothing; None where none are wanted."""
-    if not setting.intervals:
+    if not config.intervals:
         return None
-    alpha = interval_alpha(setting)
-    return FinitePopulationIntervals(setting.n_arms, setting.n_examples, alpha, single=single)
+    alpha = interval_alpha(config)
+    return FinitePopulationIntervals(config.n_arms, config.n_examples, alpha, single=single)
 
 
 def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsilon: float) -> Standing:
@@ -95,16 +95,16 @@ class Stopping:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         matrix: ScoreMatrix,
         variant: Variant,
         intervals: FinitePopulationIntervals | None = None,
     ) -> None:
-        self._setting = setting
+        self._config = config
         self._matrix = matrix
         self._is_mended = variant == "mended"
-        single = single_levels(setting, variant)
-        self._intervals = intervals_of(setting, single) if intervals is None else intervals
+        single = single_levels(config, variant)
+        self._intervals = intervals_of(config, single) if intervals is None else intervals
 
     def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
         """Follow the matrix, which has accepted these scores.
@@ -136,23 +136,23 @@ class Stopping:
             return in_question
         lower, upper = self._ends
         leader = int(np.where(in_question, lower, -np.inf).argmax())
-        hinders = in_question & (upper > lower[leader] + self._setting.epsilon + ROUNDING)
+        hinders = in_question & (upper > lower[leader] + self._config.epsilon + ROUNDING)
         hinders[leader] = in_question[leader]
         return hinders if (self._matrix.free_of_arm[hinders] > 0).any() else in_question
 
     @property
     def _is_followed(self) -> bool:
         """Whether who is asked follows the stopping rule."""
-        return self._is_mended and self._setting.delta is not None
+        return self._is_mended and self._config.delta is not None
 
     def room(self, wanted: int) -> int:
         """How many of the pairs wanted may be asked; 0 when stopped."""
         if self._reason() != "running":
             return 0
-        if self._setting.budget is None:
+        if self._config.budget is None:
             return wanted
         spent = int(self._matrix.told.sum() + self._matrix.pending.sum())
-        return min(wanted, max(0, self._setting.budget - spent))
+        return min(wanted, max(0, self._config.budget - spent))
 
     def decision(self, ranking: FloatArray | None = None) -> Decision:
         """The decision; the arm recommended is the highest ranked one that `Standing.best` allows.
@@ -166,7 +166,7 @@ class Stopping:
         reason, intervals, matrix = self._reason(), self._intervals, self._matrix
         certain = self._by_scores()
         standing = certain if certain.good_enough.any() else self._by_ends()
-        unknown = np.full(self._setting.n_arms, np.nan)
+        unknown = np.full(self._config.n_arms, np.nan)
         estimates = matrix.means if intervals is None else intervals.estimates
         best = standing.best(estimates if ranking is None else ranking)
         settled = reason not in ("running", "all-dropped") and bool(standing.good_enough.any())
@@ -186,10 +186,10 @@ class Stopping:
         return decision
 
     def _reason(self) -> Reason:
-        matrix, budget = self._matrix, self._setting.budget
+        matrix, budget = self._matrix, self._config.budget
         if not matrix.active.any():
             return "all-dropped"
-        if self._setting.delta is not None and self._by_ends().good_enough.any():
+        if self._config.delta is not None and self._by_ends().good_enough.any():
             return "confident"
         if (matrix.told[self.in_question] == matrix.n_examples).all():
             return "exhausted"
@@ -204,10 +204,10 @@ class Stopping:
     def _stated(self) -> float:
         """The probability that what the ends say is wrong, at most; it may be above 1."""
         n_dropped = int(np.count_nonzero(~self._matrix.active)) if self._is_mended else 0
-        return (1.0 + n_dropped / 2.0) * interval_alpha(self._setting)
+        return (1.0 + n_dropped / 2.0) * interval_alpha(self._config)
 
     def _without_proof(self, reason: Reason) -> Claim:
-        return HEURISTIC if reason == "budget" and self._setting.delta is None else NOTHING_CLAIMED
+        return HEURISTIC if reason == "budget" and self._config.delta is None else NOTHING_CLAIMED
 
     def _by_scores(self) -> Standing:
         return self._standing(*self._matrix.possible_means)
@@ -223,4 +223,4 @@ class Stopping:
         return self._intervals.single_lower, self._intervals.single_upper
 
     def _standing(self, lower: FloatArray, upper: FloatArray) -> Standing:
-        return standing_of(self._matrix, lower, upper, self._setting.epsilon)
+        return standing_of(self._matrix, lower, upper, self._config.epsilon)

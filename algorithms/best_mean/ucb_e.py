@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -20,7 +20,7 @@ class UcbE:
     the fewest pending pairs: with several batches in flight, untried arms come before those being tried.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         a: How much uncertainty is worth, non-negative. The paper's theorem would have it near 25/36 of the
             budget over the hardness H1; in its experiments 1 did best throughout.
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
@@ -33,7 +33,7 @@ class UcbE:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         a: float = 1.0,
         variant: Variant = "mended",
@@ -43,9 +43,9 @@ class UcbE:
         if not 0.0 <= a < np.inf:
             raise InvalidParameter("a", a, "non-negative and finite")
         self._a = a
-        self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix, variant)
-        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
+        self._matrix = ScoreMatrix(config)
+        self._stopping = Stopping(config, self._matrix, variant)
+        self._pulls = Pulls(config, self._matrix, self._stopping, variant, first_pull, pull)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a round of pulls."""

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.completion import Completion
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -41,7 +41,7 @@ class UcbELrf:
     (see `EnsembleAls`).
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         eta: How much deviation is worth, non-negative and finite.
         warm_up: Share of all pairs asked uniformly at first, in [0, 1].
         audit: Share of each later batch, rounded up, that is drawn uniformly from the arm's untold examples
@@ -58,7 +58,7 @@ class UcbELrf:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         eta: float = 5.0,
         warm_up: float = 0.05,
@@ -78,9 +78,9 @@ class UcbELrf:
                 raise InvalidParameter(name, value, requirement)
         self._eta = eta
         self._audit = audit
-        self._batch_size = setting.batch_size
-        self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix, variant)
+        self._batch_size = config.batch_size
+        self._matrix = ScoreMatrix(config)
+        self._stopping = Stopping(config, self._matrix, variant)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als, warm_up)
 

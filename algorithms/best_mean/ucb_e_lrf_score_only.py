@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.completion import Completion
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -24,7 +24,7 @@ class UcbELrfScoreOnly:
     with the fewest pending pairs.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         eta: How much uncertainty is worth, non-negative; the paper names no value for it, and 1 is UCB-E's.
         warm_up: Share of all pairs asked uniformly at first, in [0, 1].
         rank: Rank of the factorisations, at least 1.
@@ -42,7 +42,7 @@ class UcbELrfScoreOnly:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         eta: float = 1.0,
         warm_up: float = 0.05,
@@ -58,10 +58,10 @@ class UcbELrfScoreOnly:
         if not 0.0 <= eta < np.inf:
             raise InvalidParameter("eta", eta, "non-negative and finite")
         self._eta = eta
-        self._batch_size = setting.batch_size
-        self._matrix = ScoreMatrix(setting)
-        self._stopping = Stopping(setting, self._matrix, variant)
-        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
+        self._batch_size = config.batch_size
+        self._matrix = ScoreMatrix(config)
+        self._stopping = Stopping(config, self._matrix, variant)
+        self._pulls = Pulls(config, self._matrix, self._stopping, variant, first_pull, pull)
         als = EnsembleAls(rank=rank, members=members, ridge=ridge, sweeps=sweeps, drop=drop)
         self._completion = Completion(self._matrix, als, warm_up)
 

@@ -28,7 +28,7 @@ BLOCK = 16  # steps between two logarithms: as many factors, none below 1e-6, ca
 WORKING_SET = 2**18  # numbers in a block of steps and rows: more of them would leave the cache
 
 
-class Capital(Protocol):
+class WealthProcess(Protocol):
     """The capital of a betting rule, in R rows of S strategies."""
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
@@ -96,7 +96,7 @@ class UniversalPortfolio:
         self._logs = np.zeros((n_rows, most.size, nodes))  # (R, S, J)
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Bet on the next observations of some rows; see `Capital.bet`."""
+        """Bet on the next observations of some rows; see `WealthProcess.bet`."""
         stakes = (observations - self._alpha) / self._widths  # (R', B, S), at most 1
         path = np.empty_like(stakes)
         indices = np.arange(len(self._logs))[rows]
@@ -166,7 +166,7 @@ class RunningVariances:
         return variances
 
 
-class WsrCapital:
+class WsrWealth:
     """The capital of the bets of Waudby-Smith and Ramdas, best for a number of observations that is known.
 
     lambda_i = min(c / (M - alpha), sqrt(2 log(1 / level) / (n v_{i-1}))), c = 3/4, v by `RunningVariances`.
@@ -191,7 +191,7 @@ class WsrCapital:
         self._logs = np.zeros((n_rows, most.size))  # (R, S)
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Bet on the next observations of some rows; see `Capital.bet`."""
+        """Bet on the next observations of some rows; see `WealthProcess.bet`."""
         variances = self._variances.before(rows, observations)
         made = np.minimum(self._caps, np.sqrt(self._scale / variances))
         if bets is not None:
@@ -202,12 +202,12 @@ class WsrCapital:
         return path
 
 
-class StarCapital:
+class StarWealth:
     """The capital of bets of what is still needed over what is left ("STaR").
 
     lambda_i = min(c / (M - alpha), sqrt(2 max(0, log(1 / level) - log E_{i-1}) / ((n - i + 1) v_{i-1}))) with
     c = 9/10, E the average of the row's S capitals, n the number of observations that there will be, and v by
-    `RunningVariances`. The first bet is that of `WsrCapital` but for c; then a row that is ahead of its
+    `RunningVariances`. The first bet is that of `WsrWealth` but for c; then a row that is ahead of its
     schedule bets less than there, one that is behind more, and one whose E has reached 1 / level nothing. As
     E and v are those before observation i, the bets are predictable, which is all that validity takes: the S
     capitals of a row share E, and each is a supermartingale given what was observed of all.
@@ -234,7 +234,7 @@ class StarCapital:
         self._logs = np.zeros((n_rows, most.size))  # (R, S)
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Bet on the next observations of some rows; see `Capital.bet`."""
+        """Bet on the next observations of some rows; see `WealthProcess.bet`."""
         left = self._horizon - self._variances.counts[rows]  # (R',) n - i + 1 at the first step
         variances = self._variances.before(rows, observations)
         excess = observations - self._alpha

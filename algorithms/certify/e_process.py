@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.certify.config import CertifyConfig, Rule
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.intervals import UpperEnds
 from winnow.algorithms.certify.label_record import (
@@ -15,7 +16,6 @@ from winnow.algorithms.certify.label_record import (
     effective_losses,
 )
 from winnow.algorithms.certify.procedure import Findings, Procedure, by_arms
-from winnow.algorithms.certify.setting import Rule, Setting
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
@@ -26,7 +26,7 @@ class OneSidedTests:
     """Per arm, the test that its mean is `bound` or more; it passes once that is refuted.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         factors: rho, shape (S,), in [0, 1].
         bound: In (0, 1).
         level: The error probability of each test.
@@ -34,15 +34,15 @@ class OneSidedTests:
     """
 
     def __init__(
-        self, setting: Setting, factors: FloatArray, bound: float, *, level: float, rule: Rule
+        self, config: CertifyConfig, factors: FloatArray, bound: float, *, level: float, rule: Rule
     ) -> None:
         self.evidence = EValues(
-            setting.n_arms, factors, bound, betting=rule, level=level, horizon=setting.n_labels
+            config.n_arms, factors, bound, betting=rule, level=level, horizon=config.n_labels
         )
         self._bound = bound
         self._bar = -np.log(level)
-        self._ends = UpperEnds(setting.n_arms, factors.size, bound, level) if setting.intervals else None
-        self._unknown = np.full(setting.n_arms, np.nan)
+        self._ends = UpperEnds(config.n_arms, factors.size, bound, level) if config.intervals else None
+        self._unknown = np.full(config.n_arms, np.nan)
 
     def update(self, arms: IntArray, losses: FloatArray) -> None:
         """Absorb the next losses of some arms, shape (A, B, S), in the order they were drawn."""
@@ -83,20 +83,20 @@ class BettingTest:
     the interval, which with a capable autoevaluator knows more.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         factors: rho, shape (S,), in [0, 1], increasing: how far each strategy relies on the autoevaluator.
     """
 
-    def __init__(self, setting: Setting, factors: FloatArray) -> None:
+    def __init__(self, config: CertifyConfig, factors: FloatArray) -> None:
         columns = (HUMAN, AUTOEVALUATED, UNLABELLED) if factors.any() else (HUMAN,)
-        self._record = LabelRecord(setting, columns, estimated=HUMAN)
-        claim = Claim(kind="proven", delta=setting.delta, assumptions=("random-labels",))
-        self._procedure = Procedure(setting, self._record, claim)
-        self._alpha = setting.alpha
-        self._low = OneSidedTests(setting, factors, setting.alpha, level=setting.level, rule=setting.rule)
-        mirrored = min(1.0 - setting.alpha, math.nextafter(1.0, 0.0))  # rounded, it may be 1
+        self._record = LabelRecord(config, columns, estimated=HUMAN)
+        claim = Claim(kind="proven", delta=config.delta, assumptions=("random-labels",))
+        self._procedure = Procedure(config, self._record, claim)
+        self._alpha = config.alpha
+        self._low = OneSidedTests(config, factors, config.alpha, level=config.level, rule=config.rule)
+        mirrored = min(1.0 - config.alpha, math.nextafter(1.0, 0.0))  # rounded, it may be 1
         # Bets without a horizon: a hopeless arm is to be found out early, not just in time.
-        self._high = OneSidedTests(setting, factors, mirrored, level=setting.refutation_level, rule="up")
+        self._high = OneSidedTests(config, factors, mirrored, level=config.refutation_level, rule="up")
         self.factors = factors
         """rho, shape (S,)."""
 

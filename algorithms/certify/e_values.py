@@ -9,15 +9,15 @@ equation (25).
 import numpy as np
 
 from winnow.algorithms.bounds.betting import (
-    Capital,
     Rows,
-    StarCapital,
+    StarWealth,
     UniversalPortfolio,
-    WsrCapital,
+    WealthProcess,
+    WsrWealth,
     log_average,
     nodes_for,
 )
-from winnow.algorithms.certify.setting import Rule
+from winnow.algorithms.certify.config import Rule
 from winnow.algorithms.state.arrays import FloatArray
 
 
@@ -52,11 +52,11 @@ class EValues:
         nodes: int | None = None,
     ) -> None:
         most = 1.0 + factors
-        self._capital: Capital
+        self._capital: WealthProcess
         if betting == "up":
             self._capital = UniversalPortfolio(n_arms, most, alpha, nodes or nodes_for(horizon))
         else:
-            rule = StarCapital if betting == "star" else WsrCapital
+            rule = StarWealth if betting == "star" else WsrWealth
             self._capital = rule(n_arms, most, alpha, level, horizon)
         self.log_strategies = np.zeros((n_arms, factors.size))  # (R, S) log E_{s,i}
         self.logs = np.zeros(n_arms)  # (R,) log E_i
@@ -68,7 +68,7 @@ class EValues:
         Args:
             arms: Which; R' of them, none twice.
             losses: Shape (R', B, S), in the order they were drawn.
-            bets: As in `Capital.bet`.
+            bets: As in `WealthProcess.bet`.
 
         Returns:
             Shape (R', B), the logarithm of the e-values after each loss.

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.certify.setting import Setting
+from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.errors import (
     MalformedBatch,
     OutcomeOutOfRange,
@@ -75,28 +75,28 @@ class LabelRecord:
     as soon as `too_many_unscored` says so.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         columns: Which of the losses the method reads; a pair is unscored if nothing is known of one of those.
         estimated: Which of them its estimates are means of.
     """
 
-    def __init__(self, setting: Setting, columns: tuple[int, ...], estimated: int) -> None:
-        self.n_arms, self.n_examples = setting.n_arms, setting.n_examples
+    def __init__(self, config: CertifyConfig, columns: tuple[int, ...], estimated: int) -> None:
+        self.n_arms, self.n_examples = config.n_arms, config.n_examples
         self._columns = list(columns)
         self._estimated = estimated
-        self._n_labels = setting.n_labels
-        self._max_unscored = setting.max_unscored
-        shape = (setting.n_arms, setting.n_examples)
+        self._n_labels = config.n_labels
+        self._max_unscored = config.max_unscored
+        shape = (config.n_arms, config.n_examples)
         self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
         self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), asked or told
-        self._is_labelled = np.zeros(setting.n_examples, dtype=np.bool_)  # (n,)
-        self._labelled = np.empty(setting.n_examples, dtype=np.int64)  # (n,) as bought, up to n_bought
+        self._is_labelled = np.zeros(config.n_examples, dtype=np.bool_)  # (n,)
+        self._labelled = np.empty(config.n_examples, dtype=np.int64)  # (n,) as bought, up to n_bought
         self.n_bought = 0
-        self.told = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
-        self._unscored = np.zeros(setting.n_arms, dtype=np.int64)  # (K,)
-        self._sums = np.zeros(setting.n_arms)  # (K,) of the losses that are estimated
-        self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) of the same
-        self.active = np.ones(setting.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self._unscored = np.zeros(config.n_arms, dtype=np.int64)  # (K,)
+        self._sums = np.zeros(config.n_arms)  # (K,) of the losses that are estimated
+        self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) of the same
+        self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self._in_flight = InFlight()
 
     @property

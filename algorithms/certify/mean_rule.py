@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.certify.label_record import LabelRecord
 from winnow.algorithms.certify.procedure import Findings, Procedure
-from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.claims import HEURISTIC
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
@@ -18,16 +18,16 @@ class MeanTest:
     It guarantees nothing, whatever delta is, and is here to be compared with. Missing losses are left out.
 
     Args:
-        setting: The problem and the common parameters; delta and the betting rule are not used.
+        config: The problem and the common parameters; delta and the betting rule are not used.
         column: Which loss, as in `label_record`.
     """
 
-    def __init__(self, setting: Setting, column: int) -> None:
-        self._alpha = setting.alpha
-        self._record = LabelRecord(setting, (column,), estimated=column)
-        self._procedure = Procedure(setting, self._record, HEURISTIC)
-        self._nowhere = np.zeros(setting.n_arms, dtype=np.bool_)
-        self._unknown = np.full(setting.n_arms, np.nan)
+    def __init__(self, config: CertifyConfig, column: int) -> None:
+        self._alpha = config.alpha
+        self._record = LabelRecord(config, (column,), estimated=column)
+        self._procedure = Procedure(config, self._record, HEURISTIC)
+        self._nowhere = np.zeros(config.n_arms, dtype=np.bool_)
+        self._unknown = np.full(config.n_arms, np.nan)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose labelled examples that the arms under test have not seen, old labels before new ones."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.certify.label_record import LabelRecord
-from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.claims import NOTHING_CLAIMED, Claim, Reason
 from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -27,7 +27,7 @@ class Findings:
 
 
 class Procedure:
-    """The multiple testing of a setting, over a record of labels.
+    """The multiple testing of a config, over a record of labels.
 
     Fixed sequence: the arms are tested in their order, each at delta, and the first arm that is not certified
     ends it, once it is refuted or was told with all its labels. A false certificate must pass the first arm
@@ -61,7 +61,7 @@ class Procedure:
     What `passed` means is the method's business: a certificate is as good as the test behind it.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         record: The labels.
         claim: What is claimed of certificates.
 
@@ -69,16 +69,16 @@ class Procedure:
     dose-response and toxicity studies", JASA 94(446), for the upper ends in a fixed sequence.
     """
 
-    def __init__(self, setting: Setting, record: LabelRecord, claim: Claim) -> None:
-        self._setting = setting
+    def __init__(self, config: CertifyConfig, record: LabelRecord, claim: Claim) -> None:
+        self._config = config
         self._record = record
         self._claim = claim
-        self._in_sequence = setting.procedure == "fixed-sequence"
+        self._in_sequence = config.procedure == "fixed-sequence"
 
     def ask(self, findings: Findings, rng: np.random.Generator) -> Batch:
         """Ask for pairs of the arms under test."""
         arms = self._under_test(findings)
-        return self._record.ask(arms, self._setting.batch_size, rng) if arms.size else EMPTY_BATCH
+        return self._record.ask(arms, self._config.batch_size, rng) if arms.size else EMPTY_BATCH
 
     def certified(self, findings: Findings) -> BoolArray:
         """Which arms are certified, shape (K,)."""
@@ -106,7 +106,7 @@ class Procedure:
             lower=findings.lower,
             upper=upper,
             status=statuses(
-                self._setting.n_arms,
+                self._config.n_arms,
                 [
                     ("untested", (self._record.told == 0) & (reason != "running")),
                     ("refuted", findings.refuted),

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.certify.e_process import BettingTest
 from winnow.algorithms.certify.label_record import HUMAN, UNLABELLED
 from winnow.algorithms.certify.mean_rule import MeanTest
-from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.errors import InvalidParameter
 
 
@@ -16,17 +16,17 @@ class RAutoEvalPlus(BettingTest):
     strategy's capital, so the price of not knowing which that is is a few labels, log(S) of evidence.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         strategies: S, the number of reliance factors, at least 2.
 
     Source: Park et al. (2025), "Adaptive Prediction-Powered AutoEval with Reliability and Efficiency
     Guarantees", Algorithm 1.
     """
 
-    def __init__(self, setting: Setting, *, strategies: int = 10) -> None:
+    def __init__(self, config: CertifyConfig, *, strategies: int = 10) -> None:
         if strategies < 2:
             raise InvalidParameter("strategies", strategies, "at least 2, for the factors 0 and 1")
-        super().__init__(setting, np.linspace(0.0, 1.0, strategies))
+        super().__init__(config, np.linspace(0.0, 1.0, strategies))
 
 
 class RAutoEval(BettingTest):
@@ -38,8 +38,8 @@ class RAutoEval(BettingTest):
     as stated by Park et al. (2025), equation (8).
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, np.ones(1))
+    def __init__(self, config: CertifyConfig) -> None:
+        super().__init__(config, np.ones(1))
 
 
 class REval(BettingTest):
@@ -49,8 +49,8 @@ class REval(BettingTest):
     86(1), as stated by Park et al. (2025), Section 2.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, np.zeros(1))
+    def __init__(self, config: CertifyConfig) -> None:
+        super().__init__(config, np.zeros(1))
 
 
 class Eval(MeanTest):
@@ -59,8 +59,8 @@ class Eval(MeanTest):
     Source: Park et al. (2025), Section 1.2.1, for comparison.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, HUMAN)
+    def __init__(self, config: CertifyConfig) -> None:
+        super().__init__(config, HUMAN)
 
 
 class AutoEval(MeanTest):
@@ -71,5 +71,5 @@ class AutoEval(MeanTest):
     Source: Park et al. (2025), Section 1.2.1, for comparison.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, UNLABELLED)
+    def __init__(self, config: CertifyConfig) -> None:
+        super().__init__(config, UNLABELLED)

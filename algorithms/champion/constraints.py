@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.champion.draws import Draws, Grouped
 from winnow.algorithms.champion.switch import Start
@@ -143,7 +143,7 @@ class Constraints:
 
 def checked_constraints(
     at_least: FloatArray | None,
-    setting: Setting,
+    config: BestMeanConfig,
     *,
     start: Start,
     prefer: Prefer,
@@ -161,7 +161,7 @@ def checked_constraints(
     if given.ndim != 1 or given.size == 0 or not ((given > 0.0) & (given <= 1.0)).all():
         raise InvalidParameter("constraints", given.tolist(), "an array of numbers above 0 and at most 1")
     for name, value, holds, requirement in (
-        ("delta", setting.delta, setting.delta is not None, "given to prove that constraints are met"),
+        ("delta", config.delta, config.delta is not None, "given to prove that constraints are met"),
         ("start", start, start != "race", "'auto' or 'champion' with constraints"),
         ("prefer", prefer, prefer == "mean", "'mean' with constraints"),
         ("top_m", top_m, top_m == 1, "1 with constraints"),

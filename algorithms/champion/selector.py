@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
 from winnow.algorithms.champion.constraints import checked_constraints
 from winnow.algorithms.champion.control_variates import past_ease
@@ -43,7 +43,7 @@ class Champion:
     arm at a time. Without `delta` the tests are at 0.05, and go on to the rest of the matrix when decided.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         start: "race" never fills a row while the race goes on, "champion" fills one at once, and "auto"
             weighs both by the size of the grid and leaves the race when it would cost more than it saves.
         dropping: With m arms dropped, which arm is the best of the rest is up to the data. "stated" states
@@ -76,7 +76,7 @@ class Champion:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         start: Start = "auto",
         dropping: Dropping = "stated",
@@ -89,32 +89,32 @@ class Champion:
         group_weights: FloatArray | None = None,
         constraints: FloatArray | None = None,
     ) -> None:
-        check_top_m(top_m, setting.n_arms, start, prefer)
+        check_top_m(top_m, config.n_arms, start, prefer)
         at_least = checked_constraints(
-            constraints, setting, start=start, prefer=prefer, top_m=top_m, has_groups=groups is not None
+            constraints, config, start=start, prefer=prefer, top_m=top_m, has_groups=groups is not None
         )
-        given = groups_of(groups, group_weights, setting.n_examples)
+        given = groups_of(groups, group_weights, config.n_examples)
         if groups is not None:
             _check_groups(top_m, start, prefer, is_least=group_weights is None)
-        thrift = thrift_of(setting, costs) if prefer == "cost" else None
-        if thrift is not None and setting.delta is not None:  # half of both is for the best
-            setting = replace(setting, delta=setting.delta / 2.0, epsilon=setting.epsilon / 2.0)
-        self._setting = setting
+        thrift = thrift_of(config, costs) if prefer == "cost" else None
+        if thrift is not None and config.delta is not None:  # half of both is for the best
+            config = replace(config, delta=config.delta / 2.0, epsilon=config.epsilon / 2.0)
+        self._config = config
         has_no_race = top_m > 1 or given.n_parts > 1 or at_least is not None
-        self._mode = mode_of(setting.n_arms, setting.n_examples, "champion" if has_no_race else start)
-        self._matrix = ScoreMatrix(setting, given)
-        self._verdict = Verdict(setting, self._matrix, self._mode, dropping, additions, top_m)
+        self._mode = mode_of(config.n_arms, config.n_examples, "champion" if has_no_race else start)
+        self._matrix = ScoreMatrix(config, given)
+        self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m)
         self._verdict.thrift = self._thrift = thrift
         level = float(self._verdict.levels[0])
         past = None
         if history is not None:
-            past = past_ease(History.checked(history, setting.n_examples).scores)
+            past = past_ease(History.checked(history, config.n_examples).scores)
         self.evidence = Evidence(
-            setting.n_arms,
-            setting.n_examples,
+            config.n_arms,
+            config.n_examples,
             self._mode,
             level,
-            setting.epsilon,
+            config.epsilon,
             past,
             top_m,
             given,
@@ -122,9 +122,9 @@ class Champion:
         )
         self.rounds_told = 0
         """Batches told so far."""
-        self.out_in_round = np.full(setting.n_arms, -1)
+        self.out_in_round = np.full(config.n_arms, -1)
         """Shape (K,), the round, counted from 0, in which an arm was shown to be out; -1 where it is not."""
-        self.out_at = np.full(setting.n_arms, -1)
+        self.out_at = np.full(config.n_arms, -1)
         """Shape (K,), the number of pairs that had been told then; -1 where it is not out."""
 
     @property
@@ -251,12 +251,12 @@ class Champion:
             return True
         arms = np.flatnonzero(evidence.alive)
         return not race_costs_more(
-            n_examples=self._setting.n_examples,
+            n_examples=self._config.n_examples,
             n_columns=told,
             log_level=-math.log(self._verdict.delta),
             means=evidence.race.low[arms] / told,
             products=evidence.race.products[np.ix_(arms, arms)] / told,
-            n_arms=self._setting.n_arms,
+            n_arms=self._config.n_arms,
             rng=rng,
         )
 
@@ -268,7 +268,7 @@ class Champion:
     def _ask_columns(self, room: int, rng: np.random.Generator) -> Batch:
         """The next common examples, all arms on one before the next one; empty where none fit."""
         arms = np.flatnonzero(self.evidence.alive)
-        asked, size = self._asked_columns(), self._setting.batch_size
+        asked, size = self._asked_columns(), self._config.batch_size
         columns = FIRST_COLUMNS
         if asked > 0 and size <= SMALLEST:
             columns = min(math.ceil(COMPARISONS_PER_STEP / len(arms)), size)
@@ -283,7 +283,7 @@ class Champion:
     def _ask_arms(self, room: int, rng: np.random.Generator) -> Batch:
         """Examples of each arm's own."""
         matrix = self._matrix
-        size = min(self._setting.batch_size, room)
+        size = min(self._config.batch_size, room)
         portions = [] if self.evidence.is_decided else plan(self.evidence, matrix.asked, size)
         arms: list[IntArray] = []
         examples: list[IntArray] = []
@@ -293,7 +293,7 @@ class Champion:
             arms.append(np.full(len(drawn), arm))
             examples.append(drawn)
         if not portions:
-            return EMPTY_BATCH if self._setting.delta is not None else matrix.ask_uniformly(size, rng)
+            return EMPTY_BATCH if self._config.delta is not None else matrix.ask_uniformly(size, rng)
         return matrix.ask(np.concatenate(arms), np.concatenate(examples))
 
     def _draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
@@ -307,9 +307,9 @@ class Champion:
     def _ask_cheaper(self, thrift: Thrift, room: int, rng: np.random.Generator) -> Batch:
         """The rest of the best arm's row, where it is not full, then examples of the arm that is tested."""
         if thrift.has_begun:
-            arm, size = thrift.next_arm, self._setting.batch_size
+            arm, size = thrift.next_arm, self._config.batch_size
         else:
-            arm, size = int(self.evidence.alive.argmax()), self._setting.n_examples
+            arm, size = int(self.evidence.alive.argmax()), self._config.n_examples
         if arm is None:
             return EMPTY_BATCH
         examples = self._matrix.draw(arm, min(size, room), rng)
@@ -385,7 +385,7 @@ class RaceOnly(Champion):
     in question again because an arm that they raced against was dropped.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         dropping: As of `Champion`.
         additions: As of `Champion`.
         groups: As of `Champion`.
@@ -396,7 +396,7 @@ class RaceOnly(Champion):
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         dropping: Dropping = "stated",
         additions: Additions = "stated",
@@ -404,7 +404,7 @@ class RaceOnly(Champion):
         group_weights: FloatArray | None = None,
     ) -> None:
         super().__init__(
-            setting,
+            config,
             start="race",
             dropping=dropping,
             additions=additions,

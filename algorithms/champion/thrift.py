@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch
@@ -28,22 +28,22 @@ Prefer = Literal["mean", "cost"]
 """What an answer is: the best arm, or the best and the cheapest that is good enough."""
 
 
-def thrift_of(setting: Setting, costs: FloatArray | None) -> "Thrift":
+def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
     """The search for a cheap arm with half of `delta` and of `epsilon`.
 
     Raises:
         InvalidParameter: If there is no `delta`, no `epsilon` or no cost for each arm.
     """
-    if setting.delta is None:
+    if config.delta is None:
         raise InvalidParameter("delta", None, "given to prefer the cheaper")
-    if setting.epsilon == 0.0:
+    if config.epsilon == 0.0:
         raise InvalidParameter("epsilon", 0.0, "above 0 to prefer the cheaper")
     if costs is None:
         raise InvalidParameter("costs", None, "given to prefer the cheaper")
     costs = np.asarray(costs, dtype=np.float64)
-    if costs.shape != (setting.n_arms,) or not (np.isfinite(costs) & (costs >= 0.0)).all():
-        raise InvalidParameter("costs", costs.tolist(), f"{setting.n_arms} finite numbers of at least 0")
-    return Thrift(setting.n_examples, costs, setting.epsilon / 2.0, setting.delta / 2.0)
+    if costs.shape != (config.n_arms,) or not (np.isfinite(costs) & (costs >= 0.0)).all():
+        raise InvalidParameter("costs", costs.tolist(), f"{config.n_arms} finite numbers of at least 0")
+    return Thrift(config.n_examples, costs, config.epsilon / 2.0, config.delta / 2.0)
 
 
 class Bets(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
 from winnow.algorithms.champion.control_variates import Band
@@ -61,27 +61,27 @@ class Verdict:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         matrix: ScoreMatrix,
         mode: Mode,
         dropping: Dropping,
         additions: Additions,
         top_m: int,
     ) -> None:
-        self._setting = setting
+        self._config = config
         self._matrix = matrix
         self._dropping, self._additions = dropping, additions
-        self._list_of = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) with which list each arm came
+        self._list_of = np.zeros(config.n_arms, dtype=np.int64)  # (K,) with which list each arm came
         self.thrift: Thrift | None = None
         """The search for a cheaper arm that follows, where there is one."""
-        self.delta = interval_alpha(setting)
+        self.delta = interval_alpha(config)
         """The probability of an error that the tests are made at."""
         self._mode, self._top_m = mode, top_m
         self._share = self.delta / (1 + self._has_pairs)  # of intervals of means, and of those of pairs
         self._intervals: ShownIntervals | None = None
-        if setting.intervals:
+        if config.intervals:
             self._intervals = ShownIntervals(matrix.groups, self._alpha_of)
-            self._intervals.add_arms(setting.n_arms)
+            self._intervals.add_arms(config.n_arms)
 
     @property
     def n_additions(self) -> int:
@@ -118,7 +118,7 @@ class Verdict:
         if self._reason(evidence) != "running":
             return 0
         matrix = self._matrix
-        budget = self._setting.budget
+        budget = self._config.budget
         most = matrix.n_arms * matrix.n_examples if budget is None else budget
         return max(0, most - int(matrix.told.sum() + matrix.pending.sum()))
 
@@ -161,9 +161,9 @@ class Verdict:
         if intervals is None or best is None or delta >= 1.0:
             return None
         ends = by_means(intervals.estimates, intervals.lower, intervals.upper, best)
-        n_first, is_full = self._setting.n_arms, self._matrix.fully_scored[best]
+        n_first, is_full = self._config.n_arms, self._matrix.fully_scored[best]
         if has_ended and self._has_pairs and best < n_first and not is_full:
-            pairs = by_race(evidence.race, best, n_first, self._setting.n_examples, self._share)
+            pairs = by_race(evidence.race, best, n_first, self._config.n_examples, self._share)
             ends = ends.within(pairs)
         return differences(ends, best, delta)
 
@@ -173,15 +173,15 @@ class Verdict:
         return self._mode.weight > 0.0 and self._matrix.groups.n_groups == 1
 
     def _reason(self, evidence: Evidence) -> Reason:
-        matrix, setting = self._matrix, self._setting
+        matrix, config = self._matrix, self._config
         if not matrix.active.any():
             return "all-dropped"
-        is_spent = setting.budget is not None and matrix.told.sum() >= setting.budget
+        is_spent = config.budget is not None and matrix.told.sum() >= config.budget
         if self.thrift is not None and self.thrift.goes_on and evidence.is_decided:
             return "budget" if is_spent else "running"
-        if setting.delta is not None and evidence.is_decided:
+        if config.delta is not None and evidence.is_decided:
             return "confident"
-        in_question = matrix.active if setting.delta is None else evidence.alive
+        in_question = matrix.active if config.delta is None else evidence.alive
         if (matrix.told[in_question] == matrix.n_examples).all():
             return "exhausted"
         return "budget" if is_spent else "running"
@@ -190,7 +190,7 @@ class Verdict:
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The arm to recommend, what is known of each, and what may be claimed."""
-        certain = standing_of(self._matrix, *self._matrix.possible_means, self._setting.epsilon)
+        certain = standing_of(self._matrix, *self._matrix.possible_means, self._config.epsilon)
         has_begun_again = self.thrift is not None and self.thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
         if self._top_m > 1:
@@ -209,7 +209,7 @@ class Verdict:
         # An arm that is out by epsilon alone may be the best one: in question, until something is proven.
         is_beaten = evidence.is_beaten | (certain.eliminated & evidence.alive)
         status = statuses(self._matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
-        is_open = reason == "budget" and self._setting.delta is None
+        is_open = reason == "budget" and self._config.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
 
     def _answer_of_many(
@@ -217,7 +217,7 @@ class Verdict:
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The first of the m best arms, what is known of each, and what may be claimed."""
         matrix = self._matrix
-        known = known_best(matrix, self._top_m, self._setting.epsilon) if has_ended else None
+        known = known_best(matrix, self._top_m, self._config.epsilon) if has_ended else None
         if known is None and has_ended and evidence.is_decided:
             members, claim, is_beaten = evidence.top, self._proven_claim(), evidence.is_beaten
         elif known is not None:  # what is certain needs no bets, which may err
@@ -226,7 +226,7 @@ class Verdict:
             is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
             best = _highest(estimates, evidence.alive & ~is_beaten)
             status = statuses(matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
-            return best, status, HEURISTIC if is_open and self._setting.delta is None else NOTHING_CLAIMED
+            return best, status, HEURISTIC if is_open and self._config.delta is None else NOTHING_CLAIMED
         groups = TheBest.of(matrix, members).groups(is_beaten, evidence.active)
         return int(members[0]), statuses(matrix.n_arms, groups), claim
 
@@ -260,7 +260,7 @@ class Verdict:
             scored=met & (matrix.scored > 0),
             fully_scored=met & matrix.fully_scored,
             active=matrix.active & ~evidence.constraints.are_missed,
-            epsilon=self._setting.epsilon,
+            epsilon=self._config.epsilon,
         )
 
     def _overlaid(

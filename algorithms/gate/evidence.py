@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.stopping import interval_alpha
 from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Wealth
@@ -72,31 +72,31 @@ class Evidence:
     docs/how-a-gate-decides.md has the proof.
 
     Args:
-        setting: Of K arms; without `delta` nothing is shown by bets.
+        config: Of K arms; without `delta` nothing is shown by bets.
         baseline: The arm that the others are held against.
         until: What is looked for.
     """
 
-    def __init__(self, setting: Setting, baseline: int, until: Until = "no-worse") -> None:
-        self._setting, self._baseline, self._until = setting, baseline, until
-        self._delta = interval_alpha(setting)
-        self._share = self._delta / (setting.n_arms - 1)
-        sizes = (setting.n_arms, setting.n_examples)
-        epsilon = setting.epsilon
+    def __init__(self, config: BestMeanConfig, baseline: int, until: Until = "no-worse") -> None:
+        self._config, self._baseline, self._until = config, baseline, until
+        self._delta = interval_alpha(config)
+        self._share = self._delta / (config.n_arms - 1)
+        sizes = (config.n_arms, config.n_examples)
+        epsilon = config.epsilon
         # In [0, 1] a difference of -epsilon is (1 - epsilon) / 2, and one minus that for the mirrored bets.
         self._up = Wealth(*sizes, self._share, np.array([(1.0 - epsilon) / 2.0, 0.5]))
         self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0, 0.5]))
-        self.is_no_worse = np.zeros(setting.n_arms, dtype=np.bool_)
+        self.is_no_worse = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is at least -epsilon."""
-        self.is_better = np.zeros(setting.n_arms, dtype=np.bool_)
+        self.is_better = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is above 0; each is no worse, too."""
-        self.is_worse = np.zeros(setting.n_arms, dtype=np.bool_)
+        self.is_worse = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is below -epsilon."""
         # (K,) where it is in vain to look for a d above 0: nothing that is said rests on it
-        self._seems_not_better = np.zeros(setting.n_arms, dtype=np.bool_)
+        self._seems_not_better = np.zeros(config.n_arms, dtype=np.bool_)
         self._intervals: FinitePopulationIntervals | None = None
-        if setting.intervals:
-            self._intervals = FinitePopulationIntervals(setting.n_arms - 1, setting.n_examples, self._delta)
+        if config.intervals:
+            self._intervals = FinitePopulationIntervals(config.n_arms - 1, config.n_examples, self._delta)
 
     @property
     def is_settled(self) -> BoolArray:
@@ -111,7 +111,7 @@ class Evidence:
                 middle = (1.0 + scores[:, 0] - scores[:, 1]) / 2.0
                 row = np.full(len(scores), self._row(arm))
                 self._intervals.update(row, middle)
-            if self._setting.delta is not None and not self.is_settled[arm]:
+            if self._config.delta is not None and not self.is_settled[arm]:
                 self._bet(arm, scores)
 
     def differences(self) -> Differences | None:

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import intervals_of
 from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Reason
@@ -29,7 +29,7 @@ class Gate:
     `delta` it says only what is certain, and asks the whole matrix.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         baseline: The arm that the others are held against; in a campaign's file, the name of a candidate.
         until: With "better" an arm that is no worse is asked on, until it is shown to be better as well or
             that is not to be expected any more.
@@ -38,14 +38,14 @@ class Gate:
     sequences for sampling without replacement".
     """
 
-    def __init__(self, setting: Setting, *, baseline: int = 0, until: Until = "no-worse") -> None:
-        if not 0 <= baseline < setting.n_arms:
-            raise InvalidParameter("baseline", baseline, f"an arm, from 0 to {setting.n_arms - 1}")
-        self._setting, self._baseline, self._until = setting, baseline, until
-        self._matrix = ScoreMatrix(setting)
-        self._intervals = intervals_of(setting)
+    def __init__(self, config: BestMeanConfig, *, baseline: int = 0, until: Until = "no-worse") -> None:
+        if not 0 <= baseline < config.n_arms:
+            raise InvalidParameter("baseline", baseline, f"an arm, from 0 to {config.n_arms - 1}")
+        self._config, self._baseline, self._until = config, baseline, until
+        self._matrix = ScoreMatrix(config)
+        self._intervals = intervals_of(config)
         self._pairs = Pairs(baseline)
-        self.evidence = Evidence(setting, baseline, until)
+        self.evidence = Evidence(config, baseline, until)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose examples, each to the baseline and to all arms in question."""
@@ -121,13 +121,13 @@ class Gate:
     @property
     def _in_question(self) -> BoolArray:
         """Arms to be asked more, shape (K,), the baseline among them."""
-        return (self._candidates if self._setting.delta is None else self._open) | self._is_baseline
+        return (self._candidates if self._config.delta is None else self._open) | self._is_baseline
 
     def _certain(self) -> tuple[BoolArray, BoolArray, BoolArray]:
         """Arms that are no worse, better, worse by the known scores alone, whatever is not known."""
         least, most = self._matrix.possible_means
         lowest, highest = least - most[self._baseline], most - least[self._baseline]
-        limit, judged = -self._setting.epsilon, self._candidates
+        limit, judged = -self._config.epsilon, self._candidates
         return (
             judged & (lowest >= limit - ROUNDING),
             judged & (lowest > ROUNDING),
@@ -156,20 +156,20 @@ class Gate:
             return NOTHING_CLAIMED
         if all(np.array_equal(mine, known) for mine, known in zip(shown, certain, strict=True)):
             return EXACT
-        return Claim(kind="proven", delta=self._setting.delta)
+        return Claim(kind="proven", delta=self._config.delta)
 
     def _reason(self) -> Reason:
-        matrix, setting = self._matrix, self._setting
+        matrix, config = self._matrix, self._config
         is_settled = not self._open.any()
         has_pairs = self._candidates.any() and matrix.active[self._baseline]
         if not has_pairs and not any(each.any() for each in self._shown()):
             return "all-dropped"
-        if setting.delta is not None and is_settled:
+        if config.delta is not None and is_settled:
             return "confident"
         asked = self._in_question & matrix.active
         if not has_pairs or (matrix.told[asked] == matrix.n_examples).all():
             return "exhausted"
-        if setting.budget is not None and matrix.told.sum() >= setting.budget:
+        if config.budget is not None and matrix.told.sum() >= config.budget:
             return "budget"
         return "running"
 
@@ -177,7 +177,7 @@ class Gate:
         """How many pairs may be asked; 0 when stopped."""
         if self._reason() != "running":
             return 0
-        matrix, budget = self._matrix, self._setting.budget
+        matrix, budget = self._matrix, self._config.budget
         most = matrix.n_arms * matrix.n_examples if budget is None else budget
         return max(0, most - int(matrix.told.sum() + matrix.pending.sum()))
 
@@ -189,13 +189,13 @@ class Gate:
         matrix, examples = self._matrix, np.arange(self._matrix.n_examples)
         was_asked = ~matrix.is_free(np.array(self._baseline), examples)
         rows, columns = np.nonzero(matrix.is_free(arms[:, np.newaxis], examples) & was_asked)
-        first = slice(self._setting.batch_size)
+        first = slice(self._config.batch_size)
         return arms[rows[first]], columns[first]
 
     def _next_columns(self, arms: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """The next examples, all arms on one before the next one."""
         arms = np.concatenate(([self._baseline], arms[arms != self._baseline]))
-        size = max(1, self._setting.batch_size // len(arms))
+        size = max(1, self._config.batch_size // len(arms))
         examples = np.repeat(self._matrix.draw(self._baseline, size, rng), len(arms))
         arms = np.tile(arms, len(examples) // len(arms))
         is_free = self._matrix.is_free(arms, examples)

@@ -20,7 +20,7 @@ from winnow.algorithms.errors import (
     UnusableContexts,
 )
 from winnow.algorithms.protocols import Batch, RoutedBatch, frozen_integers
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.state.dropping import too_many_unscored
 from winnow.algorithms.state.in_flight import InFlight
@@ -37,9 +37,9 @@ class RouteRecord:
     and its scores.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self.n_arms = setting.n_arms
-        self._setting = setting
+    def __init__(self, config: RouteConfig) -> None:
+        self.n_arms = config.n_arms
+        self._config = config
         self._told_pairs: set[Pair] = set()
         self.pending: dict[Pair, FloatArray] = {}
         """Contexts of the pairs asked and not told, in the order they were asked."""
@@ -83,9 +83,9 @@ class RouteRecord:
         """How many prompts may still be asked."""
         if not self.eligible.any():
             return 0
-        setting = self._setting
-        free = setting.n_examples - self._next - len(self._taken_later)
-        budget = free if setting.budget is None else setting.budget - self.n_told - len(self.pending)
+        config = self._config
+        free = config.n_examples - self._next - len(self._taken_later)
+        budget = free if config.budget is None else config.budget - self.n_told - len(self.pending)
         return max(min(free, budget), 0)
 
     def next_examples(self, size: int) -> IntArray:
@@ -113,8 +113,8 @@ class RouteRecord:
             raise MalformedBatch("examples", f"of shape ({size},), as the contexts", f"shape {prompts.shape}")
         seen: set[int] = set()
         for example in prompts.tolist():
-            if not 0 <= example < self._setting.n_examples:
-                raise PairOutsideGrid(0, example, self.n_arms, self._setting.n_examples)
+            if not 0 <= example < self._config.n_examples:
+                raise PairOutsideGrid(0, example, self.n_arms, self._config.n_examples)
             if example < self._next or example in self._taken_later or example in seen:
                 raise PromptTaken(example)
             seen.add(example)
@@ -162,7 +162,7 @@ class RouteRecord:
                 self._sums[arm] += score
                 scored.append((arm, context, score))
         self.n_told += len(scores)
-        self._dropped |= too_many_unscored(self._told, self._told - self._scored, self._setting.max_unscored)
+        self._dropped |= too_many_unscored(self._told, self._told - self._scored, self._config.max_unscored)
         return scored
 
     def add_arm(self) -> int:
@@ -211,12 +211,12 @@ class RouteRecord:
         )
 
     def _reason(self, eligible: BoolArray) -> Reason:
-        setting = self._setting
+        config = self._config
         if not eligible.any():
             return "all-dropped"
-        if not self.pending and self._next + len(self._taken_later) >= setting.n_examples:
+        if not self.pending and self._next + len(self._taken_later) >= config.n_examples:
             return "exhausted"
-        if setting.budget is not None and self.n_told >= setting.budget:
+        if config.budget is not None and self.n_told >= config.budget:
             return "budget"
         return "running"
 
@@ -244,18 +244,16 @@ class RouteRecord:
             raise MalformedBatch("batch", "a RoutedBatch, which has contexts", f"a {type(batch).__name__}")
         if batch.arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {batch.arms.shape}")
-        if batch.contexts.shape[1] != self._setting.dim:
-            raise UnusableContexts(
-                None, f"of shape (B, {self._setting.dim})", f"shape {batch.contexts.shape}"
-            )
+        if batch.contexts.shape[1] != self._config.dim:
+            raise UnusableContexts(None, f"of shape (B, {self._config.dim})", f"shape {batch.contexts.shape}")
         scores = np.array(outcomes, dtype=np.float64)
         if scores.shape != batch.arms.shape:
             raise MalformedBatch("outcomes", f"of shape {batch.arms.shape}", f"shape {scores.shape}")
         listed: list[float] = scores.tolist()
         seen: set[Pair] = set()
         for arm, example, score in zip(batch.arms.tolist(), batch.examples.tolist(), listed, strict=True):
-            if not (0 <= arm < self.n_arms and 0 <= example < self._setting.n_examples):
-                raise PairOutsideGrid(arm, example, self.n_arms, self._setting.n_examples)
+            if not (0 <= arm < self.n_arms and 0 <= example < self._config.n_examples):
+                raise PairOutsideGrid(arm, example, self.n_arms, self._config.n_examples)
             if self._removed[arm]:
                 raise ArmRemoved(arm, example)
             if (arm, example) in self._told_pairs:
@@ -270,9 +268,9 @@ class RouteRecord:
         return batch.contexts, listed
 
     def _check_propensities(self, batch: RoutedBatch) -> None:
-        if self._setting.explore == 0.0 or len(batch) == 0:
+        if self._config.explore == 0.0 or len(batch) == 0:
             return
-        least = self._setting.explore / self.n_arms
+        least = self._config.explore / self.n_arms
         if batch.propensities is None:
             raise MalformedBatch("propensities", "given where arms are drawn: explore is above 0", "None")
         if (batch.propensities < least * (1.0 - ROUNDING)).any():

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch, RoutedBatch
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.route.route_record import RouteRecord
-from winnow.algorithms.route.setting import Setting
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
@@ -28,28 +28,28 @@ class Routing(ABC):
     in Gaussian process bandit optimization", JMLR 15, GP-BUCB.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        self._record = RouteRecord(setting)
+    def __init__(self, config: RouteConfig) -> None:
+        self._config = config
+        self._record = RouteRecord(config)
         self._unreckoned: list[tuple[int, FloatArray]] = []  # pending pairs that were not expected yet
         self._advantage: AdvantageRecord | None = None
-        if setting.explore:
+        if config.explore:
             self._advantage = AdvantageRecord(
-                setting.n_arms,
-                explore=setting.explore,
-                delta=setting.delta,
-                max_unscored=setting.max_unscored,
+                config.n_arms,
+                explore=config.explore,
+                delta=config.delta,
+                max_unscored=config.max_unscored,
             )
 
     def next_examples(self) -> IntArray:
         """The prompts whose turn it is, at most `batch_size` of them."""
-        return self._record.next_examples(self._setting.batch_size)
+        return self._record.next_examples(self._config.batch_size)
 
     def ask(
         self, rng: np.random.Generator, contexts: ArrayLike, examples: ArrayLike | None = None
     ) -> RoutedBatch:
         """Choose an arm for each prompt, one after the other."""
-        rows = unit_rows(contexts, self._setting.dim)
+        rows = unit_rows(contexts, self._config.dim)
         prompts = self._record.free_examples(examples, len(rows))
         arms, propensities = [], []
         for example, context in zip(prompts, rows[: len(prompts)], strict=True):
@@ -65,7 +65,7 @@ class Routing(ABC):
             np.array(arms, dtype=np.int64),
             np.array(prompts, dtype=np.int64),
             rows[: len(arms)],
-            propensities=np.array(propensities) if self._setting.explore else None,
+            propensities=np.array(propensities) if self._config.explore else None,
             changes=self._record.changes,
         )
         self._record.in_flight.asked(batch)
@@ -73,7 +73,7 @@ class Routing(ABC):
 
     def _drawn(self, context: FloatArray, rng: np.random.Generator) -> tuple[int, float]:
         """An arm for a prompt, and the probability with which it was drawn."""
-        explore = self._setting.explore
+        explore = self._config.explore
         preferred, eligible = self._preferred(context), np.flatnonzero(self._record.eligible).tolist()
         pool = eligible if explore and rng.random() < explore else preferred
         arm = pool[0] if len(pool) == 1 else int(rng.choice(pool))

@@ -71,7 +71,7 @@ def _of_the_task(spec: "CampaignSpec") -> str:
     """What a benchmark became, as a campaign's file would say it."""
     import yaml
 
-    from winnow.tasks.data.benchmarks import BECOMES
+    from winnow.tasks.data.task_key import BECOMES
 
     values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -188,7 +188,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def own_database(lock: BinaryIO) -> Generator[Mapping[str, str], None, None]:
+def own_database(lock: BinaryIO) -> Generator[dict[str, str], None, None]:
     """What the environment of a server needs for a database that no other temporary server uses.
 
     Args:

@@ -13,7 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line
-from winnow.tasks.answer.words import badge, headline, outcome_words, subject
+from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

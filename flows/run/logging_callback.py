@@ -13,7 +13,7 @@ from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records import loads
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.words import headline, subject
+from winnow.tasks.answer.sentences import headline, subject
 from winnow.tasks.queries.status import CampaignStatus
 
 if TYPE_CHECKING:  # answers are logged too where no round is run

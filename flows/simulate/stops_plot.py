@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.algorithms.bounds.binomial import proportion_interval
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.flows.simulate.plot import COLOURS, empty_figure
 

@@ -6,7 +6,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
 from winnow.tasks.answer.running import running_words
-from winnow.tasks.answer.words import answer_lines, badge
+from winnow.tasks.answer.sentences import answer_lines, badge
 from winnow.tasks.campaign.budget import amount
 
 NAMING = ("winner", "best", "certified")

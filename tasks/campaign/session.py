@@ -22,7 +22,7 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
-from winnow.tasks.rounds.head_start import HeadStart
+from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.replicates import ReplicateCounter
 
 
@@ -93,7 +93,7 @@ class CampaignSession:
     """Of the arms that were asked so far."""
     is_loading: bool = False
     """Whether models were told to load."""
-    head_start: HeadStart | None = None
+    head_start: EarlyTexts | None = None
     """The texts of the first round where they began to be made before the rounds did."""
 
     @property

@@ -45,7 +45,7 @@ BUILT_IN = {
     "inspect-graded": "winnow.tasks.judges.pointwise.inspect_graded:inspect_graded_judge",
     "human": "winnow.tasks.judges.pointwise.human:HumanJudge",
     "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
-    "llm": "winnow.tasks.judges.pointwise.llm:llm_judge",
+    "llm": "winnow.tasks.judges.pointwise.llm_params:llm_judge",
     "math": "winnow.tasks.judges.isolated.math:MathJudge",
     "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
     "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",

@@ -25,9 +25,9 @@ from winnow.tasks.objectives.certify.scoring import generate_answers, score_loss
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.plugins.entry_points import remedy
+from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.generate import generate_outputs
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.head_start import HeadStart
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
@@ -59,9 +59,9 @@ def generate_round(campaign: CampaignSession, round_: RoundRecord) -> Generation
     return _generated(campaign, round_)
 
 
-def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> HeadStart:
+def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
     """Begin to make the texts of a first round beside other work; `generate_round` waits for them."""
-    campaign.head_start = HeadStart(round_.id, partial(_generated, campaign, round_))
+    campaign.head_start = EarlyTexts(round_.id, partial(_generated, campaign, round_))
     return campaign.head_start
 
 

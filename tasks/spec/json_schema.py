@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.data.benchmarks import BECOMES
+from winnow.tasks.data.task_key import BECOMES
 from winnow.tasks.spec.campaign import CampaignFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from winnow.algorithms.best_duel.bradley_terry.model import Tally, fit_bradley_terry
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import Batch
 
 
@@ -34,12 +34,12 @@ def random_pairs(n_arms, size, rng):
 
 
 def told_record(features, rounds, **params):
-    """A setting with these features, and a record that was told these rounds."""
-    setting = Setting(n_arms=len(features), n_examples=5, features=features, **params)
-    record = DuelRecord(setting)
+    """A config with these features, and a record that was told these rounds."""
+    config = BestDuelConfig(n_arms=len(features), n_examples=5, features=features, **params)
+    record = DuelRecord(config)
     for batch, outcomes in rounds:
         record.tell(batch, outcomes)
-    return setting, record
+    return config, record
 
 
 def literal_allocation(z, curvature, rivals, gaps, objective):

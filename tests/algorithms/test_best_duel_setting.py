@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.registry import create_selector
 
@@ -47,19 +47,19 @@ def test_a_bad_value_of_a_duel_setting_is_refused_early_and_shown(params, messag
 
 def test_features_are_copied_and_cannot_be_changed():
     features = np.array([[1, 0], [0, 1]])
-    setting = Setting(n_arms=2, n_examples=1, features=features)
+    config = BestDuelConfig(n_arms=2, n_examples=1, features=features)
     features[:] = 7
-    np.testing.assert_array_equal(setting.features, [[1.0, 0.0], [0.0, 1.0]])
-    assert setting.features.dtype == np.float64
+    np.testing.assert_array_equal(config.features, [[1.0, 0.0], [0.0, 1.0]])
+    assert config.features.dtype == np.float64
     with pytest.raises(ValueError, match="read-only"):
-        setting.features[0, 0] = 2.0
+        config.features[0, 0] = 2.0
 
 
 def test_settings_are_equal_when_all_values_are():
-    def setting(**changes):
-        return Setting(**{"n_arms": 2, "n_examples": 9, "features": np.eye(2), **changes})
+    def config(**changes):
+        return BestDuelConfig(**{"n_arms": 2, "n_examples": 9, "features": np.eye(2), **changes})
 
-    assert setting() == setting()
+    assert config() == config()
     for changes in ({"features": None}, {"features": 2.0 * np.eye(2)}, {"delta": 0.1}, {"budget": 5}):
-        assert setting() != setting(**changes)
-    assert setting(features=None) == setting(features=None)
+        assert config() != config(**changes)
+    assert config(features=None) == config(features=None)

@@ -8,8 +8,8 @@ from structured_duels import duels, published_instance, random_pairs, sigma, tol
 from winnow.algorithms.best_duel.bradley_terry import bounds
 from winnow.algorithms.best_duel.bradley_terry import evidence as bradley_terry_evidence
 from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.llm_po_bt import LlmPoBt
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import round_rng
 
 PATHS, LEVEL = 200, 0.2
@@ -32,8 +32,8 @@ def misses():
     worst = np.where(np.eye(4, dtype=bool), 1.0, sigma(scores[:, np.newaxis] - scores)).min(axis=1)
     for seed in range(PATHS):
         rng = np.random.default_rng([1, seed])
-        setting, record = told_record(features, [], delta=LEVEL)
-        evidence = BradleyTerryEvidence(setting, record)
+        config, record = told_record(features, [], delta=LEVEL)
+        evidence = BradleyTerryEvidence(config, record)
         missed = False
         for _ in range(25):
             record.tell(*duels(features, theta, random_pairs(4, 10, rng), rng))
@@ -54,8 +54,10 @@ def errors(world, unscored=0.0):
     features, theta = world
     best = int((features @ theta).argmax())
     for seed in range(CAMPAIGNS):
-        setting = Setting(n_arms=4, n_examples=9, features=features, delta=DELTA, batch_size=10, budget=400)
-        selector, round_ = LlmPoBt(setting), 0
+        config = BestDuelConfig(
+            n_arms=4, n_examples=9, features=features, delta=DELTA, batch_size=10, budget=400
+        )
+        selector, round_ = LlmPoBt(config), 0
         while len(batch := selector.ask(round_rng(seed, round_))):
             rng = np.random.default_rng([seed, round_])
             _, outcomes = duels(features, theta, batch.arms, rng)
@@ -72,8 +74,8 @@ def false_refutations():
     theta = np.array([1.0, 0.7])
     for seed in range(PATHS):
         rng = np.random.default_rng([2, seed])
-        setting, record = told_record(SQUARE, [], delta=0.9)
-        evidence = BradleyTerryEvidence(setting, record)
+        config, record = told_record(SQUARE, [], delta=0.9)
+        evidence = BradleyTerryEvidence(config, record)
         for _ in range(40):
             record.tell(*duels(SQUARE, theta, random_pairs(4, 10, rng), rng))
             evidence.update()
@@ -84,8 +86,8 @@ def wrong_under_interactions(runs):
     """How many of the campaigns with additive features are confident of a wrong arm."""
     n_wrong = 0
     for seed in range(runs):
-        setting = Setting(n_arms=4, n_examples=9, features=SQUARE, delta=0.05, batch_size=4, budget=300)
-        selector, round_ = LlmPoBt(setting), 0
+        config = BestDuelConfig(n_arms=4, n_examples=9, features=SQUARE, delta=0.05, batch_size=4, budget=300)
+        selector, round_ = LlmPoBt(config), 0
         while len(batch := selector.ask(round_rng(seed, round_))):
             _, outcomes = duels(np.eye(4), INTERACTING, batch.arms, np.random.default_rng([seed, round_]))
             selector.tell(batch, outcomes)

@@ -3,9 +3,9 @@ import pytest
 from selector_worlds import CertifyWorld
 
 from tests.benchmarks.sample_complexity import growth_rates, labels_needed
+from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import effective_losses
-from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import Batch, round_rng
@@ -264,9 +264,9 @@ def test_an_arm_that_is_dropped_is_certified_no_more():
 
 @pytest.mark.parametrize(("n_labels", "rule"), [(1, "star"), (300, "star"), (301, "up"), (5_000, "up")])
 def test_the_betting_rule_follows_from_the_number_of_labels_unless_it_is_chosen(n_labels, rule):
-    assert Setting(n_arms=1, n_examples=10_000, budget=n_labels).rule == rule
-    assert Setting(n_arms=1, n_examples=n_labels).rule == rule
-    assert Setting(n_arms=1, n_examples=n_labels, betting="wsr").rule == "wsr"
+    assert CertifyConfig(n_arms=1, n_examples=10_000, budget=n_labels).rule == rule
+    assert CertifyConfig(n_arms=1, n_examples=n_labels).rule == rule
+    assert CertifyConfig(n_arms=1, n_examples=n_labels, betting="wsr").rule == "wsr"
 
 
 def played(world, name="r-autoeval-plus", **params):

@@ -10,10 +10,10 @@ from selector_worlds import CertifyWorld
 
 from tests.benchmarks.sample_complexity import growth_rates, labels_needed
 from winnow.algorithms.bounds import betting
-from winnow.algorithms.bounds.betting import RunningVariances, StarCapital, WsrCapital
+from winnow.algorithms.bounds.betting import RunningVariances, StarWealth, WsrWealth
+from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import HUMAN, UNLABELLED, effective_losses
-from winnow.algorithms.certify.setting import Setting
 from winnow.algorithms.protocols import Batch
 
 PATHS, LABELS, STEP, ALPHA, RATIO = 5_000, 120, 12, 0.1, 4
@@ -118,7 +118,7 @@ def test_losses_that_go_missing_because_they_are_high_certify_nothing_false():
 
 
 def test_the_check_catches_unscored_losses_that_are_left_out():
-    capital, rng = WsrCapital(PATHS, np.ones(1), ALPHA, 0.1, LABELS), np.random.default_rng(5)
+    capital, rng = WsrWealth(PATHS, np.ones(1), ALPHA, 0.1, LABELS), np.random.default_rng(5)
 
     def absorb(outcomes):
         human = hiding(outcomes[..., HUMAN], rng)
@@ -138,7 +138,7 @@ def test_the_check_catches_an_autoevaluator_that_is_trusted_without_correction()
 
 
 def test_the_check_catches_the_best_strategy_taken_for_the_average():
-    capital = WsrCapital(PATHS, 1.0 + FACTORS, ALPHA, 0.1, LABELS)
+    capital = WsrWealth(PATHS, 1.0 + FACTORS, ALPHA, 0.1, LABELS)
 
     def absorb(outcomes):
         return capital.bet(slice(None), effective_losses(outcomes, FACTORS)).max(axis=-1)
@@ -157,7 +157,7 @@ class Late(RunningVariances):
 
 def test_the_check_catches_star_bets_that_know_the_loss_they_are_for(monkeypatch):
     monkeypatch.setattr(betting, "RunningVariances", Late)
-    capital = StarCapital(PATHS, np.ones(1), ALPHA, 0.1, LABELS)
+    capital = StarWealth(PATHS, np.ones(1), ALPHA, 0.1, LABELS)
 
     def absorb(outcomes):
         return capital.bet(slice(None), outcomes[..., [HUMAN]])[..., 0]
@@ -209,7 +209,7 @@ def test_any_arm_is_falsely_certified_in_at_most_delta_of_campaigns(procedure):
 
 
 def test_the_check_catches_a_forgotten_bonferroni_correction(monkeypatch):
-    monkeypatch.setattr(Setting, "level", property(lambda setting: setting.delta))
+    monkeypatch.setattr(CertifyConfig, "level", property(lambda config: config.delta))
     assert fails_too_often(false_certificates(400, "bonferroni", n_arms=8), 400, 0.3)
 
 
@@ -227,7 +227,7 @@ def test_any_arm_is_falsely_refuted_in_at_most_delta_of_campaigns():
 
 
 def test_the_check_catches_refutations_that_all_have_the_whole_delta(monkeypatch):
-    monkeypatch.setattr(Setting, "refutation_level", property(lambda setting: setting.delta))
+    monkeypatch.setattr(CertifyConfig, "refutation_level", property(lambda config: config.delta))
     assert fails_too_often(false_refutations(400), 400, 0.3)
 
 
@@ -258,7 +258,7 @@ def test_ends_of_any_risk_are_wrong_in_at_most_delta_of_campaigns(procedure, sid
 @pytest.mark.parametrize("side", WRONG_SIDES)
 def test_the_check_catches_ends_at_several_times_the_level(side, monkeypatch):
     for level in ("level", "refutation_level"):
-        monkeypatch.setattr(Setting, level, property(lambda setting: 0.9))
+        monkeypatch.setattr(CertifyConfig, level, property(lambda config: 0.9))
     assert fails_too_often(misses(400, "bonferroni", side), 400, 0.3)
 
 

@@ -7,7 +7,7 @@ from literal_betting import literal_capital
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean import stopping
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.stopping import single_levels
 from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Wealth
@@ -151,7 +151,7 @@ def wrong_ends(levels, campaigns, n_arms=12, n_examples=60):
 
 def test_the_ends_that_a_wrong_answer_needs_miss_with_probability_delta():
     # Alarm at 146 of 500.
-    levels = single_levels(Setting(n_arms=12, n_examples=60, delta=0.2), "mended")
+    levels = single_levels(BestMeanConfig(n_arms=12, n_examples=60, delta=0.2), "mended")
     assert not fails_too_often(wrong_ends(levels, 500), 500, 0.2)
 
 

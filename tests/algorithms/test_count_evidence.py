@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import beta
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl, kl_lower_bounds
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import Batch
 
 
 def evidence(duels, n_arms=4, **params):
     """The evidence of (first arm, second arm, outcome)."""
-    setting = Setting(n_arms=n_arms, n_examples=1, **{"delta": 0.05, **params})
-    record = DuelRecord(setting)
-    made = CountEvidence(setting, record)
+    config = BestDuelConfig(n_arms=n_arms, n_examples=1, **{"delta": 0.05, **params})
+    record = DuelRecord(config)
+    made = CountEvidence(config, record)
     if duels:
         arms = [(first, second) for first, second, _ in duels]
         record.tell(Batch(arms, np.zeros(len(duels), dtype=int)), [outcome for *_, outcome in duels])
@@ -267,9 +267,9 @@ def test_with_epsilon_and_a_winner_only_the_factor_of_the_answer_is_shifted():
 @given(DUELS, st.integers(1, 5), st.booleans())
 def test_following_duel_by_duel_leads_to_the_values_of_all_at_once(duels, size, is_broken):
     broken = [(3, arm, np.nan) for arm in (0, 1, 2)] * 3 if is_broken else []
-    setting = Setting(n_arms=4, n_examples=1, delta=0.05)
-    record = DuelRecord(setting)
-    made = CountEvidence(setting, record)
+    config = BestDuelConfig(n_arms=4, n_examples=1, delta=0.05)
+    record = DuelRecord(config)
+    made = CountEvidence(config, record)
     half = len(duels) // 2
     duels = duels[:half] + broken + duels[half:]
     for first in range(0, len(duels), size):
@@ -277,7 +277,7 @@ def test_following_duel_by_duel_leads_to_the_values_of_all_at_once(duels, size, 
         arms = [pair[:2] for pair in part]
         record.tell(Batch(arms, np.zeros(len(part), dtype=int)), [outcome for *_, outcome in part])
         made.update()
-    at_once = CountEvidence(setting, record)
+    at_once = CountEvidence(config, record)
     np.testing.assert_array_equal(made.beaten, at_once.beaten)
     for field in ("lower", "upper"):
         np.testing.assert_array_equal(getattr(made, field), getattr(at_once, field))

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.duel_record import NONE_LEFT, DuelRecord, integers
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.errors import OutcomeOutOfRange, RefusedTell
 from winnow.algorithms.protocols import Batch, round_rng
 
 
 def record(n_arms=4, **params):
-    return DuelRecord(Setting(n_arms=n_arms, n_examples=50, **params))
+    return DuelRecord(BestDuelConfig(n_arms=n_arms, n_examples=50, **params))
 
 
 def told(duels, **params):
@@ -129,7 +129,9 @@ def test_pairs_are_those_of_arms_not_dropped():
 
 def once(n_examples=4, n_arms=3, deterministic=(True, True, False)):
     return DuelRecord(
-        Setting(n_arms=n_arms, n_examples=n_examples, deterministic=np.array(deterministic), max_unscored=1.0)
+        BestDuelConfig(
+            n_arms=n_arms, n_examples=n_examples, deterministic=np.array(deterministic), max_unscored=1.0
+        )
     )
 
 
@@ -157,7 +159,7 @@ def test_the_pair_asked_least_takes_the_place_of_one_that_has_met_every_example(
 
 
 def test_a_dropped_arm_leaves_nothing_to_wait_for():
-    made = DuelRecord(Setting(n_arms=3, n_examples=9, deterministic=np.ones(3, dtype=bool)))
+    made = DuelRecord(BestDuelConfig(n_arms=3, n_examples=9, deterministic=np.ones(3, dtype=bool)))
     examples = np.arange(9)
     made.tell(Batch([[0, 1]] * 9, examples), np.ones(9))
     assert not made.is_exhausted()

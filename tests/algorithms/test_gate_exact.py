@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.gate.evidence import Evidence
 
 N = 5
@@ -24,8 +24,8 @@ def paths(epsilon, delta=0.5):
     """Of every order, what the three bets made after each batch; batches depend on the scores."""
     scores = np.column_stack([TABLES[epsilon], BASELINE])
     for order in ORDERS:
-        setting = Setting(n_arms=2, n_examples=N, delta=delta, epsilon=epsilon)
-        evidence, left, found = Evidence(setting, 0), list(order), []
+        config = BestMeanConfig(n_arms=2, n_examples=N, delta=delta, epsilon=epsilon)
+        evidence, left, found = Evidence(config, 0), list(order), []
         evidence._share = 1e-12  # nothing is ever shown, so that bets go on to the end
         while left:
             size = 2 if found and found[-1][0] > 1.0 else 1

@@ -12,10 +12,10 @@ from winnow.algorithms.best_duel.bradley_terry.allocation import (
 )
 from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points, differences
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.llm_po import LlmPo
 from winnow.algorithms.best_duel.llm_po_bt import GROWTH, MOST_SWEEPS, TOLERANCE, LlmPoBt
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
@@ -23,8 +23,8 @@ from winnow.algorithms.protocols import Batch, round_rng
 FEATURES, THETA = published_instance(4, 8, 3)
 
 
-def setting(batch_size=1, features=FEATURES, **params):
-    return Setting(
+def config(batch_size=1, features=FEATURES, **params):
+    return BestDuelConfig(
         n_arms=len(features), n_examples=9, features=features, **{"batch_size": batch_size, **params}
     )
 
@@ -47,7 +47,7 @@ def asked_pairs(batches):
 
 
 def test_single_duels_are_those_of_the_sampling_rule_of_the_paper():
-    problem = setting()
+    problem = config()
     record = DuelRecord(problem)
     evidence = BradleyTerryEvidence(problem, record)
     points, pairs = arm_points(FEATURES), record.pairs
@@ -80,7 +80,7 @@ def test_single_duels_are_those_of_the_sampling_rule_of_the_paper():
 
 
 def test_a_batch_spreads_as_single_duels_without_answers_would():
-    whole, single = LlmPoBt(setting(batch_size=150)), LlmPoBt(setting(batch_size=1))
+    whole, single = LlmPoBt(config(batch_size=150)), LlmPoBt(config(batch_size=1))
     for batch, outcomes in played(whole, 5):
         single.tell(batch, outcomes)
     together = whole.ask(round_rng(0, 99))
@@ -91,7 +91,7 @@ def test_a_batch_spreads_as_single_duels_without_answers_would():
 
 def test_the_shares_of_duels_come_close_to_the_best_ones():
     features, theta = FEATURES, 3.0 * THETA
-    selector = LlmPoBt(setting(batch_size=25))
+    selector = LlmPoBt(config(batch_size=25))
     rounds = played(selector, 160, theta=theta)
     counts = np.zeros((8, 8))
     for first, second in asked_pairs([batch for batch, _ in rounds]):
@@ -107,8 +107,8 @@ def test_the_shares_of_duels_come_close_to_the_best_ones():
 
 def test_it_needs_fewer_duels_than_all_pairs_in_turn():
     theta = 3.0 * THETA
-    adaptive = played(LlmPoBt(setting(delta=0.05)), 5_000, theta=theta)
-    problem = setting(delta=0.05)
+    adaptive = played(LlmPoBt(config(delta=0.05)), 5_000, theta=theta)
+    problem = config(delta=0.05)
     record = DuelRecord(problem)
     evidence, t = BradleyTerryEvidence(problem, record), 0
     rng = np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_it_needs_fewer_duels_than_all_pairs_in_turn():
 
 
 def test_a_pair_that_is_never_scored_does_not_hold_the_others_up():
-    selector = LlmPoBt(setting(batch_size=4, max_unscored=1.0))
+    selector = LlmPoBt(config(batch_size=4, max_unscored=1.0))
     mute, asked = None, 0
     for round_ in range(60):
         batch = selector.ask(round_rng(0, round_))
@@ -134,7 +134,7 @@ def test_a_pair_that_is_never_scored_does_not_hold_the_others_up():
 
 
 def test_without_any_score_it_goes_on_asking():
-    selector = LlmPoBt(setting(batch_size=4, max_unscored=1.0))
+    selector = LlmPoBt(config(batch_size=4, max_unscored=1.0))
     for round_ in range(5):
         selector.tell(selector.ask(round_rng(0, round_)), [np.nan] * 4)
     assert selector.decision().best is None
@@ -142,7 +142,7 @@ def test_without_any_score_it_goes_on_asking():
 
 
 def test_a_dropped_arm_is_asked_no_more():
-    selector = LlmPoBt(setting(batch_size=10))
+    selector = LlmPoBt(config(batch_size=10))
     selector.tell(Batch([[0, 1 + place % 7] for place in range(10)], [0] * 10), [np.nan] * 10)
     later = played(selector, 20)
     assert later
@@ -151,7 +151,7 @@ def test_a_dropped_arm_is_asked_no_more():
 
 def test_features_in_one_direction_make_do_with_one_pair_to_explore():
     line = np.array([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]])
-    selector = LlmPoBt(setting(features=line, delta=0.05))
+    selector = LlmPoBt(config(features=line, delta=0.05))
     rounds = played(selector, 2_000, line, np.array([0.5, 0.0]))
     assert selector.decision().best == 2
     assert selector.decision().reason == "confident"
@@ -167,13 +167,13 @@ def played_against_interactions(selector, n_rounds, seed=0):
 
 
 def test_once_the_model_is_refuted_it_goes_on_as_llm_po_and_what_it_says_needs_no_model():
-    selector = LlmPoBt(setting(features=SQUARE, batch_size=10, delta=0.05))
+    selector = LlmPoBt(config(features=SQUARE, batch_size=10, delta=0.05))
     rounds = played_against_interactions(selector, 2_000, seed=2)
     decision = selector.decision()
     assert selector.is_refuted
     assert (decision.best, decision.reason) == (0, "confident")
     assert decision.claim == Claim(kind="proven", delta=0.05, refuted=("bradley-terry",))
-    counted = LlmPo(Setting(n_arms=4, n_examples=9, batch_size=10, delta=0.05))
+    counted = LlmPo(BestDuelConfig(n_arms=4, n_examples=9, batch_size=10, delta=0.05))
     for batch, outcomes in rounds:
         counted.tell(batch, outcomes)
     assert counted.decision() == replace(decision, claim=Claim(kind="proven", delta=0.05))
@@ -181,7 +181,7 @@ def test_once_the_model_is_refuted_it_goes_on_as_llm_po_and_what_it_says_needs_n
 
 def test_a_resumed_campaign_knows_that_the_model_was_refuted_and_asks_the_same():
     params = {"features": SQUARE, "batch_size": 10, "delta": 0.05}
-    original, resumed = LlmPoBt(setting(**params)), LlmPoBt(setting(**params))
+    original, resumed = LlmPoBt(config(**params)), LlmPoBt(config(**params))
     for batch, outcomes in played_against_interactions(original, 40, seed=2):
         resumed.tell(batch, outcomes)
     assert original.is_refuted
@@ -190,7 +190,7 @@ def test_a_resumed_campaign_knows_that_the_model_was_refuted_and_asks_the_same()
 
 
 def test_a_model_that_holds_is_named_in_the_claim():
-    selector = LlmPoBt(setting(batch_size=10, delta=0.05))
+    selector = LlmPoBt(config(batch_size=10, delta=0.05))
     played(selector, 500, theta=6.0 * THETA)
     decision = selector.decision()
     assert decision.reason == "confident"
@@ -202,7 +202,7 @@ def test_a_model_that_holds_is_named_in_the_claim():
 def test_with_epsilon_an_arm_that_is_good_enough_is_known_sooner():
     theta = 3.0 * THETA
     exact, near = (
-        len(played(LlmPoBt(setting(batch_size=10, delta=0.05, epsilon=epsilon)), 800, theta=theta))
+        len(played(LlmPoBt(config(batch_size=10, delta=0.05, epsilon=epsilon)), 800, theta=theta))
         for epsilon in (0.0, 0.1)
     )
     assert near < 0.8 * exact
@@ -218,9 +218,9 @@ def test_with_epsilon_an_arm_that_is_good_enough_is_known_sooner():
 )
 def test_parameters_out_of_range_are_refused(params, message):
     with pytest.raises(InvalidParameter, match=message):
-        LlmPoBt(setting(), **params)
+        LlmPoBt(config(), **params)
 
 
 def test_arms_without_features_are_refused():
     with pytest.raises(InvalidParameter, match="features must be given, a row of numbers for each arm"):
-        LlmPoBt(Setting(n_arms=3, n_examples=2))
+        LlmPoBt(BestDuelConfig(n_arms=3, n_examples=2))

@@ -5,20 +5,20 @@ from fair_duels import crossing_probability
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.preference_intervals import (
     PreferenceIntervals,
     bernoulli_kl,
     log_prices,
 )
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import Batch, round_rng
 
 
 def intervals(duels, n_arms=2, delta=0.2, **params):
     """Lower and upper ends after (first arm, second arm, example, outcome), told one by one."""
-    setting = Setting(n_arms=n_arms, max_unscored=1.0, **{"n_examples": 1, **params})
-    record = DuelRecord(setting)
+    config = BestDuelConfig(n_arms=n_arms, max_unscored=1.0, **{"n_examples": 1, **params})
+    record = DuelRecord(config)
     made = PreferenceIntervals(record, delta)
     for first, second, example, outcome in duels:
         record.tell(Batch([[first, second]], [example]), [outcome])
@@ -91,7 +91,7 @@ RUNS, DELTA = 200, 0.2
 def drawn_duels(run, n_examples=40):
     """The record of a pair that is even, after each of its duels on examples drawn without replacement."""
     outcomes = np.random.default_rng(run).permutation(np.repeat([0.0, 1.0], n_examples // 2))
-    record = DuelRecord(Setting(n_arms=2, n_examples=n_examples, deterministic=np.ones(2, dtype=bool)))
+    record = DuelRecord(BestDuelConfig(n_arms=2, n_examples=n_examples, deterministic=np.ones(2, dtype=bool)))
     yield record
     for t in range(n_examples):
         batch = record.ask(np.array([[0, 1]]), round_rng(run, t))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.base import LowRankPredictions
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank import history as history_module
 from winnow.algorithms.low_rank.history import example_factors
@@ -132,8 +132,8 @@ def test_the_model_is_fitted_once_every_arm_was_told_and_then_every_tau_rounds(m
 
 
 def test_an_arm_is_fitted_again_when_its_scores_have_grown_by_a_quarter():
-    setting = Setting(n_arms=2, n_examples=11)
-    predictions = LowRankPredictions(setting, history=HISTORY, rank=3, ridge=None, tau=1)
+    config = BestMeanConfig(n_arms=2, n_examples=11)
+    predictions = LowRankPredictions(config, history=HISTORY, rank=3, ridge=None, tau=1)
     predictions.tell(0, np.arange(5), np.ones(5))
     predictions.tell(1, np.arange(4), np.ones(4))
     assert predictions.end_round(every_arm_told=True)
@@ -148,7 +148,7 @@ def test_an_arm_is_fitted_again_when_its_scores_have_grown_by_a_quarter():
 
 def test_without_a_history_all_is_fitted_again_when_all_scores_have_grown_by_a_quarter():
     predictions = LowRankPredictions(
-        Setting(n_arms=2, n_examples=11), history=None, rank=1, ridge=None, tau=1
+        BestMeanConfig(n_arms=2, n_examples=11), history=None, rank=1, ridge=None, tau=1
     )
     fits = []
     for start in range(10):
@@ -158,8 +158,8 @@ def test_without_a_history_all_is_fitted_again_when_all_scores_have_grown_by_a_q
 
 
 def test_after_a_fit_predictions_and_their_sums_are_those_of_the_new_factors():
-    setting = Setting(n_arms=4, n_examples=11)
-    predictions = LowRankPredictions(setting, history=HISTORY, rank=3, ridge=None, tau=1)
+    config = BestMeanConfig(n_arms=4, n_examples=11)
+    predictions = LowRankPredictions(config, history=HISTORY, rank=3, ridge=None, tau=1)
     rng, seen = np.random.default_rng(0), []
     for start in (0, 4):
         for arm in range(4):

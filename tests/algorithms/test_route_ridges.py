@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.posteriors.kernel_ridge import KernelRidge
 from winnow.algorithms.route.posteriors.kernels import Kernel
 from winnow.algorithms.route.posteriors.linear_ridge import SCORES_PER_REFRESH, LinearRidge
 from winnow.algorithms.route.posteriors.random_features import RandomFeatures
-from winnow.algorithms.route.setting import Setting
 
 KERNELS = [
     Kernel(name="linear", gamma=1.0, bandwidth=1.0),
@@ -95,8 +95,8 @@ def test_a_regression_on_features_is_that_of_the_definition_before_and_after_it_
 @tries(60)
 def test_the_deviation_of_the_paper_is_the_root_of_the_inverse_form(seed, n, n_features, alpha):
     rng = np.random.default_rng(seed)
-    setting = Setting(n_arms=1, n_examples=1, dim=3, bandwidth=0.7, alpha=alpha)
-    features = RandomFeatures(setting, n_features, feature_seed=seed)
+    config = RouteConfig(n_arms=1, n_examples=1, dim=3, bandwidth=0.7, alpha=alpha)
+    features = RandomFeatures(config, n_features, feature_seed=seed)
     phi = features(unit(rng, 3))
     told = np.array([features(y) for y in unit(rng, n, 3)]).reshape(n, features.width)
     ridge = LinearRidge(features.width, alpha)
@@ -109,12 +109,12 @@ def test_the_deviation_of_the_paper_is_the_root_of_the_inverse_form(seed, n, n_f
 
 
 def test_features_multiply_to_about_the_kernel_and_are_drawn_from_their_seed_alone():
-    setting = Setting(n_arms=1, n_examples=1, dim=5, bandwidth=0.6)
-    features, others = (RandomFeatures(setting, 4_000, feature_seed=seed) for seed in (0, 1))
+    config = RouteConfig(n_arms=1, n_examples=1, dim=5, bandwidth=0.6)
+    features, others = (RandomFeatures(config, 4_000, feature_seed=seed) for seed in (0, 1))
     y, z = unit(np.random.default_rng(3), 2, 5)
     # Each of the 4 000 terms lies in [-1, 1]: off by 0.1 with probability below 2 exp(-20).
     assert features(y) @ features(z) == pytest.approx(np.exp(-np.sum((y - z) ** 2) / 0.72), abs=0.1)
-    np.testing.assert_array_equal(features(y), RandomFeatures(setting, 4_000, feature_seed=0)(y))
+    np.testing.assert_array_equal(features(y), RandomFeatures(config, 4_000, feature_seed=0)(y))
     assert not np.array_equal(features(y), others(y))
 
 

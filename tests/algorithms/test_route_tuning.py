@@ -9,9 +9,10 @@ from scipy.stats import multivariate_normal, norm
 from selector_worlds import RouteWorld
 
 from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.metrics import cumulative_regret
-from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
-from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
+from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 from winnow.algorithms.route.posteriors.marginal_likelihood import (
     ALPHAS,
     BANDWIDTHS,
@@ -19,8 +20,7 @@ from winnow.algorithms.route.posteriors.marginal_likelihood import (
     most_probable,
 )
 from winnow.algorithms.route.posteriors.random_features import RandomFeatures
-from winnow.algorithms.route.posteriors.tuned import FIRST_CHOICE, LAST_CHOICE, TunedBeliefs
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.tuned import FIRST_CHOICE, LAST_CHOICE, TunedPosteriors
 
 
 def contexts_of(n, dim, rng):
@@ -85,21 +85,21 @@ def test_scores_that_do_not_vary_leave_some_noise():
     assert chosen.noise == LEAST_NOISE
 
 
-def kernels(setting):
-    return kernel_beliefs(setting)
+def kernels(config):
+    return kernel_posteriors(config)
 
 
-def features(setting):
-    return fourier_beliefs(setting, RandomFeatures(setting, 40, 3))
+def features(config):
+    return fourier_posteriors(config, RandomFeatures(config, 40, 3))
 
 
 @pytest.mark.parametrize("make", [kernels, features])
 def test_all_is_learned_anew_less_half_the_mean_with_what_was_chosen(make):
-    setting = Setting(n_arms=2, n_examples=1, dim=3)
+    config = RouteConfig(n_arms=2, n_examples=1, dim=3)
     arms, contexts, scores = drawn(2, 1.0, 1.0, np.random.default_rng(3), n=140)
     scores += 0.4
-    tuned = TunedBeliefs(setting, make)
-    first = make(setting)
+    tuned = TunedPosteriors(config, make)
+    first = make(config)
     for t in range(140):
         tuned.learn(arms[t], contexts[t], scores[t])
         if t < FIRST_CHOICE - 1:
@@ -111,7 +111,7 @@ def test_all_is_learned_anew_less_half_the_mean_with_what_was_chosen(make):
     chosen = most_probable(arms[:128], contexts[:128], scores[:128] - scores[:128].mean())
     assert tuned.smoothness == chosen
     assert tuned.eta == chosen.noise
-    plain = make(replace(setting, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
+    plain = make(replace(config, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
     half = sum(scores[:128].tolist()) / 128 / 2.0
     for arm, context, score in zip(arms.tolist(), contexts, scores.tolist(), strict=True):
         plain.learn(arm, context, score - half)
@@ -128,7 +128,7 @@ def test_an_exported_policy_has_the_bandwidth_that_was_chosen(name):
     fixed = world.selector(name, bandwidth=1.0)
     for batch, outcomes in world.rounds(selector):
         fixed.tell(batch, outcomes)
-    chosen = selector._beliefs.smoothness
+    chosen = selector._posteriors.smoothness
     policy, other = selector.policy(), fixed.policy()
     if name == "pak-ucb":
         assert policy.parameters["kernel"]["bandwidth"] == chosen.bandwidth
@@ -143,7 +143,7 @@ def test_numbers_that_are_given_are_kept():
     world = RouteWorld(n_examples=100)
     selector = world.selector("pak-ucb", alpha=0.7, eta=0.4)
     list(world.rounds(selector))
-    assert selector._beliefs.smoothness.alpha == 0.7
+    assert selector._posteriors.smoothness.alpha == 0.7
     assert selector._exploration() == 0.4
     published = world.selector("pak-ucb", bandwidth=3.0)
     list(world.rounds(published))
@@ -163,7 +163,7 @@ def test_a_router_that_chose_its_kernel_resumes_bit_for_bit_over_arms_that_come(
         if played == 10:
             original.add_arm()
         played += 1
-    chosen = original._beliefs.smoothness
+    chosen = original._posteriors.smoothness
     for place, told in enumerate(history):
         assert world.ask(resumed, round_rng(7, place)) == told[0]
         resumed.tell(*told)
@@ -175,13 +175,13 @@ def test_a_router_that_chose_its_kernel_resumes_bit_for_bit_over_arms_that_come(
         if place == 10:
             by_tell_alone.add_arm()
     for each in (resumed, by_tell_alone):
-        assert each._beliefs.smoothness == chosen
+        assert each._posteriors.smoothness == chosen
         np.testing.assert_array_equal(each.predict(world.contexts[0]), original.predict(world.contexts[0]))
 
 
 def test_nothing_is_chosen_and_no_context_kept_after_the_last_choice():
-    setting = Setting(n_arms=1, n_examples=1, dim=2)
-    tuned = TunedBeliefs(setting, lambda given: fourier_beliefs(given, RandomFeatures(given, 3, 0)))
+    config = RouteConfig(n_arms=1, n_examples=1, dim=2)
+    tuned = TunedPosteriors(config, lambda given: fourier_posteriors(given, RandomFeatures(given, 3, 0)))
     rng = np.random.default_rng(4)
     contexts = contexts_of(LAST_CHOICE, 2, rng)
     for t in range(LAST_CHOICE):

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.protocols import Batch
 
 K, N = 4, 12
@@ -14,7 +14,7 @@ K, N = 4, 12
 @given(seed=st.integers(0, 10_000), steps=st.integers(1, 12))
 def test_running_counts_equal_those_counted_afresh(seed, steps):
     rng = np.random.default_rng(seed)
-    matrix = ScoreMatrix(Setting(n_arms=K, n_examples=N))
+    matrix = ScoreMatrix(BestMeanConfig(n_arms=K, n_examples=N))
     scores, asked = np.full((K, N), -1.0), np.zeros((K, N), dtype=bool)
     in_flight = deque()
     for _ in range(steps):

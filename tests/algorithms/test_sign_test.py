@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.algorithms.bounds.sign_test import difference_for_new_examples
+from winnow.algorithms.bounds.binomial import difference_for_new_examples
 
 
 def literal_p_value(wins, count):

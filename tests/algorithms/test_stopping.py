@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, single_levels
 from winnow.algorithms.bounds.confidence import EndLevels
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
@@ -17,9 +17,9 @@ NAN = np.nan
 
 def rule(rows, n_examples=N, variant="mended", **params):
     """The stopping rule and its matrix once the first examples of each arm have these scores."""
-    setting = Setting(n_arms=len(rows), n_examples=n_examples, **params)
-    matrix = ScoreMatrix(setting)
-    stopping = Stopping(setting, matrix, variant)
+    config = BestMeanConfig(n_arms=len(rows), n_examples=n_examples, **params)
+    matrix = ScoreMatrix(config)
+    stopping = Stopping(config, matrix, variant)
     for arm, row in enumerate(rows):
         batch = Batch([arm] * len(row), range(len(row)))
         stopping.tell(batch, matrix.tell(batch, row))
@@ -215,7 +215,7 @@ def test_without_intervals_all_else_is_the_same():
 
 def test_a_campaign_that_stops_by_intervals_cannot_do_without():
     with pytest.raises(InvalidParameter, match="intervals must be true for a delta, got False"):
-        Setting(n_arms=2, n_examples=N, delta=0.05, intervals=False)
+        BestMeanConfig(n_arms=2, n_examples=N, delta=0.05, intervals=False)
 
 
 def test_scores_and_intervals_that_do_not_agree_end_the_campaign():
@@ -239,9 +239,9 @@ def test_mended_a_campaign_stops_where_the_intervals_that_are_shown_still_overla
 
 
 def test_the_levels_of_the_ends_are_those_of_the_proof():
-    setting = Setting(n_arms=5, n_examples=N, delta=0.1)
-    assert single_levels(setting, "mended") == EndLevels(lower=0.1 / 8, upper=0.05)
-    assert single_levels(setting, "paper") is None
+    config = BestMeanConfig(n_arms=5, n_examples=N, delta=0.1)
+    assert single_levels(config, "mended") == EndLevels(lower=0.1 / 8, upper=0.05)
+    assert single_levels(config, "paper") is None
 
 
 def test_every_dropped_arm_adds_half_of_delta_to_what_is_stated_and_nothing_as_published():

@@ -11,8 +11,8 @@ import numpy as np
 
 from tests.benchmarks.practical_rule import PracticalEvidence
 from tests.benchmarks.tables import Row
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.llm_po import LlmPo
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.protocols import round_rng
 from winnow.tasks.simulation.simulate import THREAD_SETTINGS
 
@@ -82,7 +82,7 @@ def _outcomes(pool: ProcessPoolExecutor, world: str, runs: int, seconds: float) 
 def campaign(world: str, rule: str, seed: int) -> Outcome:
     """One campaign of single duels, to its stop or the cap."""
     chances = WORLDS[world]
-    setting = Setting(
+    config = BestDuelConfig(
         n_arms=len(chances),
         n_examples=1_000_000,
         batch_size=1,
@@ -90,10 +90,10 @@ def campaign(world: str, rule: str, seed: int) -> Outcome:
         budget=CAP,
         assume_winner=rule == PRODUCT,
     )
-    selector = LlmPo(setting)
+    selector = LlmPo(config)
     if rule == PRACTICAL:
         stopping = selector._stopping
-        stopping.evidence = PracticalEvidence(setting, stopping.record)
+        stopping.evidence = PracticalEvidence(config, stopping.record)
     judge, draws, duels = np.random.default_rng([seed, 1]), round_rng(seed, 0), 0
     while len(batch := selector.ask(draws)):
         first, second = batch.arms.T

@@ -18,7 +18,7 @@ from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.tables import Row
 from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl
 from winnow.algorithms.best_duel.unstructured_allocation import characteristic_time
-from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.algorithms.bounds.binomial import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.tasks.simulation.simulate import THREAD_SETTINGS

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks.tables import Row
-from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.algorithms.bounds.binomial import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.tasks.simulation.simulate import THREAD_SETTINGS

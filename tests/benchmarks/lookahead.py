@@ -35,7 +35,7 @@ from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.pool.placement import rounds_ahead
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
-from winnow.tasks.rounds.in_flight import RoundsInFlight
+from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import reopen_campaign
 

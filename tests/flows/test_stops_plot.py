@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.algorithms.bounds.binomial import proportion_interval
 from winnow.flows.simulate.stops_plot import LEVEL, Stops, draw_stops
 
 

@@ -18,7 +18,7 @@ from winnow.tasks.answer import derive
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition, Unscored
 from winnow.tasks.answer.phrases import MIXED, NOBODY
-from winnow.tasks.answer.words import answer_lines, headline
+from winnow.tasks.answer.sentences import answer_lines, headline
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.certify.certificate import Certificate

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import NOW, store_campaign
 
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.ucb_e import UcbE
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.claims import Claim
@@ -17,7 +17,7 @@ from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.phrases import MIXED
-from winnow.tasks.answer.words import answer_lines
+from winnow.tasks.answer.sentences import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.queries.status import campaign_status
 
@@ -173,7 +173,7 @@ def test_that_an_adaptive_campaign_ends_it_does_the_interval_no_harm(risks):
     rng, missed = np.random.default_rng(4), 0
     for seed in range(100):
         scores = (rng.random((2, 200)) < np.array(risks)[:, np.newaxis]).astype(float)
-        selector = UcbE(Setting(n_arms=2, n_examples=200, batch_size=16, delta=0.2))
+        selector = UcbE(BestMeanConfig(n_arms=2, n_examples=200, batch_size=16, delta=0.2))
         seen, number = np.full(scores.shape, np.nan), 0
         while len(batch := selector.ask(round_rng(seed, number))):
             seen[batch.arms, batch.examples] = scores[batch.arms, batch.examples]

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.duel_record import integers
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.best_duel.stopping import Stopping
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -19,18 +19,18 @@ class EpsGreedy:
     a batch the preferences stay as they are. A tie is half a win for each arm.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         exploration: Share of random pairs, the method's epsilon, in [0, 1]; the paper names no value.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 5 (EpsGreedy).
     """
 
-    def __init__(self, setting: Setting, *, exploration: float = 0.1) -> None:
+    def __init__(self, config: BestDuelConfig, *, exploration: float = 0.1) -> None:
         if not 0.0 <= exploration <= 1.0:
             raise InvalidParameter("exploration", exploration, "in [0, 1]")
         self._exploration = exploration
-        self._stopping = Stopping(setting)
+        self._stopping = Stopping(config)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch, each duel random or greedy."""

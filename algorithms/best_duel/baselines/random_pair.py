@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.duel_record import integers
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.best_duel.stopping import Stopping
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -16,14 +16,14 @@ class RandomPair:
     A tie is half a win for each arm.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 5 (RandomPair).
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._stopping = Stopping(setting)
+    def __init__(self, config: BestDuelConfig) -> None:
+        self._stopping = Stopping(config)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a batch of random pairs."""

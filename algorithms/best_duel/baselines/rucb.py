@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.best_duel.setting import Setting
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.stopping import Stopping
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -24,18 +24,18 @@ class Rucb:
     win for each arm.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         alpha: How much uncertainty is worth, above 1/2.
 
     Source: Zoghi et al. (2014), "Relative Upper Confidence Bound for the K-Armed Dueling Bandit Problem",
     Algorithm 1, with alpha = 0.51 as in its experiments; Hu et al. (2026), Section 5 (RUCB).
     """
 
-    def __init__(self, setting: Setting, *, alpha: float = 0.51) -> None:
+    def __init__(self, config: BestDuelConfig, *, alpha: float = 0.51) -> None:
         if not 0.5 < alpha < np.inf:
             raise InvalidParameter("alpha", alpha, "above 1/2 and finite")
         self._alpha = alpha
-        self._stopping = Stopping(setting)
+        self._stopping = Stopping(config)
         self._favourite: int | None = None
         self._told = self._bounds(self._stopping.record.told, 0)
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
+from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
-from winnow.algorithms.best_duel.setting import Setting
 from winnow.algorithms.best_duel.stopping import Stopping
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -23,14 +23,14 @@ class Thompson:
     low, may do so.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
 
     Source: Wu and Liu (2016), "Double Thompson Sampling for Dueling Bandits", Algorithm 1, without the bounds
     that prune its candidates, as in Hu et al. (2026), Section 5 (Thompson Sampling).
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._stopping = Stopping(setting)
+    def __init__(self, config: BestDuelConfig) -> None:
+        self._stopping = Stopping(config)
         self._follow_all()
 
     def ask(self, rng: np.random.Generator) -> Batch:

@@ -16,9 +16,9 @@ from winnow.algorithms.best_duel.bradley_terry.misfit import (
 )
 from winnow.algorithms.best_duel.bradley_terry.mixture import laplace_log_mixture, log_mixture
 from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, fit_bradley_terry, log_likelihood
+from winnow.algorithms.best_duel.config import BestDuelConfig, evidence_delta
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.setting import Setting, evidence_delta
 from winnow.algorithms.best_duel.standings import worst_preferences
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
@@ -54,7 +54,7 @@ class BradleyTerryEvidence:
     same whatever came before.
 
     Args:
-        setting: The problem, with features.
+        config: The problem, with features.
         record: Where the duels are told, nothing yet; `update` is to be called after each tell.
 
     Raises:
@@ -64,14 +64,14 @@ class BradleyTerryEvidence:
     Section 4.1, for the model and the estimate.
     """
 
-    def __init__(self, setting: Setting, record: DuelRecord) -> None:
-        if setting.features is None:
+    def __init__(self, config: BestDuelConfig, record: DuelRecord) -> None:
+        if config.features is None:
             raise InvalidParameter("features", None, "given, a row of numbers for each arm")
-        self.points = arm_points(setting.features)  # (K, r)
+        self.points = arm_points(config.features)  # (K, r)
         self.is_refuted = False
-        self.by_counts = CountEvidence(setting, record)
-        self._delta = evidence_delta(setting)
-        self._lead = math.log((0.5 + setting.epsilon) / (0.5 - setting.epsilon))
+        self.by_counts = CountEvidence(config, record)
+        self._delta = evidence_delta(config)
+        self._lead = math.log((0.5 + config.epsilon) / (0.5 - config.epsilon))
         self._record = record
         self._cells = np.triu_indices(record.n_arms, 1)  # all pairs i < j, P of them
         self._z = differences(self.points, np.column_stack(self._cells))  # (P, r)
@@ -123,7 +123,7 @@ class BradleyTerryEvidence:
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm is known at the error probability of the setting, if the model holds."""
+        """Whether the best arm is known at the error probability of the config, if the model holds."""
         return self._beliefs.is_separated
 
     @property

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from winnow.algorithms.best_duel.config import BestDuelConfig, evidence_delta
 from winnow.algorithms.best_duel.counts.finite_bets import ROUNDING
 from winnow.algorithms.best_duel.counts.preference_intervals import PreferenceIntervals
 from winnow.algorithms.best_duel.counts.winner_tests import (
@@ -14,7 +15,6 @@ from winnow.algorithms.best_duel.counts.winner_tests import (
     product_level,
 )
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.setting import Setting, evidence_delta
 from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.claims import EXACT, Assumption, Claim, Raise
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
@@ -26,7 +26,7 @@ class CountEvidence:
     """Preferences by the share of duels won, nothing assumed of how pairs hang together.
 
     The best arm is separated by one of the two rules of `winner_tests`, which has the proofs: it is shown by
-    its own duels to beat every other active arm; or, where the setting assumes a winner, every other active
+    its own duels to beat every other active arm; or, where the config assumes a winner, every other active
     arm is ruled out by its e-value and the best one is not. With `epsilon`, it is shown to be good enough.
 
     Unscored duels count for whoever they would help least, in the rules and in the intervals; estimates and
@@ -42,7 +42,7 @@ class CountEvidence:
     arm, several are tied, and where there is none no arm is the winner.
 
     Args:
-        setting: The problem, without features.
+        config: The problem, without features.
         record: Where the duels are told, nothing yet where some pairs meet an example once; `update` is to
             be called after each tell.
 
@@ -50,12 +50,12 @@ class CountEvidence:
     equation (7) and the proof of Corollary 3.3, for the statistic.
     """
 
-    def __init__(self, setting: Setting, record: DuelRecord) -> None:
-        self._setting = setting
-        self._delta = evidence_delta(setting)
+    def __init__(self, config: BestDuelConfig, record: DuelRecord) -> None:
+        self._config = config
+        self._delta = evidence_delta(config)
         self._record = record
         self._wealths = PairWealths(record, 0.5)
-        self._good_enough = PairWealths(record, 0.5 - setting.epsilon) if setting.epsilon else self._wealths
+        self._good_enough = PairWealths(record, 0.5 - config.epsilon) if config.epsilon else self._wealths
         self._pair_intervals = PreferenceIntervals(record, self._delta)
         self._rebuild()
 
@@ -111,7 +111,7 @@ class CountEvidence:
         As long as none is dropped, one that does is ever among them with probability at most delta.
         """
         is_out = self._e_values() >= product_level(self._delta, self._record.n_arms, 0.0)
-        return self._record.active & (self.losers | (is_out & (self._setting.delta is not None)))
+        return self._record.active & (self.losers | (is_out & (self._config.delta is not None)))
 
     @property
     def losers(self) -> BoolArray:
@@ -142,7 +142,7 @@ class CountEvidence:
         """What may be said once the best arm is separated, or all is settled."""
         if self.is_settled:
             return EXACT
-        assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._setting.assume_winner else ()
+        assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._config.assume_winner else ()
         is_certain = np.isposinf(self._good_enough.log_wealths[self._others(), self.best]).all()
         if is_certain and not assumptions:
             return EXACT
@@ -164,11 +164,11 @@ class CountEvidence:
         self.is_separated = self.is_settled and np.count_nonzero(self._unbeaten()) == 1
         if self.is_separated or not self._may_be_ruled_out():
             return
-        level = product_level(self._delta, self._record.n_arms, self._setting.epsilon)
+        level = product_level(self._delta, self._record.n_arms, self._config.epsilon)
         others, e_values = self._others(), self._e_values(self.best)
         if not (e_values[others] >= level).all():
             return
-        if self._setting.assume_winner:
+        if self._config.assume_winner:
             # Where the best arm is ruled out as well, there is no winner to be assumed.
             self.is_separated = bool(self._e_values()[self.best] < -math.log(self._delta))
         else:
@@ -181,7 +181,7 @@ class CountEvidence:
         """Whether all arms but the best may be: no log E(i) is above Z_i, which is faster to follow."""
         if self.best is None or self._record.n_active < 2:
             return False
-        if self._setting.epsilon or self._record.is_once.any():
+        if self._config.epsilon or self._record.is_once.any():
             return True
         return self.statistic >= -math.log(self._delta)
 
@@ -194,13 +194,13 @@ class CountEvidence:
     def _e_values(self, named: int | None = None) -> FloatArray:
         """Each arm's log E, shape (K,), for naming an arm: its factors are those of being good enough."""
         shifted = None
-        if named is not None and self._setting.epsilon:
+        if named is not None and self._config.epsilon:
             shifted = np.full_like(self._wealths.log_wealths, np.nan)
             shifted[:, named] = self._good_enough.log_wealths[:, named]
         return log_e_values(self._wealths.log_wealths, self._record.active, shifted)
 
     def _error_bound(self) -> float:
-        return error_bound(self._delta, self._record.n_dropped, assume_winner=self._setting.assume_winner)
+        return error_bound(self._delta, self._record.n_dropped, assume_winner=self._config.assume_winner)
 
     def _unbeaten(self) -> BoolArray:
         """Active arms that are certain to beat or tie every other active one, shape (K,)."""

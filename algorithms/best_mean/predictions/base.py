@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.bounds.prediction_powered import PredictedDraws
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows
@@ -83,7 +83,7 @@ class LowRankPredictions:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         history: FloatArray | None,
         rank: int | None,
@@ -97,15 +97,15 @@ class LowRankPredictions:
         ):
             if not holds:
                 raise InvalidParameter(name, value, requirement)
-        self._history = None if history is None else History.checked(history, setting.n_examples)
-        self._n_arms, self._n_examples = setting.n_arms, setting.n_examples
+        self._history = None if history is None else History.checked(history, config.n_examples)
+        self._n_arms, self._n_examples = config.n_arms, config.n_examples
         self._rank = rank or (RANK_WITHOUT_HISTORY if history is None else RANK_WITH_HISTORY)
         self._ridge, self._tau = ridge, tau
         self._rounds = 0  # since the last fit
-        self._told: list[list[IntArray]] = [[] for _ in range(setting.n_arms)]
-        self._scored: list[list[Row]] = [[] for _ in range(setting.n_arms)]
-        self._counts = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) scores
-        self._fitted = np.zeros(setting.n_arms, dtype=np.int64)  # (K,) scores that the last fit stands on
+        self._told: list[list[IntArray]] = [[] for _ in range(config.n_arms)]
+        self._scored: list[list[Row]] = [[] for _ in range(config.n_arms)]
+        self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scores
+        self._fitted = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scores that the last fit stands on
         self._all_binary = True
         self._model: FactorModel = LOGISTIC
         self._factors: tuple[Floats, Floats] | None = None  # U (K, r) and V (n, r)

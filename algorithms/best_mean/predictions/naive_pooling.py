@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.predictions.base import LowRankPredictions
 from winnow.algorithms.best_mean.pulls import Pulls
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.setting import Setting
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -23,7 +23,7 @@ class NaivePooling:
     out of the ranking.
 
     Args:
-        setting: The problem and the common parameters.
+        config: The problem and the common parameters.
         history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
             None to learn from this campaign's scores alone.
         rank: Factors of the low-rank model, at least 1 and cut down to the number of arms or of rows of the
@@ -43,7 +43,7 @@ class NaivePooling:
 
     def __init__(
         self,
-        setting: Setting,
+        config: BestMeanConfig,
         *,
         history: FloatArray | None = None,
         rank: int | None = None,
@@ -57,12 +57,12 @@ class NaivePooling:
         if not 0.0 <= a < np.inf:
             raise InvalidParameter("a", a, "non-negative and finite")
         self._a = a
-        self._n_examples = setting.n_examples
-        self._matrix = ScoreMatrix(setting)
-        self._predictions = LowRankPredictions(setting, history=history, rank=rank, ridge=ridge, tau=tau)
+        self._n_examples = config.n_examples
+        self._matrix = ScoreMatrix(config)
+        self._predictions = LowRankPredictions(config, history=history, rank=rank, ridge=ridge, tau=tau)
         self._predicted_sums: FloatArray | None = None  # (K,) over the examples not told
-        self._stopping = Stopping(setting, self._matrix, variant)
-        self._pulls = Pulls(setting, self._matrix, self._stopping, variant, first_pull, pull)
+        self._stopping = Stopping(config, self._matrix, variant)
+        self._pulls = Pulls(config, self._matrix, self._stopping, variant, first_pull, pull)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose a round of pulls."""

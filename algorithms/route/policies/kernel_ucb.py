@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
 from winnow.algorithms.route.policy import Policy, policy_of
 from winnow.algorithms.route.posteriors.kernel_ridge import KernelRidge
 from winnow.algorithms.route.posteriors.kernels import Kernel
-from winnow.algorithms.route.posteriors.posteriors import JointBeliefs
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.posteriors import JointPosteriors
 from winnow.algorithms.state.arrays import BoolArray
 
 
@@ -21,19 +21,19 @@ class KernelUcb(Ucb):
     the form that Hu, Leung & Farnia (2025), Section 6, compare with.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        kernel = Kernel.of(setting, squared_length=2.0)
-        model = KernelRidge(kernel, setting.fixed_alpha, setting.dim + setting.n_arms)
+    def __init__(self, config: RouteConfig) -> None:
+        kernel = Kernel.of(config, squared_length=2.0)
+        model = KernelRidge(kernel, config.fixed_alpha, config.dim + config.n_arms)
 
         def policy(model: KernelRidge, usable: BoolArray) -> Policy:
             return policy_of(
                 "joint-kernel",
                 usable,
-                setting.dim,
+                config.dim,
                 kernel,
                 weights=model.weights,
-                contexts=model.inputs[:, : setting.dim].astype(np.float32),
-                arms=model.inputs[:, setting.dim :].argmax(axis=1).astype(np.int64),
+                contexts=model.inputs[:, : config.dim].astype(np.float32),
+                arms=model.inputs[:, config.dim :].argmax(axis=1).astype(np.int64),
             )
 
-        super().__init__(setting, JointBeliefs(setting.n_arms, model, policy))
+        super().__init__(config, JointPosteriors(config.n_arms, model, policy))

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
 from winnow.algorithms.route.policy import Policy, policy_of
 from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
-from winnow.algorithms.route.posteriors.posteriors import JointBeliefs
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.posteriors import JointPosteriors
 from winnow.algorithms.state.arrays import BoolArray
 
 
@@ -21,12 +21,12 @@ class LinUcb(Ucb):
     form that Hu, Leung & Farnia (2025), Section 6, compare with.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        model = LinearRidge(setting.dim + setting.n_arms, setting.fixed_alpha)
+    def __init__(self, config: RouteConfig) -> None:
+        model = LinearRidge(config.dim + config.n_arms, config.fixed_alpha)
 
         def policy(model: LinearRidge, usable: BoolArray) -> Policy:
-            shared, offsets = np.split(model.weights, [setting.dim])
+            shared, offsets = np.split(model.weights, [config.dim])
             weights = np.tile(shared, (len(usable), 1))
-            return policy_of("linear", usable, setting.dim, weights=weights, offsets=offsets)
+            return policy_of("linear", usable, config.dim, weights=weights, offsets=offsets)
 
-        super().__init__(setting, JointBeliefs(setting.n_arms, model, policy))
+        super().__init__(config, JointPosteriors(config.n_arms, model, policy))

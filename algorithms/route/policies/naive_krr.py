@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
-from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 
 
 class NaiveKrr(Ucb):
@@ -17,7 +17,7 @@ class NaiveKrr(Ucb):
     Models and LLMs", ICML, Section 6.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        if setting.eta:
-            raise InvalidParameter("eta", setting.eta, "0 or None: naive-krr does not explore")
-        super().__init__(replace(setting, eta=0.0), kernel_beliefs(setting))
+    def __init__(self, config: RouteConfig) -> None:
+        if config.eta:
+            raise InvalidParameter("eta", config.eta, "0 or None: naive-krr does not explore")
+        super().__init__(replace(config, eta=0.0), kernel_posteriors(config))

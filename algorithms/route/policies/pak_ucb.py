@@ -1,9 +1,9 @@
 """PAK-UCB: a kernel ridge regression per arm, and the arm whose score could be highest."""
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
-from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
-from winnow.algorithms.route.posteriors.tuned import TunedBeliefs, is_tuned
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
+from winnow.algorithms.route.posteriors.tuned import TunedPosteriors, is_tuned
 
 
 class PakUcb(Ucb):
@@ -12,13 +12,15 @@ class PakUcb(Ucb):
     A round costs O(n d + n^2) for each arm with n scores, and memory grows with n^2: for long streams take
     `rff-ucb`. With the linear kernel an arm's expected score is linear in the embedding; "poly3" and "rbf"
     can tell types of prompts apart that lie close together. How close, the scores say where the bandwidth of
-    "rbf" is "auto", see `TunedBeliefs`; with a number it is the published algorithm. The published program
+    "rbf" is "auto", see `TunedPosteriors`; with a number it is the published algorithm. The published program
     starts the inverse of the first kernel matrix as 1/k + alpha; this is the mathematics, (k + alpha)^-1.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 2.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        tuned = is_tuned(setting)
-        super().__init__(setting, TunedBeliefs(setting, kernel_beliefs) if tuned else kernel_beliefs(setting))
+    def __init__(self, config: RouteConfig) -> None:
+        tuned = is_tuned(config)
+        super().__init__(
+            config, TunedPosteriors(config, kernel_posteriors) if tuned else kernel_posteriors(config)
+        )

@@ -20,7 +20,7 @@ class RandomArm(Routing):
         """The means of the arms."""
         means = self._record.means
         usable = self._record.eligible & ~np.isnan(means)
-        return policy_of("means", usable, self._setting.dim, means=np.nan_to_num(means))
+        return policy_of("means", usable, self._config.dim, means=np.nan_to_num(means))
 
     def _preferred(self, context: FloatArray) -> list[int]:
         arms: list[int] = np.flatnonzero(self._record.eligible).tolist()

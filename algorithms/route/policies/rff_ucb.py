@@ -1,12 +1,12 @@
 """RFF-UCB: PAK-UCB with random Fourier features, at the same cost in every round."""
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
-from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
+from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
 from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
-from winnow.algorithms.route.posteriors.posteriors import PerArmBeliefs
+from winnow.algorithms.route.posteriors.posteriors import PerArmPosteriors
 from winnow.algorithms.route.posteriors.random_features import RandomFeatures
-from winnow.algorithms.route.posteriors.tuned import TunedBeliefs, is_tuned
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.tuned import TunedPosteriors, is_tuned
 
 
 class RffUcb(Ucb):
@@ -15,15 +15,15 @@ class RffUcb(Ucb):
     It approximates `pak-ucb` with the rbf kernel. A round costs O(D d + K D^2) time, and the state is K
     matrices of 2 D x 2 D, halved by symmetry and kept twice, however many rounds there were.
 
-    The bandwidth is chosen from the scores, unless a number is given: see `TunedBeliefs`. With a number the
-    state is as small from the beginning; else the first 4 096 contexts are kept until the last choice.
+    The bandwidth is chosen from the scores, unless a number is given: see `TunedPosteriors`. With a number
+    the state is as small from the beginning; else the first 4 096 contexts are kept until the last choice.
 
     The features are drawn once, where Algorithm 5 would draw new ones in every round and for every arm: what
     is added up over rounds has to be of the same features. The published program counts the first score of an
     arm twice; this is the mathematics.
 
     Args:
-        setting: The problem and the common parameters; the kernel has to be "rbf".
+        config: The problem and the common parameters; the kernel has to be "rbf".
         n_features: D, the number of frequencies, at least 1; there are 2 D features.
         feature_seed: What the frequencies are drawn from, non-negative.
 
@@ -31,9 +31,9 @@ class RffUcb(Ucb):
     Models and LLMs", ICML, Algorithms 4 and 5.
     """
 
-    def __init__(self, setting: Setting, *, n_features: int = 200, feature_seed: int = 0) -> None:
+    def __init__(self, config: RouteConfig, *, n_features: int = 200, feature_seed: int = 0) -> None:
 
-        def make(setting: Setting) -> PerArmBeliefs[LinearRidge]:
-            return fourier_beliefs(setting, RandomFeatures(setting, n_features, feature_seed))
+        def make(config: RouteConfig) -> PerArmPosteriors[LinearRidge]:
+            return fourier_posteriors(config, RandomFeatures(config, n_features, feature_seed))
 
-        super().__init__(setting, TunedBeliefs(setting, make) if is_tuned(setting) else make(setting))
+        super().__init__(config, TunedPosteriors(config, make) if is_tuned(config) else make(config))

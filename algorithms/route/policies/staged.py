@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policy import Policy
-from winnow.algorithms.route.posteriors.posteriors import Beliefs
+from winnow.algorithms.route.posteriors.posteriors import Posteriors
 from winnow.algorithms.route.routing import Routing
-from winnow.algorithms.route.setting import Setting
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
@@ -33,21 +33,21 @@ class Staged(Routing):
     prompt; expect far more regret than that of `Ucb` in a few thousand rounds.
 
     Args:
-        setting: The problem and the common parameters.
-        make: Makes beliefs for K arms: those of a stage, and those of the policy.
+        config: The problem and the common parameters.
+        make: Makes posteriors for K arms: those of a stage, and those of the policy.
         horizon: T, the prompts that are planned for; None for the most there can be.
         events_per_round: How often the bounds of a round are used in the proof.
     """
 
     def __init__(
-        self, setting: Setting, make: Callable[[], Beliefs], horizon: int | None, events_per_round: int
+        self, config: RouteConfig, make: Callable[[], Posteriors], horizon: int | None, events_per_round: int
     ) -> None:
-        super().__init__(setting)
-        self._horizon = setting.n_prompts if horizon is None else horizon
+        super().__init__(config)
+        self._horizon = config.n_prompts if horizon is None else horizon
         self._n_events = events_per_round * self._horizon
         self._make = make
-        self.stages: list[Beliefs] = []
-        """The beliefs of each stage reached so far, stage 1 first."""
+        self.stages: list[Posteriors] = []
+        """The posteriors of each stage reached so far, stage 1 first."""
         self._n_grown = 0
         self._pooled = make()
 
@@ -56,7 +56,7 @@ class Staged(Routing):
         return self._pooled.policy(self._record.eligible & ~np.isnan(self._record.means))
 
     def _preferred(self, context: FloatArray) -> list[int]:
-        eta, root = self._exploration(), math.sqrt(self._setting.fixed_alpha)
+        eta, root = self._exploration(), math.sqrt(self._config.fixed_alpha)
         arms = np.flatnonzero(self._record.eligible)
         m = 0
         while True:
@@ -70,7 +70,7 @@ class Staged(Routing):
 
     def _stage_of(self, told: int, context: FloatArray) -> int | None:
         """The stage at which `_preferred` would choose an arm for its deviation; None for none."""
-        eta, root = self._exploration(), math.sqrt(self._setting.fixed_alpha)
+        eta, root = self._exploration(), math.sqrt(self._config.fixed_alpha)
         is_left = self._record.eligible
         is_left[told] = True
         arms = np.flatnonzero(is_left)
@@ -87,24 +87,24 @@ class Staged(Routing):
                 arms = arms[self._keeps_up(m, means, deviations) | (arms == told)]
 
     def _is_settled(self, deviations: FloatArray) -> bool:
-        widest = (self._exploration() + math.sqrt(self._setting.fixed_alpha)) * float(deviations.max())
+        widest = (self._exploration() + math.sqrt(self._config.fixed_alpha)) * float(deviations.max())
         return widest <= 1.0 / math.sqrt(self._horizon)
 
     def _keeps_up(self, m: int, means: FloatArray, deviations: FloatArray) -> BoolArray:
-        highest = means + (2.0 * self._exploration() + math.sqrt(self._setting.fixed_alpha)) * deviations
+        highest = means + (2.0 * self._exploration() + math.sqrt(self._config.fixed_alpha)) * deviations
         keeps_up: BoolArray = highest >= highest.max() - 2.0 ** (2 - m)
         return keeps_up
 
     def _exploration(self) -> float:
-        return self._setting.exploration(self._record.n_arms, self._n_events)
+        return self._config.exploration(self._record.n_arms, self._n_events)
 
-    def _stage(self, m: int) -> Beliefs:
-        """The beliefs of stage m, counted from 1."""
+    def _stage(self, m: int) -> Posteriors:
+        """The posteriors of stage m, counted from 1."""
         while len(self.stages) < m:
-            beliefs = self._make()
+            posteriors = self._make()
             for _ in range(self._n_grown):
-                beliefs.grow()
-            self.stages.append(beliefs)
+                posteriors.grow()
+            self.stages.append(posteriors)
         return self.stages[m - 1]
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
@@ -117,10 +117,10 @@ class Staged(Routing):
             self._stage(m).expect(arm, context)
 
     def _forget(self) -> None:
-        for beliefs in self.stages:
-            beliefs.forget()
+        for posteriors in self.stages:
+            posteriors.forget()
 
     def _grow(self) -> None:
-        for beliefs in (*self.stages, self._pooled):
-            beliefs.grow()
+        for posteriors in (*self.stages, self._pooled):
+            posteriors.grow()
         self._n_grown += 1

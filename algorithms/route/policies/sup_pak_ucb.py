@@ -1,9 +1,9 @@
 """Sup-PAK-UCB: PAK-UCB in stages, the variant whose regret is proven."""
 
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.staged import Staged
-from winnow.algorithms.route.posteriors.kernel_ridge import kernel_beliefs
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 
 
 class SupPakUcb(Staged):
@@ -13,14 +13,14 @@ class SupPakUcb(Staged):
     arm's expected score has norm at most 1 in the kernel's space; here "linear" and "rbf" are such kernels.
 
     Args:
-        setting: The problem and the common parameters; `eta` of None is sqrt(2 log(2 K T / delta)) here.
+        config: The problem and the common parameters; `eta` of None is sqrt(2 log(2 K T / delta)) here.
         horizon: T, the prompts that are planned for, at least 1; None for the most there can be.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 3 and Theorem 3.
     """
 
-    def __init__(self, setting: Setting, *, horizon: int | None = None) -> None:
+    def __init__(self, config: RouteConfig, *, horizon: int | None = None) -> None:
         if horizon is not None and horizon < 1:
             raise InvalidParameter("horizon", horizon, "at least 1 or None")
-        super().__init__(setting, lambda: kernel_beliefs(setting), horizon, events_per_round=1)
+        super().__init__(config, lambda: kernel_posteriors(config), horizon, events_per_round=1)

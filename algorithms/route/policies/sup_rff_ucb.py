@@ -1,10 +1,10 @@
 """Sup-RFF-UCB: RFF-UCB in stages."""
 
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.staged import Staged
-from winnow.algorithms.route.posteriors.fourier import fourier_beliefs
+from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
 from winnow.algorithms.route.posteriors.random_features import RandomFeatures
-from winnow.algorithms.route.setting import Setting
 
 
 class SupRffUcb(Staged):
@@ -14,7 +14,7 @@ class SupRffUcb(Staged):
     to the deviations. Here it is D in every round and nothing is added, so no bound is proven.
 
     Args:
-        setting: The problem and the common parameters; the kernel has to be "rbf", and `eta` of None is
+        config: The problem and the common parameters; the kernel has to be "rbf", and `eta` of None is
             sqrt(2 log(4 K T / delta)) here.
         n_features: D, the number of frequencies, at least 1; there are 2 D features.
         feature_seed: What the frequencies are drawn from, non-negative.
@@ -25,9 +25,9 @@ class SupRffUcb(Staged):
     """
 
     def __init__(
-        self, setting: Setting, *, n_features: int = 200, feature_seed: int = 0, horizon: int | None = None
+        self, config: RouteConfig, *, n_features: int = 200, feature_seed: int = 0, horizon: int | None = None
     ) -> None:
         if horizon is not None and horizon < 1:
             raise InvalidParameter("horizon", horizon, "at least 1 or None")
-        features = RandomFeatures(setting, n_features, feature_seed)
-        super().__init__(setting, lambda: fourier_beliefs(setting, features), horizon, events_per_round=2)
+        features = RandomFeatures(config, n_features, feature_seed)
+        super().__init__(config, lambda: fourier_posteriors(config, features), horizon, events_per_round=2)

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
-from winnow.algorithms.route.posteriors.posteriors import Beliefs
+from winnow.algorithms.route.posteriors.posteriors import Posteriors
 from winnow.algorithms.route.routing import Routing
-from winnow.algorithms.route.setting import Setting
 from winnow.algorithms.state.arrays import FloatArray
 
 
@@ -18,13 +18,13 @@ class Ucb(Routing):
     unscored, is believed to be as uncertain as an arm can be, with mean 0. Nothing is drawn at random.
 
     Args:
-        setting: The problem and the common parameters.
-        beliefs: What is believed of the scores.
+        config: The problem and the common parameters.
+        posteriors: What is believed of the scores.
     """
 
-    def __init__(self, setting: Setting, beliefs: Beliefs) -> None:
-        super().__init__(setting)
-        self._beliefs = beliefs
+    def __init__(self, config: RouteConfig, posteriors: Posteriors) -> None:
+        super().__init__(config)
+        self._posteriors = posteriors
 
     def predict(self, context: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Why an arm would be chosen: mean and deviation of every arm's score on a prompt, shape (K,) each.
@@ -35,12 +35,12 @@ class Ucb(Routing):
         Raises:
             UnusableContexts: If it has another shape or length, or is not finite.
         """
-        row = unit_rows(np.asarray(context)[np.newaxis], self._setting.dim)[0]
-        return self._beliefs.predict(row, range(self._record.n_arms))
+        row = unit_rows(np.asarray(context)[np.newaxis], self._config.dim)[0]
+        return self._posteriors.predict(row, range(self._record.n_arms))
 
     def policy(self) -> Policy:
         """The means as plain arrays: what the router would choose if it stopped exploring."""
-        return self._beliefs.policy(self._record.eligible & ~np.isnan(self._record.means))
+        return self._posteriors.policy(self._record.eligible & ~np.isnan(self._record.means))
 
     def _preferred(self, context: FloatArray) -> list[int]:
         record = self._record
@@ -48,21 +48,21 @@ class Ucb(Routing):
         if (untried := eligible & record.untried).any():
             return [int(untried.argmax())]
         arms: list[int] = np.flatnonzero(eligible).tolist()
-        means, deviations = self._beliefs.predict(context, arms)
+        means, deviations = self._posteriors.predict(context, arms)
         return [arms[int((means + self._exploration() * deviations).argmax())]]
 
     def _exploration(self) -> float:
-        learned = self._beliefs.eta if self._setting.eta is None else None
-        return self._setting.exploration(self._record.n_arms) if learned is None else learned
+        learned = self._posteriors.eta if self._config.eta is None else None
+        return self._config.exploration(self._record.n_arms) if learned is None else learned
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
-        self._beliefs.learn(arm, context, score)
+        self._posteriors.learn(arm, context, score)
 
     def _expect(self, arm: int, context: FloatArray) -> None:
-        self._beliefs.expect(arm, context)
+        self._posteriors.expect(arm, context)
 
     def _forget(self) -> None:
-        self._beliefs.forget()
+        self._posteriors.forget()
 
     def _grow(self) -> None:
-        self._beliefs.grow()
+        self._posteriors.grow()

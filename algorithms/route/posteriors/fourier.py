@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policy import Policy, policy_of
 from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
-from winnow.algorithms.route.posteriors.posteriors import PerArmBeliefs
+from winnow.algorithms.route.posteriors.posteriors import PerArmPosteriors
 from winnow.algorithms.route.posteriors.random_features import RandomFeatures
-from winnow.algorithms.route.setting import Setting
 from winnow.algorithms.state.arrays import BoolArray
 
 
-def fourier_beliefs(setting: Setting, features: RandomFeatures) -> PerArmBeliefs[LinearRidge]:
+def fourier_posteriors(config: RouteConfig, features: RandomFeatures) -> PerArmPosteriors[LinearRidge]:
     """What is believed before any score, on these features."""
 
     def policy(models: Sequence[LinearRidge | None], usable: BoolArray) -> Policy:
@@ -20,11 +20,11 @@ def fourier_beliefs(setting: Setting, features: RandomFeatures) -> PerArmBeliefs
         for arm, model in enumerate(models):
             if model is not None:
                 weights[arm] = model.weights
-        return policy_of("fourier", usable, setting.dim, weights=weights, frequencies=features.frequencies)
+        return policy_of("fourier", usable, config.dim, weights=weights, frequencies=features.frequencies)
 
-    return PerArmBeliefs(
-        setting.n_arms,
-        make=lambda: LinearRidge(features.width, setting.fixed_alpha),
+    return PerArmPosteriors(
+        config.n_arms,
+        make=lambda: LinearRidge(features.width, config.fixed_alpha),
         lift=features,
         as_policy=policy,
     )

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.route.setting import KernelName, Setting
+from winnow.algorithms.route.config import KernelName, RouteConfig
 from winnow.algorithms.state.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """Similarity of two inputs of the same length, by name; see `Setting` for the formulas."""
+    """Similarity of two inputs of the same length, by name; see `RouteConfig` for the formulas."""
 
     name: KernelName
     gamma: float
@@ -22,12 +22,12 @@ class Kernel:
     """Squared length of every input: 1 for a context, 2 for one with an arm's indicator appended."""
 
     @classmethod
-    def of(cls, setting: Setting, squared_length: float = 1.0) -> "Kernel":
-        """The kernel that a setting names."""
+    def of(cls, config: RouteConfig, squared_length: float = 1.0) -> "Kernel":
+        """The kernel that a config names."""
         return cls(
-            name=setting.kernel,
-            gamma=setting.gamma,
-            bandwidth=setting.fixed_bandwidth,
+            name=config.kernel,
+            gamma=config.gamma,
+            bandwidth=config.fixed_bandwidth,
             squared_length=squared_length,
         )
 

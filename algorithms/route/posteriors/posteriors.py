@@ -45,7 +45,7 @@ R = TypeVar("R", bound=Ridge)
 W = TypeVar("W", bound=WidenableRidge)
 
 
-class Beliefs(Protocol):
+class Posteriors(Protocol):
     """Predicts the scores of arms on a prompt."""
 
     @property
@@ -78,7 +78,7 @@ class Beliefs(Protocol):
         ...
 
 
-class PerArmBeliefs(Generic[R]):
+class PerArmPosteriors(Generic[R]):
     """A regression for each arm, made when the arm is first learned of.
 
     Args:
@@ -142,7 +142,7 @@ class PerArmBeliefs(Generic[R]):
         return model
 
 
-class JointBeliefs(Generic[W]):
+class JointPosteriors(Generic[W]):
     """One regression for all arms, on a context with the arm's indicator appended.
 
     Args:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.state.arrays import FloatArray
 
 
@@ -16,7 +16,7 @@ class RandomFeatures:
     alone, divided by the bandwidth: the same in a resumed campaign, and in proportion for every bandwidth.
 
     Args:
-        setting: The problem and the common parameters; the kernel has to be "rbf".
+        config: The problem and the common parameters; the kernel has to be "rbf".
         n_features: D, the number of frequencies, at least 1; an inner product is off by about D^-1/2.
         feature_seed: Non-negative.
 
@@ -24,12 +24,12 @@ class RandomFeatures:
         InvalidParameter: If a value is out of range.
     """
 
-    def __init__(self, setting: Setting, n_features: int, feature_seed: int) -> None:
+    def __init__(self, config: RouteConfig, n_features: int, feature_seed: int) -> None:
         for name, value, holds, requirement in (
             (
                 "kernel",
-                setting.kernel,
-                setting.kernel == "rbf",
+                config.kernel,
+                config.kernel == "rbf",
                 "'rbf': only its features are known",
             ),
             ("n_features", n_features, n_features >= 1, "at least 1"),
@@ -38,9 +38,7 @@ class RandomFeatures:
             if not holds:
                 raise InvalidParameter(name, value, requirement)
         rng = np.random.default_rng(feature_seed)
-        self.frequencies: FloatArray = (
-            rng.standard_normal((n_features, setting.dim)) / setting.fixed_bandwidth
-        )
+        self.frequencies: FloatArray = rng.standard_normal((n_features, config.dim)) / config.fixed_bandwidth
         """Shape (D, d)."""
 
     @property

@@ -1,10 +1,11 @@
-"""Beliefs whose kernel is chosen from the scores, again and again as these grow in number."""
+"""Posteriors whose kernel is chosen from the scores, again and again as these grow in number."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.route.posteriors.marginal_likelihood import (
     ALPHAS,
@@ -12,8 +13,7 @@ from winnow.algorithms.route.posteriors.marginal_likelihood import (
     Smoothness,
     most_probable,
 )
-from winnow.algorithms.route.posteriors.posteriors import Beliefs
-from winnow.algorithms.route.setting import Setting
+from winnow.algorithms.route.posteriors.posteriors import Posteriors
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 FIRST_CHOICE, LAST_CHOICE = 64, 4_096
@@ -23,8 +23,8 @@ MOST_SCORES = 600
 """Of which the likelihood is computed: a decomposition of more takes seconds."""
 
 
-class TunedBeliefs:
-    """Beliefs on the rbf kernel that is most probable, given the scores so far.
+class TunedPosteriors:
+    """Posteriors on the rbf kernel that is most probable, given the scores so far.
 
     After 64, 128, 256, ... and at last 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
     them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that they are good
@@ -36,17 +36,17 @@ class TunedBeliefs:
     deviation of a Gaussian process from which scores are drawn.
 
     Args:
-        setting: The problem and the common parameters; numbers given for `alpha` and `eta` are kept.
-        make: Makes beliefs for K arms with the bandwidth and alpha of a setting.
+        config: The problem and the common parameters; numbers given for `alpha` and `eta` are kept.
+        make: Makes posteriors for K arms with the bandwidth and alpha of a config.
 
     Source: Rasmussen & Williams (2006), "Gaussian Processes for Machine Learning", Section 5.4.1, for the
     choice of a kernel by its marginal likelihood.
     """
 
-    def __init__(self, setting: Setting, make: Callable[[Setting], Beliefs]) -> None:
-        self._setting = setting
+    def __init__(self, config: RouteConfig, make: Callable[[RouteConfig], Posteriors]) -> None:
+        self._config = config
         self._make = make
-        self._inner = make(setting)
+        self._inner = make(config)
         self._n_grown = 0
         self._told: list[tuple[int, FloatArray, float]] = []  # emptied at the last choice
         self._next = FIRST_CHOICE
@@ -93,7 +93,7 @@ class TunedBeliefs:
 
     def _choose(self) -> None:
         """Choose the kernel and learn all scores anew."""
-        setting, told = self._setting, self._told
+        config, told = self._config, self._told
         self._centre = sum(score for _, _, score in told) / len(told) / 2.0
         spread = np.linspace(0, len(told) - 1, min(len(told), MOST_SCORES)).astype(np.int64)
         scores = np.array([told[place][2] for place in spread])
@@ -102,10 +102,10 @@ class TunedBeliefs:
             np.array([told[place][1] for place in spread]),
             scores - scores.mean(),
             BANDWIDTHS,
-            ALPHAS if setting.alpha is None else (setting.alpha,),
+            ALPHAS if config.alpha is None else (config.alpha,),
         )
         chosen = self.smoothness
-        self._inner = self._make(replace(setting, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
+        self._inner = self._make(replace(config, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
         for _ in range(self._n_grown):
             self._inner.grow()
         for arm, context, score in told:
@@ -115,6 +115,6 @@ class TunedBeliefs:
             self._told = []
 
 
-def is_tuned(setting: Setting) -> bool:
-    """Whether a setting asks for the kernel to be chosen."""
-    return setting.kernel == "rbf" and setting.bandwidth == "auto"
+def is_tuned(config: RouteConfig) -> bool:
+    """Whether a config asks for the kernel to be chosen."""
+    return config.kernel == "rbf" and config.bandwidth == "auto"

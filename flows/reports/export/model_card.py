@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.words import headline
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

@@ -11,7 +11,7 @@ from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.summary import hanging
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.phrases import Line
-from winnow.tasks.answer.words import headline
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.status import CampaignStatus
 

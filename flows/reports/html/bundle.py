@@ -16,7 +16,7 @@ from winnow.flows.reports.html.page import RESOURCES
 from winnow.flows.reports.html.render import write_files, write_report
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.words import badge, outcome_words, subject
+from winnow.tasks.answer.sentences import badge, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

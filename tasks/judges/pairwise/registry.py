@@ -64,7 +64,7 @@ _CATALOGUE = Catalogue(
     guard=PluginPairJudge,
     built_in={
         "human": "winnow.tasks.judges.pairwise.human:HumanPairJudge",
-        "llm": "winnow.tasks.judges.pairwise.llm:llm_judge",
+        "llm": "winnow.tasks.judges.pairwise.llm_params:llm_judge",
         "rules": "winnow.tasks.judges.pairwise.rules:rules_judge",
     },
 )

@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
-from winnow.algorithms.route.setting import DEFAULT_DELTA
+from winnow.algorithms.route.config import DEFAULT_DELTA
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import route as route_views

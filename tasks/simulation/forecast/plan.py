@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.bounds.sign_test import difference_for_new_examples
+from winnow.algorithms.bounds.binomial import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 from winnow.storage.queries.costs import ModelRate

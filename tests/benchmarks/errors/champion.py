@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.benchmarks.errors.cells import Scene
-from winnow.algorithms.best_mean.setting import Setting
+from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.champion.selector import Champion
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
@@ -159,10 +159,10 @@ def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False) -> 
 
 
 def _champion(case: Case, delta: float, n_arms: int, **params: Any) -> Champion:
-    setting = Setting(
+    config = BestMeanConfig(
         n_arms=n_arms, n_examples=case.n_examples, batch_size=BATCH, delta=delta, max_unscored=0.5
     )
-    return Champion(setting, **{**case.params, **params})
+    return Champion(config, **{**case.params, **params})
 
 
 def _plain(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from tests.benchmarks.errors.cells import Cell
 from tests.benchmarks.errors.runs import Total
-from winnow.algorithms.bounds.proportion import proportion_interval
+from winnow.algorithms.bounds.binomial import proportion_interval
 
 FALSE_ALARM = 1e-3  # that any of all cells is taken to be above its promise though it is not
 

@@ -18,7 +18,7 @@ from winnow.flows.reports.html.model import Section, nothing_yet
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.words import headline
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.queries.status import CampaignStatus
 
 EVERY = 2.0

@@ -9,7 +9,7 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.words import headline
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.queries.status import campaign_status
 
 EVERY = 5.0

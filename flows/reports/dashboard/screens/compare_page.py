@@ -21,7 +21,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.words import headline
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.comparing import (
     UNCERTIFIED,

@@ -6,7 +6,7 @@ from winnow.algorithms.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class BestMeanConfig:
     """The size of the problem and the parameters that all methods share.
 
     Raises:

@@ -11,7 +11,7 @@ INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Setting:
+class BestDuelConfig:
     """The size of the problem and the parameters that all methods share; equal when all values are.
 
     Raises:
@@ -63,7 +63,7 @@ class Setting:
             object.__setattr__(self, "deterministic", _checked_arms(self.deterministic, self.n_arms))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Setting):
+        if not isinstance(other, BestDuelConfig):
             return NotImplemented
         return all(
             np.array_equal(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)
@@ -92,6 +92,6 @@ def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
     return copied
 
 
-def evidence_delta(setting: Setting) -> float:
+def evidence_delta(config: BestDuelConfig) -> float:
     """The error probability of a campaign's tests and intervals."""
-    return INTERVAL_DELTA if setting.delta is None else setting.delta
+    return INTERVAL_DELTA if config.delta is None else config.delta

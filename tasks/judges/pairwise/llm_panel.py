@@ -25,7 +25,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.judges.asking.judge_models import JudgeModel
-from winnow.tasks.judges.pairwise.prompts import REPLY_FORMAT, PairTemplate
+from winnow.tasks.judges.pairwise.pair_prompt import REPLY_FORMAT, PairTemplate
 from winnow.tasks.judges.pairwise.protocol import (
     Duel,
     Judgment,

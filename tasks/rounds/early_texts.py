@@ -8,7 +8,7 @@ from contextvars import copy_context
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
 
-class HeadStart:
+class EarlyTexts:
     """The texts of one round, on their way from now on.
 
     Args:

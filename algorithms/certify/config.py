@@ -21,7 +21,7 @@ certify nearly all that can be, and "up" is done sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class CertifyConfig:
     """The size of the problem and the parameters that all methods share.
 
     Arms come in testing order, from the dearest to the cheapest: arm 0 is tested first, and of the certified

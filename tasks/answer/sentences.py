@@ -1,11 +1,11 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
 from winnow.tasks.answer.beyond import LEVEL
-from winnow.tasks.answer.beyond_words import beyond_lines, held_out_lines
-from winnow.tasks.answer.constraint_words import constraint_lines, what_is_met
-from winnow.tasks.answer.gate_words import gate_headline, gate_lines
+from winnow.tasks.answer.beyond_sentences import beyond_lines, held_out_lines
+from winnow.tasks.answer.constraint_sentences import constraint_lines, what_is_met
+from winnow.tasks.answer.gate_sentences import gate_headline, gate_lines
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.answer.objective_words import certificate_lines, policy_lines
+from winnow.tasks.answer.objective_sentences import certificate_lines, policy_lines
 from winnow.tasks.answer.phrases import (
     ABOUT_ALL,
     IF,

@@ -1,4 +1,4 @@
-"""The parameters of the LLM judge; what it does with them is in `tasks.judges.pairwise.panel`."""
+"""The parameters of the LLM judge; what it does with them is in `tasks.judges.pairwise.llm_panel`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,8 +8,8 @@ from pydantic import Field
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
-from winnow.tasks.judges.pairwise.panel import Aggregation, OrderAggregation, Panel
-from winnow.tasks.judges.pairwise.prompts import BUILT_IN, load_template
+from winnow.tasks.judges.pairwise.llm_panel import Aggregation, OrderAggregation, Panel
+from winnow.tasks.judges.pairwise.pair_prompt import BUILT_IN, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
     Read,
     VerdictFormat,
@@ -45,7 +45,7 @@ def llm_judge(
     Args:
         models: The judges, with the keys of a campaign's models and `judge_id`.
         template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or
-            the text of a template; see `tasks.judges.pairwise.prompts`.
+            the text of a template; see `tasks.judges.pairwise.pair_prompt`.
         verdict_format: What the judge is to say; by default what a built-in template is written for.
         score_mapping: Labels of one's own in its place: label -> preference for the answer shown first.
         verdict_pattern: A regular expression that finds those labels; by default [[label]].

@@ -37,7 +37,7 @@ from winnow.tasks.judges.asking.calls import (
 from winnow.tasks.judges.asking.judge_models import JudgeModel
 from winnow.tasks.judges.pointwise.inspect_graded import Grader
 from winnow.tasks.judges.pointwise.points import Points
-from winnow.tasks.judges.pointwise.prompts import prompt
+from winnow.tasks.judges.pointwise.rating_prompt import prompt
 from winnow.tasks.judges.protocol import NO_TARGET, Sample, Verdict
 
 Aggregation = Literal["mean", "median", "majority"]

@@ -1,4 +1,4 @@
-"""The parameters of the model judge of single outputs; what it does with them is in `rater`."""
+"""The parameters of the model judge of single outputs; what it does with them is in `llm_rater`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -9,9 +9,9 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_model, judge_models
-from winnow.tasks.judges.pointwise import prompts
+from winnow.tasks.judges.pointwise import rating_prompt
+from winnow.tasks.judges.pointwise.llm_rater import Aggregation, Rater, Read
 from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
-from winnow.tasks.judges.pointwise.rater import Aggregation, Rater, Read
 from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
@@ -27,7 +27,11 @@ class LlmJudge:
     @staticmethod
     def code(**params: object) -> JsonObject:
         """What its prompts are made of beside its parameters."""
-        return {"prompt": sha256([prompts.HEAD, prompts.EXAMPLE, prompts.REFERENCE, prompts.OUTPUT])}
+        return {
+            "prompt": sha256(
+                [rating_prompt.HEAD, rating_prompt.EXAMPLE, rating_prompt.REFERENCE, rating_prompt.OUTPUT]
+            )
+        }
 
     def __call__(
         self,
@@ -78,7 +82,7 @@ class LlmJudge:
         return Rater(
             judges=judges,
             points=points,
-            beginning=prompts.head(prompts.rubric_text(rubric), reply_format),
+            beginning=rating_prompt.head(rating_prompt.rubric_text(rubric), reply_format),
             reference=reference,
             read=read,
             aggregation=aggregation,

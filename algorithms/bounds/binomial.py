@@ -1,8 +1,25 @@
-"""How far apart two means of scores of 0 and 1 must be for a sign test to tell them apart."""
+"""What counts of successes say, exactly: an interval for a probability, and a sign test of two candidates."""
 
 import math
 
+from scipy.special import betaincinv
 from scipy.stats import binomtest
+
+
+def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, float]:
+    """Ends that hold together with probability at least 1 - alpha, half of it for either end.
+
+    Source: Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26(4).
+
+    Args:
+        count: Of successes, in 0..trials.
+        trials: Independent ones with one probability.
+        alpha: In (0, 1).
+    """
+    lower = float(betaincinv(count, trials - count + 1, alpha / 2.0)) if count > 0 else 0.0
+    upper = float(betaincinv(count + 1, trials - count, 1.0 - alpha / 2.0)) if count < trials else 1.0
+    return lower, upper
 
 
 def difference_for_new_examples(n_examples: int, level: float, disagreement: float) -> float | None:

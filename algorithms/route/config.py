@@ -13,7 +13,7 @@ DEFAULT_DELTA = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class RouteConfig:
     """The size of the problem and the parameters that all methods share.
 
     A prompt is given to one arm, so the budget counts prompts. For a stream without end, `n_examples` may be
@@ -45,7 +45,7 @@ class Setting:
     bandwidth: float | Literal["auto"] = "auto"
     """Of the rbf kernel, positive: contexts are at most 2 apart, so 3 is wide, and scores vary slowly. With
     "auto", `pak-ucb` and `rff-ucb` choose it, and `alpha` and `eta` where these are None, from the scores:
-    see `TunedBeliefs`. Other methods, and these two before their first choice, take 3."""
+    see `TunedPosteriors`. Other methods, and these two before their first choice, take 3."""
     alpha: float | None = None
     """Ridge of the regressions, positive; None for 1, or for what is chosen with the bandwidth."""
     eta: float | None = None
