@@ -69,7 +69,7 @@ judge:
   verdict_pattern: '[$first$second$neither]'
   read: choice
   position_swap: true
-  folding: tie
+  order_aggregation: tie
 
 # Which two candidates meet next: LLM-PO with a Bradley-Terry model of the prompts, models and samplings.
 selector: {name: llm-po-bt}
