@@ -81,7 +81,7 @@ def test_engines_and_judges_that_die_are_asked_again_for_what_is_not_stored(tmp_
     run(write_judged(tmp_path / "whole"))
     monkeypatch.setattr(flow, "rounds_ahead", Persistent(flow.rounds_ahead._function))
     monkeypatch.setattr(Persistent, "deaths", 0)
-    monkeypatch.setattr(scripted_engines.JoiningEngine, "lifespan", 5)
+    monkeypatch.setattr(scripted_engines.JoiningEngine, "lifespan", 3)
     path = write_judged(tmp_path / "mortal")
     path.write_text(path.read_text().replace("execution:\n", "execution:\n  max_restarts: 99\n"))
     run(path)
