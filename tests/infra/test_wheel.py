@@ -68,6 +68,7 @@ def test_the_wheel_has_one_name_and_all_that_is_read_as_data(built):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert ours - set(names) == set()
+    assert "winnow/py.typed" in names  # where type checkers look whether annotations are meant for them
     assert not [name for name in names if name.startswith(("winnow/infra/locks", "winnow/infra/Docker"))]
 
 
