@@ -91,6 +91,14 @@ def actors() -> list[psutil.Process]:
     return [each for each in psutil.process_iter() if title(each).startswith(ACTOR) and alive(each)]
 
 
+def vllm_of(actor: psutil.Process) -> list[psutil.Process]:
+    """The processes of vLLM that an actor has; what else it starts is gone soon."""
+    try:
+        return [each for each in actor.children() if "vllm" in title(each).lower()]
+    except psutil.Error:
+        return []
+
+
 def alive(process: psutil.Process) -> bool:
     """Whether a process is more than an entry in the table of processes."""
     try:

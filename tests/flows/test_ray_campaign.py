@@ -9,7 +9,18 @@ import time
 import campaign_processes as processes
 import psutil
 import pytest
-from ray_clusters import AGENTS, IN_TURN, actors, alive, on_ray, ray_cluster, resume_in, title, tokens
+from ray_clusters import (
+    AGENTS,
+    IN_TURN,
+    actors,
+    alive,
+    on_ray,
+    ray_cluster,
+    resume_in,
+    title,
+    tokens,
+    vllm_of,
+)
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S, until
 
@@ -129,9 +140,7 @@ def test_a_model_that_cannot_be_loaded_says_why_in_the_words_of_its_provider(sta
 
 def test_an_actor_that_is_killed_is_an_engine_that_died_and_takes_its_vllm_along(start, model, settings):
     engine = start(dataclasses.replace(model, provider="vllm"), settings)
-    until(lambda: [each for actor in actors() for each in actor.children()])
-    [actor] = actors()
-    [vllm] = actor.children()
+    [(actor, vllm)] = until(lambda: [(actor, each) for actor in actors() for each in vllm_of(actor)])
     actor.kill()
     with pytest.raises(EngineDied, match="the Ray actor is gone: "):
         engine.generate(requests(1))
