@@ -25,8 +25,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What imports and rows make lives on: to look for garbage every 700 objects is a tenth of `status`.
     gc.set_threshold(GARBAGE)
-    # Python would look through all of it again as it ends, though nothing of it outlives the process.
-    atexit.register(gc.freeze)
+    atexit.register(leave_garbage)
     settle_environment(WORK_FOLDER / "prefect")
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from winnow.flows.cli import app
@@ -34,6 +33,15 @@ def main() -> None:
 
     with sentences_for_errors():
         app()
+
+
+def leave_garbage() -> None:
+    """Keep Python from looking for garbage as it ends, though nothing of it outlives the process.
+
+    With torch come libraries that print whatever is not given back to them by then.
+    """
+    if "torch" not in sys.modules:
+        gc.freeze()
 
 
 def open_standard_streams() -> None:

@@ -1,12 +1,13 @@
 """A run does not end because nobody reads what it tells on the way."""
 
+import gc
 import os
 import subprocess
 import sys
 
 import pytest
 
-from winnow.flows.main import open_standard_streams
+from winnow.flows.main import leave_garbage, open_standard_streams
 from winnow.flows.reports.output import tell
 
 WITHOUT_STREAMS = """
@@ -66,3 +67,14 @@ def test_standard_streams_that_are_there_stay(capsys):
     before = (sys.stdin, sys.stdout, sys.stderr)
     open_standard_streams()
     assert (sys.stdin, sys.stdout, sys.stderr) == before
+
+
+def test_garbage_is_left_but_by_libraries_that_would_print_it(monkeypatch):
+    froze = []
+    monkeypatch.setattr(gc, "freeze", lambda: froze.append(True))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    leave_garbage()
+    assert not froze
+    monkeypatch.delitem(sys.modules, "torch")
+    leave_garbage()
+    assert froze
