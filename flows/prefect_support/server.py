@@ -192,19 +192,19 @@ def own_database(lock: BinaryIO) -> Generator[dict[str, str], None, None]:
     """What the environment of a server needs for a database that no other temporary server uses.
 
     Args:
-        lock: A file of the folder in which they keep theirs; who holds it has the database there.
+        lock: A file of the folder in which they keep theirs; who holds it has the database there. Where the
+            user names one, it is left alone.
     """
+    if any(name in os.environ for name in CONNECTION_URL):
+        yield {}
+        return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # another one holds it, or the file system knows no locks
         with tempfile.TemporaryDirectory(prefix="winnow-prefect-") as folder:
-            yield {} if _names_database() else {CONNECTION_URL[0]: f"sqlite+aiosqlite:///{folder}/prefect.db"}
+            yield {CONNECTION_URL[0]: f"sqlite+aiosqlite:///{folder}/prefect.db"}
     else:
         yield {}
-
-
-def _names_database() -> bool:
-    return any(name in os.environ for name in CONNECTION_URL)
 
 
 def _home(log: Path) -> Path:

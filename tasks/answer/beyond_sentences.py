@@ -113,8 +113,8 @@ def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
         return f"{value.constraint}: not known, none of the {found.n_examples} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
     between = f"on new examples like these between {value.lower:.3f} and {value.upper:.3f}"
-    with_it = " (together with the interval above)" if _is_sure(answer, found) else _sure(answer, found)
-    return f"{value.constraint}: {value.mean:.3f} on these{left_out}; {between}{with_it}"
+    sure = _with_the_mean(answer, found)
+    return f"{value.constraint}: {value.mean:.3f} on these{left_out}; {between}{sure}"
 
 
 def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
@@ -124,13 +124,15 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
     rival = f"{found.runner_up}, the highest of the others in selection"
     said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
-    with_it = " (together with the interval above)" if _is_sure(answer, found) else _sure(answer, found)
     open_ = which_is_open(found.difference_lower, found.difference_upper)
-    return [("ahead by", f"{said}; on new examples like these {between}{with_it}{open_}")]
+    sure = _with_the_mean(answer, found)
+    return [("ahead by", f"{said}; on new examples like these {between}{sure}{open_}")]
 
 
-def _is_sure(answer: Answer, found: "HeldOut") -> bool:
-    return answer.mixed is None and _is_fresh(answer, found)
+def _with_the_mean(answer: Answer, found: "HeldOut") -> str:
+    """How sure an interval behind the mean's is: as that one says, where it says anything."""
+    is_sure = answer.mixed is None and _is_fresh(answer, found)
+    return " (together with the interval above)" if is_sure else _sure(answer, found)
 
 
 def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
