@@ -63,7 +63,8 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
 
 def _gaps(plan: Plan) -> list[tuple[str, str]]:
     if plan.gap_of_grid is None:
-        return [("gap", "not worked out where means of groups are compared")]
+        where = "means of groups are compared" if plan.top_m == 1 else f"the {plan.top_m} best are looked for"
+        return [("gap", f"not worked out where {where}")]
     return [("gap", _gap(plan, plan.gap_of_grid)), ("beyond", _gap_on_new(plan))]
 
 
@@ -106,9 +107,12 @@ def _requests(plan: Plan) -> str:
 
 
 def _decided(plan: Plan) -> str:
-    right = f"{plan.right} of {plan.runs} runs named the right winner"
+    whom, close = ("the right winner", "one within {} of it")
+    if plan.top_m > 1:
+        whom, close = (f"the right {plan.top_m} best", "others within {} of them")
+    right = f"{plan.right} of {plan.runs} runs named {whom}"
     if plan.epsilon:
-        right += f", or one within {plan.epsilon:g} of it"
+        right += f", or {close.format(f'{plan.epsilon:g}')}"
     if plan.delta is None:
         return f"{right}; without stopping.delta none says how sure it is"
     return (

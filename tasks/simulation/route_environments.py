@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from winnow.algorithms.decision import statuses
 from winnow.algorithms.metrics import true_means
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.route.protocol import Router
@@ -119,5 +120,6 @@ def one_arm_oracle(environment: RouteEnvironment, *, budgets: Sequence[int], see
         told=Batch(np.full(count, best), np.arange(count)),
         best=np.full(len(budgets), best),
         ranking=np.tile(true_means(environment.scores), (len(budgets), 1)),
+        status=statuses(environment.shape[0], ()),
         reason="exhausted" if count == environment.shape[1] else "budget",
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.claims import Reason
+from winnow.algorithms.claims import ArmStatus, Reason
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.metrics import NOBODY
@@ -77,6 +77,8 @@ class Run:
     """Shape (T,), the recommended arm; `NOBODY` where there is none."""
     ranking: FloatArray
     """Shape (T, K), what arms are ranked by, NaN where unknown."""
+    status: tuple[ArmStatus, ...]
+    """What is known of each of the K arms in the end."""
     reason: Reason
     """Why it ended."""
 
@@ -218,6 +220,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
         told=_joined(batches),
         best=np.array(best),
         ranking=np.array(ranking),
+        status=decision.status,
         reason=decision.reason,
     )
 

@@ -1,6 +1,7 @@
 """What a campaign would take: the scores it is played on, requests, tokens, prices, the gap it can tell."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.simulation.forecast.assumed import read_assumption, stand_in
 from winnow.tasks.simulation.forecast.plan import plan_campaign, smallest_separated
-from winnow.tasks.simulation.forecast.requests import Player
+from winnow.tasks.simulation.forecast.requests import Player, are_the_best, named_by
 from winnow.tasks.simulation.forecast.tokens import prompt_tokens, tokenizer_of
 
 
@@ -139,6 +140,29 @@ def test_the_simulator_asks_for_what_the_campaign_would(campaign_file, add):
     played = Player(checked, seeds=[0, 1, 7], workers=1).play(own)
     assert played.comparisons.tolist() == [played_directly(checked, scores, seed) for seed in (0, 1, 7)]
     assert played.by_arm.sum() == pytest.approx(played.comparisons.mean())
+
+
+def test_of_the_m_best_all_have_to_be_right():
+    run = SimpleNamespace(
+        best=np.array([0]),
+        ranking=np.array([[0.9, 0.2, 0.8, np.nan]]),
+        status=("top", "tied", "active", "eliminated"),
+    )
+    assert [named_by(run, m) for m in (1, 2, 3, 4)] == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    values = np.array([0.9, 0.7, 0.75, 0.1])
+    assert are_the_best([0], values, 0.0)
+    assert not are_the_best([0, 1], values, 0.0)
+    assert are_the_best([0, 1], values, 0.06)
+    assert are_the_best([2, 0], values, 0.0)
+    assert not are_the_best([2, 1], values, 0.06)
+    assert not are_the_best([], values, 1.0)
+
+
+def test_a_plan_for_the_m_best_counts_runs_that_named_all_of_them(campaign_file):
+    plain = "selector: {name: ucb-e, params: {a: 1.0}}"
+    checked = check_campaign_file(campaign_file(plain, "selector: {name: champion, params: {top_m: 2}}"))
+    found = plan_campaign(checked, read_assumption("best=1,rest=0"), seeds=3, workers=1)
+    assert (found.top_m, found.right, found.gap_of_grid) == (2, 3, None)
 
 
 PRICES = "execution: {prices: {small: {input: 1.0, output: 10.0}, smaller: {input: 1.0, output: 10.0}}}\n"

@@ -74,6 +74,8 @@ class Plan:
     selector: str
     delta: float | None
     epsilon: float
+    top_m: int
+    """How many candidates are looked for."""
     grid: int
     """Comparisons of selection on all of its examples."""
     limit: int
@@ -86,7 +88,7 @@ class Plan:
     decided: int
     """Runs that were decided within the budget."""
     right: int
-    """Runs that named the right winner."""
+    """Runs that named the right winner, or the right m best."""
     expected: Amounts
     """On average over the runs."""
     dearest: Amounts
@@ -101,7 +103,8 @@ class Plan:
     gap: float | None
     """The smallest gap that is separated within the budget in nine of ten runs; None where none is."""
     gap_of_grid: float | None
-    """The same where all comparisons are made; None, as are all gaps, where means of groups are compared."""
+    """The same where all comparisons are made; None, as are all gaps, where means of groups are compared or
+    the m best are looked for."""
     gap_on_new_examples: float | None
     """The smallest difference of the best two on all examples that says something of new ones; None where no
     difference does, or scores are not 0 and 1."""
@@ -131,7 +134,7 @@ def plan_campaign(
     """
     player = Player(checked, seeds=range(seeds), workers=workers)
     rng = np.random.default_rng(checked.spec.seed)
-    is_plain = checked.groups is None
+    has_gap = checked.groups is None and player.top_m == 1
     scores, is_of_candidates = _scores(assumed, checked, player, rng)
     played = player.play(scores)
     # Who will be the best is not known: on average over that, every candidate has the same share of the work.
@@ -151,6 +154,7 @@ def plan_campaign(
         selector=spec.selector.name,
         delta=spec.stopping.delta,
         epsilon=spec.stopping.epsilon,
+        top_m=player.top_m,
         grid=player.grid,
         limit=limit,
         runs=played.runs,
@@ -167,10 +171,10 @@ def plan_campaign(
         measured=pricing.measured,
         rate=rate,
         gap=_gap(player, assumed, scores, rng, wants_decision=spec.stopping.delta is not None)
-        if is_plain
+        if has_gap
         else None,
-        gap_of_grid=1.0 / player.n_examples if is_plain else None,
-        gap_on_new_examples=_on_new_examples(assumed, scores, level) if is_plain else None,
+        gap_of_grid=1.0 / player.n_examples if has_gap else None,
+        gap_on_new_examples=_on_new_examples(assumed, scores, level) if has_gap else None,
         level=level,
     )
 

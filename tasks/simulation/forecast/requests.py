@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.algorithms.best_mean.standing import ROUNDING
-from winnow.algorithms.metrics import NOBODY, arms_within_gap, hits, true_means, true_values
+from winnow.algorithms.metrics import NOBODY, true_means, true_values
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.best_mean.holdout.selector import selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.simulation.environments import ScoreEnvironment
-from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, simulate
+from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, Run, simulate
 
 DECIDED = ("confident", "exhausted")
 """Reasons to stop with an answer; of a full table, where everything has a score, exhausted is one."""
@@ -30,7 +30,8 @@ class Played:
     decided: int
     """Runs that ended with an answer before the budget did."""
     right: int
-    """Runs, decided or not, that name an arm whose mean is the highest, or within epsilon of it."""
+    """Runs, decided or not, that name the best arm, or the m best; no other has a mean that is higher by more
+    than epsilon."""
     decided_right: int
     """Runs that are both."""
 
@@ -54,6 +55,8 @@ class Player:
         self.n_arms = len(checked.candidates)
         self.n_examples = checked.n_selection_examples
         self._compared = _compared(checked)
+        self.top_m: int = checked.spec.selector.params.get("top_m", 1)
+        """How many arms are looked for."""
 
     @property
     def grid(self) -> int:
@@ -88,8 +91,8 @@ class Player:
         )
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
         values = true_values(scores, groups)
-        right = arms_within_gap(values, self._checked.spec.stopping.epsilon + ROUNDING)
-        is_right = hits(np.array([run.best[-1] for run in runs]), right)
+        within = self._checked.spec.stopping.epsilon + ROUNDING
+        is_right = np.array([are_the_best(named_by(run, self.top_m), values, within) for run in runs])
         is_decided = np.array([run.reason in DECIDED for run in runs])
         counts = np.array([np.bincount(run.told.arms, minlength=self.n_arms) for run in runs])  # (R, K)
         counts = counts + self._held_out_counts([int(run.best[-1]) for run in runs], true_means(scores))
@@ -109,6 +112,21 @@ class Player:
                 others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
                 row[[winner, int(others.argmax())]] += self.n_held_out
         return found
+
+
+def named_by(run: Run, top_m: int) -> list[int]:
+    """The arms that a run names in the end: the m best, of those tied for the last places the first."""
+    if top_m == 1:
+        return [] if run.best[-1] == NOBODY else [int(run.best[-1])]
+    places = {"top": 0, "tied": 1}
+    ranks = np.nan_to_num(run.ranking[-1], nan=-np.inf)
+    return sorted(range(len(ranks)), key=lambda arm: (places.get(run.status[arm], 2), -ranks[arm]))[:top_m]
+
+
+def are_the_best(named: Sequence[int], values: FloatArray, within: float) -> bool:
+    """Whether arms are named, and no other has a value above that of one of them by more than a margin."""
+    others = np.delete(values, named)
+    return bool(named) and bool(others.max(initial=-np.inf) <= values[list(named)].min() + within)
 
 
 def _compared(checked: BestMean) -> ComparedSelector:
