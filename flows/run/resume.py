@@ -104,6 +104,7 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
     with not_collecting():
         from httpx import HTTPError
         from prefect import tags
+        from prefect.exceptions import MissingResult
 
         from winnow.flows.run.flow import run_campaign
 
@@ -114,6 +115,10 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
             tags(TAG, CAMPAIGN_TAG),
         ):
             run_campaign(mask(storage), name)
+    except MissingResult:
+        # The server had heard of the end before: its first answer got lost, and the second one holds no more
+        # than that. How the campaign ended is in the database.
+        return
     except HTTPError as error:
         raise WinnowError(
             f"Prefect's server does not answer any more ({error}); start it again if it is yours, then go "

@@ -104,6 +104,29 @@ def test_a_scheduled_run_finishes_what_crashed_before_it_begins_its_own(folder):
     assert [row["outcome"] for row in series(folder)] == ["undecided", "undecided"]
 
 
+@pytest.fixture
+def answers_get_lost(monkeypatch):
+    """Prefect's client sends each end of a run again, as it does where the server's answer does not come."""
+    from prefect.client.orchestration import SyncPrefectClient
+
+    request = SyncPrefectClient.request
+
+    def again(client, method, path, **given):
+        if "set_state" in path and given["json"]["state"]["type"] == "COMPLETED":
+            request(client, method, path, **given)
+        return request(client, method, path, **given)
+
+    monkeypatch.setattr(SyncPrefectClient, "request", again)
+
+
+@pytest.mark.usefixtures("answers_get_lost")
+def test_an_end_that_prefect_had_heard_of_already_is_no_failure(folder):
+    edit(folder, "budget: 32", "budget: 16")
+    how, lines = fired(folder)
+    assert how == "done"
+    assert lines[-1].startswith("survivor-21261121T120000Z: undecided")
+
+
 def test_a_scheduled_run_that_was_due_before_the_last_campaign_began_is_skipped(folder):
     fired(folder)
     how, lines = fired(folder, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
