@@ -98,11 +98,14 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
 
 
 def _requests(plan: Plan) -> str:
-    share = plan.expected.requests / plan.grid
+    requests, comparisons = round(plan.expected.requests), round(plan.comparisons)
+    of, what = "", ""
+    if requests != comparisons:  # of several texts for each example
+        of, what = f" for {amount(comparisons)} comparisons", " comparisons"
     return (
-        f"{amount(round(plan.expected.requests))} on average ({share:.1%} of the grid), in nine of ten runs "
-        f"{amount(plan.fewest)} to {amount(plan.most)}, by {plan.selector} on {plan.runs} random orders; "
-        "texts that the database already has are not asked for again"
+        f"{amount(requests)} on average{of} ({plan.comparisons / plan.grid:.1%} of the grid), in nine of ten "
+        f"runs {amount(plan.fewest)} to {amount(plan.most)}{what}, by {plan.selector} on {plan.runs} random "
+        "orders; texts that the database already has are not asked for again"
     )
 
 

@@ -275,7 +275,7 @@ def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):
     assert [row["estimate"] for row in lines[A]] == [0.8, 0.74, 0.8]
     assert sum(row["generated"] for row in rows) > 300
     said = over_time_page.summary(rows, 3)
-    assert said.startswith("3 campaigns: the lead changed 2 times; ")
+    assert said.startswith("3 campaigns: the winner changed 2 times; ")
     track, leaders = estimates_over_time(lines, rows, title="mean").data
     assert (track.y, leaders.customdata) == ((0.8, 0.74, 0.8), (A, B, A))
     made, _ = costs_over_time(rows).data
