@@ -10,7 +10,10 @@ from winnow.tasks.simulation.forecast.pricing import Amounts
 
 WIDTH = 80
 KEY_WIDTH = 13
-UNKNOWN_PRICE = "not known: add execution.prices for every model, or execution.price_per_hour and a rate"
+UNKNOWN_PRICE = (
+    "not known: add execution.prices for every model, or execution.price_per_hour and a rate for those that "
+    "run on your devices"
+)
 UNKNOWN_HOURS = "not known: no text of every model is stored; say how many requests a second with --rate"
 CURRENCY = "in the currency of the file's prices"
 

@@ -19,8 +19,8 @@ from winnow.storage.records.values import CampaignRecord, NewCandidate
 MOST_SCORES = 20_000
 """Scores that effects are reckoned from: those of the first examples."""
 LEAST_EXAMPLES = 20
-"""Examples on which every level, or two together, has to have scores beside others: of fewer, the 95% intervals
-hold too rarely, with one example hardly ever."""
+"""Examples on which every level, or two together, has to have scores beside others: of fewer, intervals hold
+too rarely, of one hardly ever."""
 MOST_LEVELS = 60
 """Of all factors together; of more, effects would be neither quick to reckon nor to read."""
 
@@ -50,8 +50,8 @@ class LevelEffect:
     estimate: float | None
     """None where the scores do not tell it apart from other choices."""
     lower: float | None
-    """None where some level of the factor was scored beside others on fewer than `LEAST_EXAMPLES` examples, or
-    scores do not vary, as is `upper`."""
+    """None where scores do not vary, or some level of the factor was scored beside others on fewer than
+    `LEAST_EXAMPLES` examples; as is `upper`."""
     upper: float | None
 
 

@@ -24,10 +24,12 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.comparing import (
+    CUT,
     UNCERTIFIED,
     PairedDifference,
     PairedExample,
     Side,
+    are_cut,
     by_field,
     difference_of,
     grouping_fields,
@@ -116,6 +118,7 @@ def _show(first: Side, second: Side) -> None:
         _show_campaigns(first.campaign, second.campaign)
     with asking(PATIENCE) as session:
         examples = paired_examples(session, first, second)
+        is_cut = are_cut(session, first, second)
     st.header("Difference")
     reach = reach_of(first, second)
     found = difference_of(examples, reach)
@@ -123,7 +126,7 @@ def _show(first: Side, second: Side) -> None:
         st.text(why_nothing(first, second))
         return
     st.text(readable(sentence(first, second, found)))
-    st.caption(UNCERTIFIED)
+    st.caption(UNCERTIFIED + CUT * is_cut)
     _show_fields(examples, reach)
     _show_examples(first, second, examples)
 
@@ -208,8 +211,8 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
     )
     if differing := other_numbers([ours, theirs]):
         show_soft(
-            f"The two differ in {', '.join(differing)}: their estimates are of different numbers and are not set "
-            "side by side. A difference between scores of the two is one between these, too.",
+            f"The two differ in {', '.join(differing)}: their estimates are of different numbers and are not "
+            "set side by side. A difference between scores of the two is one between these, too.",
             key="different",
         )
     elif rows := drift_rows(*boards):

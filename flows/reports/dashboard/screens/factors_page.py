@@ -83,8 +83,9 @@ def _show(campaign: CampaignRecord, found: FactorTables) -> None:
 
 def lacks_intervals(found: FactorTables) -> bool:
     """Whether some effect has an estimate and no interval."""
-    cells = [cell for pair in found.cells.values() for cell in pair]
-    return any(each.estimate is not None and each.lower is None for each in [*found.effects, *cells])
+    cells = [(cell.estimate, cell.lower) for pair in found.cells.values() for cell in pair]
+    effects = [(effect.estimate, effect.lower) for effect in found.effects]
+    return any(estimate is not None and lower is None for estimate, lower in [*effects, *cells])
 
 
 def _show_candidates(found: FactorTables) -> None:

@@ -31,8 +31,8 @@ ADDRESS = "series"
 """In the page's address."""
 
 DIFFERENT = (
-    "Not all of these campaigns estimate the same number, as they differ in this: {}. Where a line moves, that "
-    "may be why."
+    "Not all of these campaigns estimate the same number, as they differ in this: {}. Where a line moves, "
+    "that may be why."
 )
 """Said where a schedule's file was changed on the way."""
 
