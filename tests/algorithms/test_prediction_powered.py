@@ -24,7 +24,7 @@ PREDICTIONS = {
     "one deviating": np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
 }
 ALIKE = ((0, 3), (1, 4))
-"""Examples whose scores and predictions above are the same: it makes no difference which of them comes first."""
+"""Examples with the same scores and predictions above: which of them comes first makes no difference."""
 UNLIKE_ORDERS = ORDERS[
     [all(order.index(first) < order.index(second) for first, second in ALIKE) for order in ORDERS.tolist()]
 ]
