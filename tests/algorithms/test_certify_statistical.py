@@ -84,8 +84,8 @@ def rejections(peaks):
     ("human", "auto"), [("binary", "turncoat"), ("binary", "flattering"), ("spread", "opposite")]
 )
 def test_a_risk_of_alpha_is_ever_certified_on_at_most_delta_of_paths(rule, human, auto):
-    # Looked at after every label. A true rate of 0.55 where 0.5 is promised is seen with probability 0.99, one
-    # of 0.13 where 0.1 is with probability 0.97, one of 0.02 where 0.01 is with probability 0.89.
+    # Looked at after every label. A true rate of 0.55 where 0.5 is promised is seen with probability 0.98,
+    # one of 0.13 where 0.1 is with probability 0.97, and one of 0.02 where 0.01 is with probability 0.89.
     evidence = e_values(rule)
     peaks = played(
         HUMANS[human],

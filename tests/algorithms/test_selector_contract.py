@@ -54,7 +54,7 @@ def duels(batch):
 
 
 def check_resumed(world, original, resumed):
-    """Hold one that is told the same, and never asked but as a copy, against the original; how many rounds."""
+    """Hold one that is told the same, and asked as a copy only, against the original; how many rounds."""
     n_rounds = 0
     for batch, outcomes in world.rounds(original):
         assert world.ask(deepcopy(resumed), round_rng(7, n_rounds)) == batch
