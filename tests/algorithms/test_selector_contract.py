@@ -313,7 +313,7 @@ def check_claims(decision, told, epsilon):
 def test_statuses_and_claims_say_what_the_scores_and_the_intervals_prove(name, delta, epsilon, budget):
     for seed in range(3):
         world = hard_world(seed)
-        selector = world.selector(name, delta=delta, epsilon=epsilon, budget=budget, batch_size=6)
+        selector = world.selector(name, delta=delta, epsilon=epsilon, budget=budget, batch_size=8)
         told = np.full(world.scores.shape, np.inf)
         check_claims(selector.decision(), told, epsilon)
         for batch, outcomes in world.rounds(selector):
@@ -402,7 +402,7 @@ def duel_params(name, world, chosen):
 @pytest.mark.parametrize("chosen", DUEL_CAMPAIGNS, ids=lambda chosen: " ".join(sorted(chosen)))
 def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_unscored_duels(name, chosen):
     world = BestDuelWorld(unscored=0.2, broken=(2,))
-    params = {**duel_params(name, world, chosen), "delta": 0.2}
+    params = {**duel_params(name, world, chosen), "delta": 0.2, "batch_size": 5}
     assert check_resumed(world, *(world.selector(name, **params) for _ in range(2))) > 3
 
 
