@@ -53,7 +53,7 @@ def wrong_statements(worlds=WORLDS, runs=RUNS, epsilons=(0.0, EPSILON), hides=Fa
         world.scores = hide(truth, rng) if hides else truth
         epsilon = epsilons[seed // len(worlds) % len(epsilons)]
         selector = world.selector(
-            "gate", delta=DELTA, epsilon=epsilon, batch_size=72, max_unscored=1.0, until=until
+            "gate", delta=DELTA, epsilon=epsilon, batch_size=54, max_unscored=1.0, until=until
         )
         for _ in world.rounds(selector, seed=seed):
             pass
