@@ -7,6 +7,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from sqlalchemy.orm import Session
@@ -155,13 +156,18 @@ def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
 
 def versions() -> dict[str, str]:
     """Releases of Winnow and of what it stands on, as far as installed."""
-    found = {"python": platform.python_version()}
-    for package in RECORDED_PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    releases = {package: _release(package) for package in RECORDED_PACKAGES}
+    installed = {package: release for package, release in releases.items() if release is not None}
+    return {"python": platform.python_version()} | installed
+
+
+@cache
+def _release(package: str) -> str | None:
+    """What is installed of it: reading that takes milliseconds, and a process keeps what it imported."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:

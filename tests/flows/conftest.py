@@ -1,4 +1,5 @@
 import os
+from functools import cache
 
 import pytest
 from stored_campaigns import copy_tables
@@ -34,6 +35,17 @@ def plain_runs():
     """Campaigns of a module run without Prefect, but for those in processes of their own."""
     with pytest.MonkeyPatch.context() as patch:
         leave_prefect_out(patch)
+        yield
+
+
+@pytest.fixture(scope="session")
+def streamlit_once():
+    """Streamlit looks for its components among all installed packages once, not for every page of a test."""
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        once = cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", once)
         yield
 
 

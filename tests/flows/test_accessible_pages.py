@@ -78,7 +78,8 @@ def dashboard(folder, chrome):
 def opened(dashboard, name, campaign):
     """A page of the dashboard, drawn to its end."""
     address, context = dashboard
-    page = context.new_page()
+    page = context.pages[0]
+    page.emulate_media(color_scheme="light")
     page.goto(f"{address}{name}?campaign={campaign}")
     if name == "label":
         page.get_by_label("Your name").fill("Ann")
@@ -99,7 +100,6 @@ def both_schemes(page):
 def test_a_page_of_the_dashboard_breaks_no_rule_of_axe(dashboard, name):
     page = opened(dashboard, name, WAITS if name == "label" else "nightly-1")
     assert both_schemes(page) == {"light": [], "dark": []}
-    page.close()
 
 
 def test_axe_finds_what_is_wrong(dashboard):
@@ -114,7 +114,6 @@ def test_the_first_screen_of_the_dashboard_tells_the_answer(dashboard):
     page = opened(dashboard, "campaign", "decided")
     said = first_screen(page)
     assert [told for told in TOLD if told not in said] == []
-    page.close()
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +141,9 @@ def site(tmp_path_factory):
 def test_a_report_and_an_index_break_no_rule_of_axe(chrome, site, objective):
     context = chrome.new_context(viewport={"width": 1280, "height": 900})
     let_axe_in(context)
+    page = context.new_page()
     for file in sorted((site / objective / "site").iterdir()):
-        page = context.new_page()
+        page.emulate_media(color_scheme="light")
         page.goto(file.as_uri())
         page.wait_for_function(DRAWN)
         assert both_schemes(page) == {"light": [], "dark": []}

@@ -21,6 +21,8 @@ from winnow.flows.reports.dashboard.page_state import look_at
 from winnow.flows.reports.dashboard.screens import comparisons_page, sql_page
 from winnow.storage.queries.view_columns import VIEWS
 
+pytestmark = pytest.mark.usefixtures("streamlit_once")
+
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
 

@@ -24,6 +24,8 @@ from winnow.tasks.queries.comparing import Side, by_field, difference_of, groupi
 from winnow.tasks.queries.factors import factor_tables, factors_of
 from winnow.tasks.queries.schedule_history import all_series, over_time, tracks
 
+pytestmark = pytest.mark.usefixtures("streamlit_once")
+
 A, B = "large/asked/greedy", "large/asked/warm"
 
 

@@ -142,6 +142,7 @@ def test_a_report_shows_hostile_answers_and_has_no_element_of_theirs(ask, folder
     assert not [script for script in page.scripts if "harm()" in script or "alert(1)" in script]
 
 
+@pytest.mark.usefixtures("streamlit_once")
 def test_the_page_shows_each_answer_as_text(ask, folder, monkeypatch):
     storage = (
         (folder / STORAGE).read_text() if (folder / STORAGE).exists() else f"sqlite:///{folder}/winnow.db"

@@ -13,7 +13,7 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, widgets
 
-pytestmark = pytest.mark.usefixtures("plain_runs")
+pytestmark = pytest.mark.usefixtures("plain_runs", "streamlit_once")
 
 ANNOTATIONS = "SELECT verdict, reason, annotator, source FROM annotations"
 

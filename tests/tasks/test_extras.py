@@ -26,10 +26,15 @@ def normal(distribution):
     return distribution.replace("_", "-").lower().removesuffix("-cpu")
 
 
+@pytest.fixture(scope="module")
+def providers():
+    """The distributions that each installed module is of."""
+    return packages_distributions()
+
+
 @pytest.mark.parametrize("extra", PACKAGES)
-def test_the_extra_that_is_named_installs_what_is_missing(extra):
+def test_the_extra_that_is_named_installs_what_is_missing(extra, providers):
     named = re.findall(r"winnow-llm\[(\w+)\]", NAMES.get(extra, f"winnow-llm[{extra}]"))
-    providers = packages_distributions()
     for module in PACKAGES[extra]:
         for name in named:
             assert set(map(normal, distributions(name))) & set(map(normal, providers[module]))
