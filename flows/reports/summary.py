@@ -12,7 +12,7 @@ from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line
+from winnow.tasks.answer.phrases import Line, rounded
 from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import is_another, previous_winner
@@ -180,8 +180,9 @@ def _best(answer: Answer) -> str:
         return "no winner"
     if best.estimate is None or best.lower is None or best.upper is None:
         return f"best {best.name}"
-    held_out = "" if answer.held_out_mean is None else f", held out {answer.held_out_mean:.3f}"
-    return f"best {best.name} {best.estimate:.3f} [{best.lower:.3f}, {best.upper:.3f}]{held_out}"
+    held_out = "" if answer.held_out_mean is None else f", held out {rounded(answer.held_out_mean)}"
+    interval = f"[{rounded(best.lower)}, {rounded(best.upper)}]"
+    return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"
 
 
 def _changed(status: CampaignStatus, before: CampaignStatus | None) -> str:

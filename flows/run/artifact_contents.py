@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.summary import resume_command
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.phrases import rounded
 from winnow.tasks.answer.sentences import headline, subject
 from winnow.tasks.queries.printable import escaped, one_line
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -117,8 +118,8 @@ def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str
     if status.answer.baseline is not None:
         best = shown(subject(status.answer))
     elif leader is not None and leader.estimate is not None:
-        best += f" {leader.estimate:.3f}"
+        best += f" {rounded(leader.estimate)}"
     if status.answer.held_out_mean is not None:
-        best += f" (held out {status.answer.held_out_mean:.3f})"
+        best += f" (held out {rounded(status.answer.held_out_mean)})"
     budgets = ", ".join(str(each) for each in status.budgets)
     return f"{shown(status.name)}: {headline(status.answer, status.state)}, {best}; {budgets}"

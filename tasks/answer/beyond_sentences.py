@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import MIXED, Line, percent, which_is_open
+from winnow.tasks.answer.phrases import MIXED, Line, percent, rounded, which_is_open
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
@@ -22,15 +22,16 @@ def beyond_lines(answer: Answer) -> list[Line]:
     if not found.is_sample:
         why = f"the examples that were scored for both {pair} were chosen and are no random sample"
         return [("beyond", f"nothing follows for new examples: {why}")]
-    if found.difference is None:
+    if found.difference is None or found.lower is None or found.upper is None:
         few = f"only {found.n} examples were scored for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
-    between = f"between {found.lower:.3f} and {found.upper:.3f}"
+    between = f"between {rounded(found.lower)} and {rounded(found.upper)}"
     even = 0.5 if answer.objective == "best-duel" else 0.0
     if answer.objective == "best-duel":
-        said = f"{found.winner} is preferred over {found.rival} in {found.difference:.3f} of duels, {between}"
+        share = rounded(found.difference)
+        said = f"{found.winner} is preferred over {found.rival} in {share} of duels, {between}"
     else:
-        said = f"{found.winner} scores {found.difference:+.3f} against {found.rival}, {between}"
+        said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival}, {between}"
     sample = (
         f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}{_alike(found)}"
     )
@@ -102,9 +103,10 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
         return f"not known: none of the {found.n_examples} comparisons has an outcome"
     where = f"on the {found.n_examples} examples that selection never saw"
     left_out = _not_compared(found.n_examples - found.scored)
-    between = f"on new examples like these between {found.lower:.3f} and {found.upper:.3f}"
+    between = f"on new examples like these between {rounded(found.lower)} and {rounded(found.upper)}"
     not_here = ", and this number does not" if _is_fresh(answer, found) else ""
-    return f"{found.mean:.3f} {where}{left_out}; {between}{_sure(answer, found)}; {_curse(found)}{not_here}"
+    said = f"{rounded(found.mean)} {where}{left_out}; {between}{_sure(answer, found)}"
+    return f"{said}; {_curse(found)}{not_here}"
 
 
 def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
@@ -112,18 +114,18 @@ def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
     if value.mean is None:
         return f"{value.constraint}: not known, none of the {found.n_examples} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
-    between = f"on new examples like these between {value.lower:.3f} and {value.upper:.3f}"
+    between = f"on new examples like these between {rounded(value.lower)} and {rounded(value.upper)}"
     sure = _with_the_mean(answer, found)
-    return f"{value.constraint}: {value.mean:.3f} on these{left_out}; {between}{sure}"
+    return f"{value.constraint}: {rounded(value.mean)} on these{left_out}; {between}{sure}"
 
 
 def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     if found.difference is None or found.difference_lower is None or found.difference_upper is None:
         return []
     left_out = _not_compared(found.n_examples - found.both_scored)
-    between = f"between {found.difference_lower:.3f} and {found.difference_upper:.3f}"
+    between = f"between {rounded(found.difference_lower)} and {rounded(found.difference_upper)}"
     rival = f"{found.runner_up}, the highest of the others in selection"
-    said = f"{found.difference:+.3f} against {rival}, on the same examples{left_out}"
+    said = f"{rounded(found.difference, '+')} against {rival}, on the same examples{left_out}"
     open_ = which_is_open(found.difference_lower, found.difference_upper)
     sure = _with_the_mean(answer, found)
     return [("ahead by", f"{said}; on new examples like these {between}{sure}{open_}")]

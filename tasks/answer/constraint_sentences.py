@@ -1,7 +1,7 @@
 """What an answer says of constraints: who meets them, who cannot, and of whom the claim is."""
 
 from winnow.tasks.answer.model import Answer, Constrained
-from winnow.tasks.answer.phrases import Line, list_of
+from winnow.tasks.answer.phrases import Line, list_of, rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:
@@ -49,7 +49,7 @@ def _stands(answer: Answer, found: Constrained) -> str:
     said = str(found.constraint)
     if answer.best is None or found.mean is None:
         return said
-    said += f": {answer.best} has {found.mean:.3f} on"
+    said += f": {answer.best} has {rounded(found.mean)} on"
     if found.valued < answer.n_examples:
         return f"{said} {found.valued} of the {answer.n_examples} examples"
     known = " (known exactly)" if answer.mixed is None else ""

@@ -12,6 +12,7 @@ from winnow.tasks.answer.phrases import (
     dropped_lines,
     interval_words,
     list_of,
+    rounded,
     spent,
 )
 
@@ -56,7 +57,7 @@ def gate_certainty(answer: Answer) -> str:
 
 def _baseline(answer: Answer) -> str:
     mean = next(each.estimate for each in answer.candidates if each.name == answer.baseline)
-    return f"{answer.baseline}" + ("" if mean is None else f": mean {mean:.3f}")
+    return f"{answer.baseline}" + ("" if mean is None else f": mean {rounded(mean)}")
 
 
 def difference_words(answer: Answer, standing: CandidateStanding) -> str:
@@ -64,13 +65,14 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
     found = standing.difference
     if found is None or found.estimate is None:
         return "nothing known yet"
-    said = f"{found.estimate:+.3f} against {answer.baseline} on the {answer.n_examples} examples"
+    ahead = rounded(found.estimate, "+")
+    said = f"{ahead} against {answer.baseline} on the {answer.n_examples} examples"
     if found.lower is None or found.upper is None:
         return said
     if answer.is_known(standing.name, answer.baseline):
         return f"{said} (known exactly)"
     claimed = _difference_claimed(answer, standing.status)
-    return f"{said}, {interval_words(answer, found.lower, found.upper, claimed, '+.3f')}"
+    return f"{said}, {interval_words(answer, found.lower, found.upper, claimed, '+')}"
 
 
 def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:

@@ -13,6 +13,7 @@ from winnow.tasks.answer.phrases import (
     held,
     list_of,
     percent,
+    rounded,
     spent,
 )
 from winnow.tasks.campaign.budget import amount
@@ -99,12 +100,12 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None:
         return []
-    has_ends = best.lower is not None and best.upper is not None
-    between = f", between {best.lower:.3f} and {best.upper:.3f}" if has_ends else ""
+    between = sure = ""
+    if best.lower is not None and best.upper is not None:
+        between, sure = f", between {rounded(best.lower)} and {rounded(best.upper)}", held(answer)
     is_moved = best.estimate in (best.lower, best.upper)
     what = "the value in its interval that is nearest to its " if is_moved else "its "
-    sure = held(answer) if has_ends else ""
-    return [("risk", f"{best.estimate:.3f}{between}: {what}{certificate.losses}{sure}")]
+    return [("risk", f"{rounded(best.estimate)}{between}: {what}{certificate.losses}{sure}")]
 
 
 def _certainty(answer: Answer, certificate: Certificate) -> str:

@@ -81,6 +81,23 @@ def held(answer: Answer) -> str:
     return f" (all intervals{ABOUT_ALL}{sure}{if_what})"
 
 
+MOST_DECIMALS = 6
+
+
+def rounded(value: float, sign: str = "") -> str:
+    """Three decimals, or more where these would read as 0, 1 or -1 of a number that is not.
+
+    Args:
+        value: A score, a share, or a difference of two.
+        sign: "+" to have it written always.
+    """
+    plain = f"{value:{sign}.3f}"
+    if not float(plain).is_integer():
+        return plain
+    longer = (f"{value:{sign}.{decimals}f}" for decimals in range(4, MOST_DECIMALS + 1))
+    return next((text for text in longer if not float(text).is_integer()), plain)
+
+
 class Claimed(NamedTuple):
     """What a claim says of a number that has an interval, too."""
 
@@ -90,7 +107,9 @@ class Claimed(NamedTuple):
     most: float = math.inf
 
 
-def interval_words(answer: Answer, lower: float, upper: float, claimed: Claimed | None, form: str) -> str:
+def interval_words(
+    answer: Answer, lower: float, upper: float, claimed: Claimed | None, sign: str = ""
+) -> str:
     """An interval and how surely it holds, as the end of a sentence.
 
     The tests that an answer is claimed by know more of one number than the intervals, which hold for all
@@ -98,14 +117,14 @@ def interval_words(answer: Answer, lower: float, upper: float, claimed: Claimed 
     what is left is the other end, at the level of the intervals, and the claim, at its own.
     docs/how-differences-are-bounded.md has how surely both hold together.
     """
-    between, sure = f"between {lower:{form}} and {upper:{form}}", held(answer)
+    between, sure = f"between {rounded(lower, sign)} and {rounded(upper, sign)}", held(answer)
     if claimed is None or (claimed.least <= lower and upper <= claimed.most):
         return between + sure
     what = f"that {claimed.words} is {'known' if answer.claim.kind == 'exact' else 'proven'}"
     what += assumed(answer.claim.assumptions, n_dropped=len(answer.dropped))
     if lower > claimed.most or upper < claimed.least:
         return f"{between}{sure}; {what}, and one of the two is wrong: such errors are what both allow for"
-    end = f"at most {upper:{form}}" if lower < claimed.least else f"at least {lower:{form}}"
+    end = f"at most {rounded(upper, sign)}" if lower < claimed.least else f"at least {rounded(lower, sign)}"
     return f"{end}{sure}; {what}, and the number itself is known less well"
 
 

@@ -22,6 +22,7 @@ from winnow.tasks.answer.phrases import (
     interval_words,
     list_of,
     out_lines,
+    rounded,
     spent,
 )
 from winnow.tasks.campaign.budget import amount
@@ -229,9 +230,9 @@ def _how_well(answer: Answer) -> list[Line]:
         return []
     if answer.objective == "best-duel":
         return _wins(answer, best)
-    found = f"{best.estimate:.3f}"
+    found = rounded(best.estimate)
     if best.lower is not None and best.upper is not None and not _is_exact(answer):
-        found += f", between {best.lower:.3f} and {best.upper:.3f}"
+        found += f", between {rounded(best.lower)} and {rounded(best.upper)}"
     of = "" if answer.groups is None else f" as {estimated(answer)}"
     return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
 
@@ -239,10 +240,10 @@ def _how_well(answer: Answer) -> list[Line]:
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
     """How often the best candidate wins against whoever does best against it."""
     by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
-    said = f"{best.estimate:.3f} of its duels with the candidate that does best against it{by}"
+    said = f"{rounded(best.estimate or 0.0)} of its duels with the candidate that does best against it{by}"
     if best.lower is None or best.upper is None or _is_exact(answer):
         return [("wins", f"{said}{_held(answer)}")]
-    sure = interval_words(answer, best.lower, best.upper, _wins_claimed(answer), ".3f")
+    sure = interval_words(answer, best.lower, best.upper, _wins_claimed(answer))
     return [("wins", f"{said}, {sure}")]
 
 
@@ -271,12 +272,12 @@ def _groups(answer: Answer) -> list[Line]:
 
 def _mean(answer: Answer, standing: CandidateStanding) -> str:
     """The mean of a candidate that is one of the m best, with its interval where it is not known."""
-    said = f"mean {standing.estimate or 0.0:.3f} on the {_examples(answer)}"
+    said = f"mean {rounded(standing.estimate or 0.0)} on the {_examples(answer)}"
     if standing.lower is None or standing.upper is None:
         return said
     if standing.lower == standing.upper:
         return f"{said} (known exactly)" if answer.is_known(standing.name) else f"{said}{held(answer)}"
-    return f"{said}, between {standing.lower:.3f} and {standing.upper:.3f}{held(answer)}"
+    return f"{said}, between {rounded(standing.lower)} and {rounded(standing.upper)}{held(answer)}"
 
 
 def _runner_up(answer: Answer) -> list[Line]:
@@ -287,14 +288,14 @@ def _runner_up(answer: Answer) -> list[Line]:
     lead, difference, claimed = estimated_lead(answer), found.difference, _lead_claimed(answer)
     by = "an amount that has no good estimate"
     if lead is not None:
-        by = f"{lead:.3f}" + ("" if answer.groups is None else f" in the {estimated(answer)}")
+        by = rounded(lead) + ("" if answer.groups is None else f" in the {estimated(answer)}")
     said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
     if answer.is_known(found.name, difference.against):
         return [("runner-up", f"{said} (known exactly)")]
     least, most = 0.0 - difference.upper, 0.0 - difference.lower  # never -0.000
-    return [("runner-up", f"{said}, {interval_words(answer, least, most, claimed, '.3f')}")]
+    return [("runner-up", f"{said}, {interval_words(answer, least, most, claimed)}")]
 
 
 def estimated_lead(answer: Answer) -> float | None:

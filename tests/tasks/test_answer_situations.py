@@ -17,7 +17,7 @@ from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer import derive
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition, Unscored
-from winnow.tasks.answer.phrases import MIXED, NOBODY
+from winnow.tasks.answer.phrases import MIXED, NOBODY, rounded
 from winnow.tasks.answer.sentences import answer_lines, estimated_lead, headline
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
@@ -688,6 +688,25 @@ AT_MOST = "at most 0.061 (all intervals hold at once, at every round, with proba
 LESS_WELL = "and the number itself is known less well"
 ONE_IS_WRONG = "and one of the two is wrong: such errors are what both allow for"
 BOTH = "between -0.009 and 0.061 (all intervals hold at once, at every round, with probability 95%)"
+
+
+@pytest.mark.parametrize(
+    ("value", "sign", "said"),
+    [
+        (0.75, "", "0.750"),
+        (0.9996, "", "0.9996"),  # 4 998 of 5 000 examples are not all of them
+        (0.99995, "", "0.99995"),
+        (0.0002, "", "0.0002"),
+        (0.0002, "+", "+0.0002"),
+        (-0.0002, "+", "-0.0002"),
+        (1.0, "", "1.000"),
+        (1.0 - 1e-12, "", "1.000"),
+        (0.0, "+", "+0.000"),
+        (0.2504, "", "0.250"),
+    ],
+)
+def test_no_number_reads_as_all_or_nothing_that_is_neither(value, sign, said):
+    assert rounded(value, sign) == said
 
 
 class Lead(NamedTuple):

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.phrases import rounded
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped
@@ -83,7 +84,7 @@ def _interval(row: Mapping[str, object]) -> str:
 
 
 def _number(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float | int) else "–"
+    return rounded(value) if isinstance(value, float | int) else "–"
 
 
 def _provenance(campaign: CampaignRecord) -> list[str]:

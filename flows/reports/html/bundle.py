@@ -16,6 +16,8 @@ from winnow.flows.reports.html.page import RESOURCES
 from winnow.flows.reports.html.render import write_files, write_report
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.model import CandidateStanding
+from winnow.tasks.answer.phrases import rounded
 from winnow.tasks.answer.sentences import badge, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.errors import WinnowError
@@ -94,7 +96,6 @@ def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
     answer = status.answer
     # A number beside several names, or beside a baseline, would be taken for theirs.
     best = answer.of_best if subject(answer) == answer.best else None
-    has_interval = best is not None and best.lower is not None and best.upper is not None
     return IndexRow(
         file=file,
         name=readable(status.name),
@@ -103,9 +104,15 @@ def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
         stands=outcome_words(answer, status.state),
         badge=badge(answer) or "",
         best=readable(subject(answer)),
-        estimate=UNKNOWN if best is None or best.estimate is None else f"{best.estimate:.3f}",
-        interval=f"{best.lower:.3f} to {best.upper:.3f}" if best is not None and has_interval else UNKNOWN,
+        estimate=UNKNOWN if best is None or best.estimate is None else rounded(best.estimate),
+        interval=_interval(best),
         comparisons=amount(status.totals["answered"]),
         share=f"{status.share_of_grid:.1%}" if status.totals["grid"] else UNKNOWN,
         begun=f"{record.created_at:%Y-%m-%d %H:%M}",
     )
+
+
+def _interval(best: CandidateStanding | None) -> str:
+    if best is None or best.lower is None or best.upper is None:
+        return UNKNOWN
+    return f"{rounded(best.lower)} to {rounded(best.upper)}"

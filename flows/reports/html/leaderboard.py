@@ -9,6 +9,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.tasks.answer.phrases import rounded
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.views import ask
 
@@ -84,9 +85,9 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
         Cell(text=readable(str(made_of.model.get("name", "")))),
         Cell(text=readable(" in ".join(each for each in prompt if each))),
         Cell(text=sampling_words(made_of.sampling)),
-        Cell(text=f"{row['estimate']:.3f}" if known else UNKNOWN, worth=row["estimate"]),
+        Cell(text=rounded(row["estimate"]) if known else UNKNOWN, worth=row["estimate"]),
         Cell(
-            text=f"{row['lower']:.3f} to {row['upper']:.3f}" if has_interval else UNKNOWN,
+            text=f"{rounded(row['lower'])} to {rounded(row['upper'])}" if has_interval else UNKNOWN,
             worth=row["lower"] if has_interval else None,
         ),
         Cell(

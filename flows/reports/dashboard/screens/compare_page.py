@@ -21,6 +21,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.phrases import rounded
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.comparing import (
@@ -149,10 +150,10 @@ def sentence(first: Side, second: Side, found: PairedDifference) -> str:
     """Who is ahead by how much, as far as that is known."""
     even = found.n - found.first_higher - found.second_higher
     names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
+    mean, lower, upper = (rounded(each, "+") for each in (found.mean, found.lower, found.upper))
     return (
-        f"On {found.n:,} examples, {names[0]} less {names[1]}: {found.mean:+.3f}, between {found.lower:+.3f} "
-        f"and {found.upper:+.3f}; higher on {found.first_higher:,}, lower on {found.second_higher:,}, level "
-        f"on {even:,}."
+        f"On {found.n:,} examples, {names[0]} less {names[1]}: {mean}, between {lower} and {upper}; higher "
+        f"on {found.first_higher:,}, lower on {found.second_higher:,}, level on {even:,}."
     )
 
 

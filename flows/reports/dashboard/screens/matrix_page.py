@@ -18,6 +18,7 @@ from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.phrases import rounded
 from winnow.tasks.queries.views import ask
 
 ROWS = 50
@@ -101,7 +102,7 @@ def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
         readable(
             f"On {found.both:,} examples that both were scored on: {first} is higher on"
             f" {found.first_higher:,}, {second} on {found.second_higher:,}, and they are level on {even:,};"
-            f" mean difference {found.mean_difference:+.3f}."
+            f" mean difference {rounded(found.mean_difference, '+')}."
         )
     )
     st.caption(
