@@ -43,7 +43,7 @@ demo: install ## Train small models and find the best of them.
 
 test: install lint ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
-	@$(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest tests --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: install lint ## Run linters, type checks and the quick tests: no engines, servers or simulations.
 	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --numprocesses 2 --dist loadfile

@@ -104,7 +104,7 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
     with not_collecting():
         from httpx import HTTPError
         from prefect import tags
-        from prefect.exceptions import MissingResult
+        from prefect.exceptions import MissingResult, ObjectNotFound
 
         from winnow.flows.run.flow import run_campaign
 
@@ -119,8 +119,22 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
         # The server had heard of the end before: its first answer got lost, and the second one holds no more
         # than that. How the campaign ended is in the database.
         return
-    except HTTPError as error:
+    except (HTTPError, ObjectNotFound) as error:
+        if _has_ended(storage, name):
+            return  # and the server alone does not know of it
+        what = (
+            "does not answer any more"
+            if isinstance(error, HTTPError)
+            else "has no record of this run any more"
+        )
         raise WinnowError(
-            f"Prefect's server does not answer any more ({error}); start it again if it is yours, then go "
-            "on: nothing that was stored is lost"
+            f"Prefect's server {what} ({error}); start it again if it is yours, then go on: nothing that was "
+            "stored is lost"
         ) from error
+
+
+def _has_ended(storage: str, name: str) -> bool:
+    try:
+        return status_of(storage, name).is_settled
+    except StorageError:  # whoever reads it next says what is wrong
+        return False

@@ -16,7 +16,7 @@ EARLY_ALARM = 1e-7
 SEEN = 0.9
 """A rate is seen where the whole simulation raises the alarm with this probability."""
 
-OVERLOOKED = 1e-4
+OVERLOOKED = 1e-3
 """The highest probability with which runs are stopped early although the true rate is one that is seen."""
 
 

@@ -33,7 +33,7 @@ def errors(name, preferences, *, missing=0.0, epsilon=0.0, n_examples=None, **pa
             name,
             n_arms=n_arms,
             n_examples=n_examples or 9,
-            batch_size=8,
+            batch_size=12,
             budget=BUDGET,
             delta=DELTA,
             max_unscored=1.0,

@@ -26,7 +26,7 @@ def wrong_claims(name, **params):
         world.scores = np.where((np.arange(4)[:, np.newaxis] == 3) & (truth == 0.0), np.nan, truth)
         world.scores[3, rng.permutation(N)[:10]] = 1.0  # right, or guessed
         truth[3] = np.nan_to_num(world.scores[3], nan=0.0)
-        selector = world.selector(name, delta=DELTA, batch_size=8, max_unscored=0.55, **params)
+        selector = world.selector(name, delta=DELTA, batch_size=16, max_unscored=0.55, **params)
         deaths = rng.integers(20, 80)
         for batch, _ in world.rounds(selector, seed=seed):
             deaths -= int((batch.arms == 0).sum())

@@ -143,7 +143,7 @@ def test_of_nothing_no_list_is_made_and_others_take_none():
     st.lists(st.integers(0, 9), min_size=1, max_size=3),
     st.integers(1, 3),
 )
-@tries(30)
+@tries(15)
 def test_told_the_same_rounds_with_the_same_lists_between_them_a_selector_is_the_same(
     seed, name, places, in_flight
 ):

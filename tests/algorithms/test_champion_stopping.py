@@ -63,7 +63,7 @@ def test_a_budget_ends_it_and_changes_nothing_of_what_is_believed(seed, name):
         assert small.decision() == large.decision()
 
 
-DELTA, RUNS, STEP = 0.2, 60, 50
+DELTA, RUNS, STEP = 0.2, 60, 75
 
 
 def wrong_after_raised_budgets(world, runs=RUNS, **params):
@@ -78,7 +78,7 @@ def wrong_after_raised_budgets(world, runs=RUNS, **params):
                 n_arms=len(scores),
                 n_examples=scores.shape[1],
                 delta=DELTA,
-                batch_size=10,
+                batch_size=20,
                 budget=budget,
                 **params,
             )

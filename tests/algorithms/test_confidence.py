@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from literal_betting import literal_capital
+from property_settings import tries
 
 from winnow.algorithms.bounds import wealth as module
 from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
@@ -29,12 +30,11 @@ def orderings(scores):
 def capital_path(paths, mean, level):
     """Capital against the mean after every draw, one arm per path, shape (P, T)."""
     n_paths, n_draws = paths.shape
-    wealth = Wealth(n_paths, n_draws, level, np.array([mean]))
+    wealth, arms = Wealth(n_paths, n_draws, level, np.array([mean])), np.arange(n_paths)
     capital = np.empty(paths.shape)
     for t in range(n_draws):
-        for arm in range(n_paths):
-            wealth.bet(arm, paths[arm, t : t + 1], slice(None))
-            capital[arm, t] = wealth.capital(arm)[0]
+        wealth.bet(arms, paths[:, t : t + 1], slice(None))
+        capital[:, t] = wealth.capital(arms)[:, 0]
     return capital
 
 
@@ -127,6 +127,7 @@ def test_single_ends_are_those_of_an_arm_alone_at_their_levels_and_the_intervals
     assert plain.single_upper[3] == plain.upper[3]
 
 
+@tries(40)
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 30))
 def test_ends_never_cross_whatever_comes_in_whatever_order(seed, size):
     rng = np.random.default_rng(seed)
@@ -245,7 +246,7 @@ def test_once_all_is_told_only_what_is_unscored_is_left_open_whatever_was_refute
     assert (lower[-1], upper[-1]) == (0.45, 0.55)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_unscored_pair_counts_as_zero_below_and_as_one_above(seed):
     rng = np.random.default_rng(seed)
     scores = np.where(rng.random(200) < 0.1, np.nan, rng.random(200) < 0.6)

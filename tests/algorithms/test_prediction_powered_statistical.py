@@ -9,7 +9,7 @@ from winnow.algorithms.bounds.prediction_powered import PredictedDraws
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 
-N_ARMS, N, ALPHA, RUNS, BATCH = 3, 60, 0.2, 150, 6
+N_ARMS, N, ALPHA, RUNS, BATCH = 3, 60, 0.2, 150, 10
 BINARY = np.repeat([0, 1], [15, 45])
 GRADED = np.random.default_rng(1).beta(0.3, 0.3, N)
 SLIPS = np.random.default_rng(0).random((20, N)) < 0.1

@@ -88,7 +88,7 @@ def test_a_pair_that_meets_an_example_once_is_known_in_the_end():
 RUNS, DELTA = 200, 0.2
 
 
-def drawn_duels(run, n_examples=40):
+def drawn_duels(run, n_examples=24):
     """The record of a pair that is even, after each of its duels on examples drawn without replacement."""
     outcomes = np.random.default_rng(run).permutation(np.repeat([0.0, 1.0], n_examples // 2))
     record = DuelRecord(BestDuelConfig(n_arms=2, n_examples=n_examples, deterministic=np.ones(2, dtype=bool)))

@@ -1,7 +1,6 @@
 """PULSE and Naive-Pooling as selectors, beyond the contract."""
 
-from collections import defaultdict
-from itertools import permutations, product
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -19,10 +18,10 @@ both = pytest.mark.parametrize("name", ["pulse", "naive-pooling"])
 HISTORY = np.random.default_rng(8).random((6, 11)).round()
 
 
-def factor_tables(n_arms=6, n_examples=300, n_earlier=60, seed=0):
+def factor_tables(seed, n_arms=6, n_examples=600, n_earlier=20):
     """Scores of arms, and a history, both drawn from one logistic model with two factors."""
     rng = np.random.default_rng(seed)
-    v = rng.normal(0, 2.0, (2, n_examples))
+    v = rng.normal(0, 6.0, (2, n_examples))
     z = rng.normal(0, 1.0, (n_arms + n_earlier, 2)) @ v
     scores = (rng.random(z.shape) < 1 / (1 + np.exp(-z))).astype(float)
     return scores[:n_arms], scores[n_arms:]
@@ -38,35 +37,36 @@ def run(name, scores, rounds, seed=0, batch_size=10, **params):
     return selector.decision()
 
 
-def told_in_order(orders, scores, selector):
-    """Tell the highest ranked arm its next example, until a row ends: each past, and theta."""
-    drawn, steps = [0, 0], [0.0, 0.0]
-    past = ()
-    while max(drawn) < scores.shape[1] - 1:
-        ranking = selector.decision().ranking
-        arm = int(np.argmax(np.where(np.isnan(ranking), np.inf, ranking + 1e-3 * np.arange(2))))
-        example = orders[arm][drawn[arm]]
-        selector.tell(Batch([arm], [example]), [scores[arm, example]])
-        drawn[arm] += 1
-        total = selector.decision().ranking[arm] * drawn[arm]
-        yield past, total - steps[arm] - scores[arm].mean()
-        steps[arm] = total
-        past = (*past, (arm, example))
+def conditional_biases(selector, scores, told=((), ()), steps=(0.0, 0.0)):
+    """Of every past of draws without replacement until a row ends: the mean of theta over all next examples.
+
+    The highest ranked arm is told next; what was told is held by arm, and its steps sum up to its mean.
+    """
+    if max(map(len, told)) == scores.shape[1] - 1:
+        return
+    ranking = selector.decision().ranking
+    arm = int(np.argmax(np.where(np.isnan(ranking), np.inf, ranking + 1e-3 * np.arange(2))))
+    errors = []
+    for example in set(range(scores.shape[1])) - set(told[arm]):
+        went_on, now, sums = deepcopy(selector), list(told), list(steps)
+        went_on.tell(Batch([arm], [example]), [scores[arm, example]])
+        now[arm] = (*told[arm], example)
+        sums[arm] = went_on.decision().ranking[arm] * len(now[arm])
+        errors.append(sums[arm] - steps[arm] - scores[arm].mean())
+        yield from conditional_biases(went_on, scores, now, sums)
+    yield abs(np.mean(errors))
 
 
 def largest_conditional_bias(name):
     scores = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]])
     history = np.array([[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0]])
-    errors = defaultdict(list)
-    for orders in product(permutations(range(4)), repeat=2):
-        selector = create_selector(name, n_arms=2, n_examples=4, history=history, tau=2, variant="paper")
-        for past, error in told_in_order(orders, scores, selector):
-            errors[past].append(error)
-    return max(abs(np.mean(of_past)) for of_past in errors.values())
+    selector = create_selector(name, n_arms=2, n_examples=4, history=history, tau=2, variant="paper")
+    return max(conditional_biases(selector, scores))
 
 
 def test_with_real_fits_the_expected_step_of_pulse_as_published_is_the_mean_of_the_arm_given_any_past():
     assert largest_conditional_bias("pulse") < 1e-12
+    assert largest_conditional_bias("naive-pooling") > 0.01
 
 
 def test_naive_pooling_is_biased_where_pulse_is_not():
@@ -75,11 +75,11 @@ def test_naive_pooling_is_biased_where_pulse_is_not():
     scores, history = np.tile(np.arange(400) >= 40, (2, 1)).astype(float), rng.random((20, 400)).round()
     errors = {
         name: np.array(
-            [run(name, scores, 8, seed=seed, history=history).ranking - 0.9 for seed in range(60)]
+            [run(name, scores, 8, seed=seed, history=history).ranking - 0.9 for seed in range(30)]
         ).mean(axis=1)
         for name in ("pulse", "naive-pooling")
     }
-    standard_errors = {name: each.std(ddof=1) / np.sqrt(60) for name, each in errors.items()}
+    standard_errors = {name: each.std(ddof=1) / np.sqrt(30) for name, each in errors.items()}
     assert abs(errors["pulse"].mean()) < 4 * standard_errors["pulse"]
     assert errors["naive-pooling"].mean() < -20 * standard_errors["naive-pooling"]
 
@@ -213,13 +213,13 @@ def errors_and_widths(name, tables):
 
 @pytest.mark.statistical
 def test_a_history_brings_estimates_nearer_and_makes_intervals_narrower():
-    # In five groups of 12 other tables the ratio of errors was 0.86 on average, with a deviation of 0.11, so
-    # that of 24 tables is above 1 about once in 30 seeds; the ratio of widths was 0.81 to 0.83.
-    tables = [factor_tables(n_examples=1_000, seed=seed) for seed in range(24)]
+    # In five groups of 5 tables the ratio of errors was 0.65 on average, with a deviation of 0.12, so that of
+    # 6 tables is above 1 about once in 1,000 seeds; the ratio of widths was 0.58 to 0.66.
+    tables = [factor_tables(seed) for seed in range(6)]
     error, width = errors_and_widths("pulse", tables)
     plain_error, plain_width = errors_and_widths("ucb-e", tables)
     assert error < plain_error
-    assert width < 0.9 * plain_width
+    assert width < 0.8 * plain_width
 
 
 @both

@@ -8,7 +8,7 @@ from failure_rates import fails_too_often
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 
-DELTA, RUNS, N_EXAMPLES, AHEAD = 0.2, 60, 120, 4
+DELTA, RUNS, N_EXAMPLES, AHEAD = 0.2, 60, 80, 4
 
 
 def equal_but_for_one(seed):

@@ -196,7 +196,10 @@ def test_nothing_is_chosen_and_no_context_kept_after_the_last_choice():
 
 @pytest.mark.statistical
 def test_the_chosen_kernel_loses_less_than_the_fixed_one_where_one_arm_is_best_everywhere():
-    """Of 20 worlds 17 are won with chance below 0.0013 by one that is no better; a narrow kernel is none."""
+    """Of 20 worlds 17 are won with chance below 0.0013 by one that is no better.
+
+    A narrow kernel is not: that it wins none of the first four is enough.
+    """
     won = {"auto": 0, 0.3: 0}
     for seed in range(20):
         world = RouteWorld(n_examples=300, seed=seed)
@@ -204,11 +207,12 @@ def test_the_chosen_kernel_loses_less_than_the_fixed_one_where_one_arm_is_best_e
         noise = np.random.default_rng([seed, 1]).random(expected.shape)
         world.scores = np.where(noise < (expected + 1.0) / 2.0, 1.0, -1.0)
         regrets = {}
-        for bandwidth in ("auto", 0.3, 3.0):
+        rivals = ("auto", 0.3) if seed < 4 else ("auto",)
+        for bandwidth in (*rivals, 3.0):
             selector = world.selector("rff-ucb", bandwidth=bandwidth, n_features=20, batch_size=1)
             arms = np.concatenate([batch.arms for batch, _ in world.rounds(selector)])
             regrets[bandwidth] = cumulative_regret(arms, expected.T)[-1]
-        for bandwidth in won:
+        for bandwidth in rivals:
             won[bandwidth] += regrets[bandwidth] < regrets[3.0]
     assert won["auto"] >= 17
-    assert won[0.3] < 17
+    assert won[0.3] == 0

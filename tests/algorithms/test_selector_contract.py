@@ -1,6 +1,7 @@
 """What every selector of the registry promises; a new entry is held to it without an edit here."""
 
 from collections import deque
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -52,22 +53,23 @@ def duels(batch):
     return [(*arms, example) for arms, example in rows]
 
 
+def check_resumed(world, original, resumed):
+    """Hold one that is told the same, and asked as a copy only, against the original; how many rounds."""
+    n_rounds = 0
+    for batch, outcomes in world.rounds(original):
+        assert world.ask(deepcopy(resumed), round_rng(7, n_rounds)) == batch
+        resumed.tell(batch, outcomes)
+        assert resumed.decision() == original.decision()
+        n_rounds += 1
+    return n_rounds
+
+
 @every_selector
 def test_a_resumed_selector_asks_and_decides_what_the_original_did_at_every_prefix(name):
     world = WORLDS[describe(name).objective]()
-    original = world.selector(name, delta=0.2)
-    batches, decisions, history = [], [original.decision()], []
-    for batch, outcomes in world.rounds(original):
-        batches.append(batch)
-        history.append((batch, outcomes))
-        decisions.append(original.decision())
-    assert len(history) > 3
-    for told in range(len(history)):
-        resumed = world.selector(name, delta=0.2)
-        for batch, outcomes in history[:told]:
-            resumed.tell(batch, outcomes)
-        assert world.ask(resumed, round_rng(7, told)) == batches[told]
-        assert resumed.decision() == decisions[told]
+    original, resumed = (world.selector(name, delta=0.2) for _ in range(2))
+    assert resumed.decision() == original.decision()
+    assert check_resumed(world, original, resumed) > 3
 
 
 @every_selector
@@ -83,7 +85,7 @@ def test_asking_does_not_change_what_is_believed(name):
 
 
 @every_selector
-@pytest.mark.parametrize("budget", [1, 7, 40, 1_000])
+@pytest.mark.parametrize("budget", [1, 7, 40, 200])
 def test_the_budget_is_never_exceeded(name, budget):
     world = WORLDS[describe(name).objective]()
     selector = world.selector(name, budget=budget)
@@ -137,12 +139,10 @@ def test_with_batches_in_flight_it_believes_what_a_fresh_one_told_the_same_and_n
 @pytest.mark.parametrize(("ahead", "params"), [(2, {"delta": 0.2, "budget": 26}), (1, {"batch_size": 9})])
 def test_resumed_among_batches_in_flight_it_asks_and_decides_what_the_original_did(name, ahead, params):
     world = BestMeanWorld(n_arms=5, n_examples=14, unscored=0.1, seed=2)
-    original = world.selector(name, **params)
-    waiting, told, asked, ends = deque(), [], 0, 0
+    original, told_only = (world.selector(name, **params) for _ in range(2))
+    waiting, told, asked, ends = deque(), 0, 0, 0
     while True:
-        resumed = world.selector(name, **params)
-        for round_ in told:
-            resumed.tell(*round_)
+        resumed = deepcopy(told_only)
         for batch in waiting:
             resumed.take_up(batch)
         assert resumed.decision() == original.decision()
@@ -157,9 +157,10 @@ def test_resumed_among_batches_in_flight_it_asks_and_decides_what_the_original_d
         if not waiting:
             break
         batch = waiting.popleft()
-        told.append((batch, world.outcomes(batch)))
-        original.tell(*told[-1])
-    assert len(told) >= 3
+        for each in (original, told_only):
+            each.tell(batch, world.outcomes(batch))
+        told += 1
+    assert told >= 3
     assert ends > 0
 
 
@@ -312,7 +313,7 @@ def check_claims(decision, told, epsilon):
 def test_statuses_and_claims_say_what_the_scores_and_the_intervals_prove(name, delta, epsilon, budget):
     for seed in range(3):
         world = hard_world(seed)
-        selector = world.selector(name, delta=delta, epsilon=epsilon, budget=budget, batch_size=6)
+        selector = world.selector(name, delta=delta, epsilon=epsilon, budget=budget, batch_size=8)
         told = np.full(world.scores.shape, np.inf)
         check_claims(selector.decision(), told, epsilon)
         for batch, outcomes in world.rounds(selector):
@@ -335,6 +336,22 @@ def test_an_arm_that_is_unreadable_where_it_fails_is_not_crowned(name):
     np.testing.assert_allclose((decision.lower[1], decision.upper[1]), (0.6, 1.0))
 
 
+def check_alike(world, selector, untouched):
+    """Hold two selectors against each other from here to the end of their campaigns."""
+    for (asked, _), (wanted, _) in zip(world.rounds(selector), world.rounds(untouched), strict=True):
+        assert asked == wanted
+    assert selector.decision() == untouched.decision()
+
+
+def check_refused(world, bad, selector, untouched):
+    """Tell a selector what is refused, and hold it against one that was not told."""
+    for case, (batch, outcomes, error) in bad.items():
+        with pytest.raises(error):
+            selector.tell(batch, outcomes)
+        assert selector.decision() == untouched.decision(), case
+    check_alike(world, selector, untouched)
+
+
 BAD_TELLS = {
     "arm outside": (Batch([4], [0]), [0.5], PairOutsideGrid),
     "negative arm": (Batch([-1], [0]), [0.5], PairOutsideGrid),
@@ -350,17 +367,9 @@ BAD_TELLS = {
 
 
 @best_mean
-@pytest.mark.parametrize("case", BAD_TELLS)
-def test_a_tell_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+def test_a_tell_that_cannot_be_right_is_refused_and_changes_nothing(name):
     world = BestMeanWorld()
-    selector, untouched = world.selector(name), world.selector(name)
-    batch, outcomes, error = BAD_TELLS[case]
-    with pytest.raises(error):
-        selector.tell(batch, outcomes)
-    assert selector.decision() == untouched.decision()
-    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
-    assert asked == wanted
-    assert selector.decision() == untouched.decision()
+    check_refused(world, BAD_TELLS, *(world.selector(name) for _ in range(2)))
 
 
 @best_mean
@@ -393,17 +402,8 @@ def duel_params(name, world, chosen):
 @pytest.mark.parametrize("chosen", DUEL_CAMPAIGNS, ids=lambda chosen: " ".join(sorted(chosen)))
 def test_a_resumed_campaign_of_duels_goes_on_bit_for_bit_with_unscored_duels(name, chosen):
     world = BestDuelWorld(unscored=0.2, broken=(2,))
-    params = {**duel_params(name, world, chosen), "delta": 0.2}
-    original = world.selector(name, **params)
-    history = [(*played, original.decision()) for played in world.rounds(original)]
-    resumed = world.selector(name, **params)
-    for played, (batch, outcomes, decision) in enumerate(history):
-        fresh = world.selector(name, **params)
-        for earlier, told, _ in history[:played]:
-            fresh.tell(earlier, told)
-        assert fresh.ask(round_rng(7, played)) == batch
-        resumed.tell(batch, outcomes)
-        assert resumed.decision() == decision
+    params = {**duel_params(name, world, chosen), "delta": 0.2, "batch_size": 5}
+    assert check_resumed(world, *(world.selector(name, **params) for _ in range(2))) > 3
 
 
 @best_duel
@@ -580,17 +580,9 @@ BAD_DUELS = {
 
 
 @best_duel
-@pytest.mark.parametrize("case", BAD_DUELS)
-def test_a_tell_of_duels_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+def test_a_tell_of_duels_that_cannot_be_right_is_refused_and_changes_nothing(name):
     world = BestDuelWorld()
-    selector, untouched = world.selector(name), world.selector(name)
-    batch, outcomes, error = BAD_DUELS[case]
-    with pytest.raises(error):
-        selector.tell(batch, outcomes)
-    assert selector.decision() == untouched.decision()
-    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
-    assert asked == wanted
-    assert selector.decision() == untouched.decision()
+    check_refused(world, BAD_DUELS, *(world.selector(name) for _ in range(2)))
 
 
 every_procedure = pytest.mark.parametrize("procedure", ["fixed-sequence", "bonferroni"])
@@ -605,17 +597,7 @@ def test_a_resumed_campaign_of_certificates_goes_on_bit_for_bit_with_unscored_lo
 ):
     world = CertifyWorld((0.0, 0.05, 0.4), unscored=0.05)
     params = {"alpha": 0.4, "delta": 0.4, "procedure": procedure, "betting": betting, "batch_size": 4}
-    original = world.selector(name, **params)
-    history = [(*played, original.decision()) for played in world.rounds(original)]
-    resumed = world.selector(name, **params)
-    for played, (batch, outcomes, decision) in enumerate(history):
-        fresh = world.selector(name, **params)
-        for earlier, told, _ in history[:played]:
-            fresh.tell(earlier, told)
-        assert fresh.ask(round_rng(7, played)) == batch
-        resumed.tell(batch, outcomes)
-        assert resumed.decision() == decision
-    assert len(history) > 3
+    assert check_resumed(world, *(world.selector(name, **params) for _ in range(2))) > 3
 
 
 @certify
@@ -703,17 +685,9 @@ BAD_LOSSES = {
 
 
 @certify
-@pytest.mark.parametrize("case", BAD_LOSSES)
-def test_a_tell_of_losses_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+def test_a_tell_of_losses_that_cannot_be_right_is_refused_and_changes_nothing(name):
     world = CertifyWorld()
-    selector, untouched = world.selector(name), world.selector(name)
-    batch, outcomes, error = BAD_LOSSES[case]
-    with pytest.raises(error):
-        selector.tell(batch, outcomes)
-    assert selector.decision() == untouched.decision()
-    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
-    assert asked == wanted
-    assert selector.decision() == untouched.decision()
+    check_refused(world, BAD_LOSSES, *(world.selector(name) for _ in range(2)))
 
 
 @certify
@@ -745,15 +719,7 @@ def test_every_prompt_is_asked_once_in_order_with_batches_in_flight(name):
 @route
 def test_a_resumed_router_goes_on_bit_for_bit_with_unscored_prompts_and_rounds_in_flight(name):
     world = RouteWorld(unscored=0.2, broken=(2,), seed=1)
-    original, resumed = world.selector(name), world.selector(name)
-    history = [(*played, original.decision()) for played in world.rounds(original)]
-    for played, (batch, outcomes, decision) in enumerate(history):
-        fresh = world.selector(name)
-        for earlier, told, _ in history[:played]:
-            fresh.tell(earlier, told)
-        assert world.ask(fresh, round_rng(7, played)) == batch
-        resumed.tell(batch, outcomes)
-        assert resumed.decision() == decision
+    assert check_resumed(world, *(world.selector(name) for _ in range(2))) > 3
     in_flight, again = (world.selector(name) for _ in range(2))
     for selector in (in_flight, again):
         first, second = (world.ask(selector, round_rng(7, t)) for t in range(2))
@@ -810,20 +776,17 @@ BAD_CONTEXTS = {
 
 
 @route
-@pytest.mark.parametrize("case", BAD_CONTEXTS)
-def test_contexts_that_cannot_be_used_are_refused_and_change_nothing(name, case):
+def test_contexts_that_cannot_be_used_are_refused_and_change_nothing(name):
     world = RouteWorld()
     selector, untouched = world.selector(name), world.selector(name)
-    contexts, message = BAD_CONTEXTS[case]
-    with pytest.raises(UnusableContexts, match=message):
-        selector.ask(round_rng(0, 0), contexts)
-    with pytest.raises(UnusableContexts):
-        selector.tell(
-            RoutedBatch([0] * len(contexts), range(len(contexts)), contexts), np.zeros(len(contexts))
-        )
-    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
-    assert asked == wanted
-    assert selector.decision() == untouched.decision()
+    for contexts, message in BAD_CONTEXTS.values():
+        with pytest.raises(UnusableContexts, match=message):
+            selector.ask(round_rng(0, 0), contexts)
+        with pytest.raises(UnusableContexts):
+            selector.tell(
+                RoutedBatch([0] * len(contexts), range(len(contexts)), contexts), np.zeros(len(contexts))
+            )
+    check_alike(world, selector, untouched)
 
 
 BAD_ROUTES = {
@@ -843,19 +806,12 @@ BAD_ROUTES = {
 
 
 @route
-@pytest.mark.parametrize("case", BAD_ROUTES)
-def test_a_tell_of_routes_that_cannot_be_right_is_refused_and_changes_nothing(name, case):
+def test_a_tell_of_routes_that_cannot_be_right_is_refused_and_changes_nothing(name):
     world = RouteWorld()
     selector, untouched = world.selector(name), world.selector(name)
     for each in (selector, untouched):
         each.remove_arm(3)
-    batch, outcomes, error = BAD_ROUTES[case]
-    with pytest.raises(error):
-        selector.tell(batch, outcomes)
-    assert selector.decision() == untouched.decision()
-    asked, wanted = ([batch for batch, _ in world.rounds(each)] for each in (selector, untouched))
-    assert asked == wanted
-    assert selector.decision() == untouched.decision()
+    check_refused(world, BAD_ROUTES, selector, untouched)
 
 
 @route

@@ -23,7 +23,7 @@ def misses(in_flight=1):
         world.scores = (rng.random((3, 60)) < easiness).astype(float)
         means = world.scores.mean(axis=1)
         params = {"warm_up": 0.2, "audit": 0.1, "members": 4, "sweeps": 3, "drop": 0.3}
-        selector = world.selector("ucb-e-lrf", delta=DELTA, batch_size=6, **params)
+        selector = world.selector("ucb-e-lrf", delta=DELTA, batch_size=9, **params)
         played, missed = 0, False
         while not missed:
             asked = [selector.ask(round_rng(seed, played + k)) for k in range(in_flight)]

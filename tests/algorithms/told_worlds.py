@@ -9,6 +9,8 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.registry import selector_names
 
 MOST_ROUNDS = 60
+BATCH_SIZES = {"best-mean": 6, "best-duel": 3, "certify": 3, "route": 3}
+"""With which every campaign comes to its end."""
 
 
 def told(world, selector):
@@ -31,7 +33,7 @@ def main(worlds, output):
     for (objective, label), world in pickle.loads(Path(worlds).read_bytes()).items():
         for name in selector_names(objective):
             try:
-                selector = world.selector(name)
+                selector = world.selector(name, batch_size=BATCH_SIZES[objective])
             except InvalidParameter:  # no such world for it
                 continue
             found[f"{name} {label}"] = told(world, selector)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import campaign_processes as processes
+import httpx
 import pytest
 from test_command_line import edit, one_message, winnow
 
@@ -104,23 +105,24 @@ def test_a_scheduled_run_finishes_what_crashed_before_it_begins_its_own(folder):
     assert [row["outcome"] for row in series(folder)] == ["undecided", "undecided"]
 
 
-@pytest.fixture
-def answers_get_lost(monkeypatch):
-    """Prefect's client sends each end of a run again, as it does where the server's answer does not come."""
+@pytest.mark.parametrize("before", ["told", "deleted", "gone"])
+def test_what_prefect_cannot_be_told_of_the_end_is_no_failure_of_the_campaign(folder, monkeypatch, before):
     from prefect.client.orchestration import SyncPrefectClient
 
     request = SyncPrefectClient.request
 
-    def again(client, method, path, **given):
+    def late(client, method, path, **given):
+        """The server heard of the end, but its answer got lost; or the run, or the server itself, is gone."""
         if "set_state" in path and given["json"]["state"]["type"] == "COMPLETED":
-            request(client, method, path, **given)
+            if before == "gone":
+                raise httpx.ConnectError("[Errno 111] Connection refused")
+            if before == "deleted":
+                request(client, "DELETE", "/flow_runs/{id}", path_params=given["path_params"])
+            else:
+                request(client, method, path, **given)
         return request(client, method, path, **given)
 
-    monkeypatch.setattr(SyncPrefectClient, "request", again)
-
-
-@pytest.mark.usefixtures("answers_get_lost")
-def test_an_end_that_prefect_had_heard_of_already_is_no_failure(folder):
+    monkeypatch.setattr(SyncPrefectClient, "request", late)
     edit(folder, "budget: 32", "budget: 16")
     how, lines = fired(folder)
     assert how == "done"
