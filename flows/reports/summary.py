@@ -137,6 +137,8 @@ def _loading(status: CampaignStatus) -> str:
 
 def _coverage(status: CampaignStatus) -> str:
     asked, certificate = status.totals["comparisons"], status.answer.certificate
+    if not asked:
+        return "no comparison is finished yet"
     if certificate is not None:
         if not certificate.incomplete:
             return "every loss is known"
@@ -144,8 +146,6 @@ def _coverage(status: CampaignStatus) -> str:
             f"{certificate.incomplete} of {asked} comparisons lack a loss, which counts at its worst; "
             f"winnow query {status.name} comparisons says why"
         )
-    if not asked:
-        return "no comparison is finished yet"
     unscored = asked - status.totals["scored"]
     if not unscored:
         return "every comparison was scored"
@@ -167,7 +167,7 @@ def campaign_line(storage: str, name: str) -> str:
         changed = _changed(status, previous_winner(session, record))
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
-        f"{name}: {stands}; {status.totals['comparisons']} comparisons; "
+        f"{name}: {stands}; {status.totals['answered']} comparisons; "
         f"{generated} generations made anew, {reused} taken from other campaigns{changed}"
     )
 

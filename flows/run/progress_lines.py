@@ -9,6 +9,7 @@ from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.certify.certificate import UNRELIABLE
 
 
 class Tally:
@@ -83,10 +84,11 @@ def limit_of(campaign: CampaignSession) -> int:
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
     """Who leads, in a few words."""
-    certifies = campaign.checked.spec.objective == "certify"
+    spec = campaign.checked.spec
+    certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in UNRELIABLE
     if decision.best is None:
         return "nothing certified yet" if certifies else "nothing known yet"
-    arm, word = decision.best, "certified" if certifies else "best"
+    arm, word = decision.best, "certified" if certifies and not trusts_a_mean else "best"
     name = campaign.checked.candidates[arm].name
     return f"{word} {name} {number(decision.estimates[arm])} {interval(decision, arm)}".rstrip()
 

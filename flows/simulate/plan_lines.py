@@ -10,7 +10,10 @@ from winnow.tasks.simulation.forecast.pricing import Amounts
 
 WIDTH = 80
 KEY_WIDTH = 13
-UNKNOWN_PRICE = "not known: add execution.prices for every model, or execution.price_per_hour and a rate"
+UNKNOWN_PRICE = (
+    "not known: add execution.prices for every model, or execution.price_per_hour and a rate for those that "
+    "run on your devices"
+)
 UNKNOWN_HOURS = "not known: no text of every model is stored; say how many requests a second with --rate"
 CURRENCY = "in the currency of the file's prices"
 
@@ -98,11 +101,14 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
 
 
 def _requests(plan: Plan) -> str:
-    share = plan.expected.requests / plan.grid
+    requests, comparisons = round(plan.expected.requests), round(plan.comparisons)
+    of, what = "", ""
+    if requests != comparisons:  # of several texts for each example
+        of, what = f" for {amount(comparisons)} comparisons", " comparisons"
     return (
-        f"{amount(round(plan.expected.requests))} on average ({share:.1%} of the grid), in nine of ten runs "
-        f"{amount(plan.fewest)} to {amount(plan.most)}, by {plan.selector} on {plan.runs} random orders; "
-        "texts that the database already has are not asked for again"
+        f"{amount(requests)} on average{of} ({plan.comparisons / plan.grid:.1%} of the grid), in nine of ten "
+        f"runs {amount(plan.fewest)} to {amount(plan.most)}{what}, by {plan.selector} on {plan.runs} random "
+        "orders; texts that the database already has are not asked for again"
     )
 
 

@@ -284,10 +284,10 @@ def _runner_up(answer: Answer) -> list[Line]:
     found = answer.runner_up
     if found is None or found.difference is None or found.difference.estimate is None:
         return []
-    lead, difference, claimed = 0.0 - found.difference.estimate, found.difference, _lead_claimed(answer)
-    by = f"{lead:.3f}" + ("" if answer.groups is None else f" in the {estimated(answer)}")
-    if claimed is not None and lead < claimed.least:  # an estimate, of few examples, which the tests refute
-        by = "an amount that has no good estimate"
+    lead, difference, claimed = estimated_lead(answer), found.difference, _lead_claimed(answer)
+    by = "an amount that has no good estimate"
+    if lead is not None:
+        by = f"{lead:.3f}" + ("" if answer.groups is None else f" in the {estimated(answer)}")
     said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
@@ -295,6 +295,15 @@ def _runner_up(answer: Answer) -> list[Line]:
         return [("runner-up", f"{said} (known exactly)")]
     least, most = 0.0 - difference.upper, 0.0 - difference.lower  # never -0.000
     return [("runner-up", f"{said}, {interval_words(answer, least, most, claimed, '.3f')}")]
+
+
+def estimated_lead(answer: Answer) -> float | None:
+    """How far the runner-up is behind; None without one, and where the tests refute the estimate."""
+    found, claimed = answer.runner_up, _lead_claimed(answer)
+    if found is None or found.difference is None or found.difference.estimate is None:
+        return None
+    lead = 0.0 - found.difference.estimate
+    return None if claimed is not None and lead < claimed.least else lead
 
 
 def _lead_claimed(answer: Answer) -> Claimed | None:

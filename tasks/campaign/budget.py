@@ -1,6 +1,7 @@
 """How much of its budget a campaign has spent, counted from its rows: what was reused cost nothing."""
 
 import math
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -116,6 +117,21 @@ def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, f
         token["output"] / TOKENS_PER_PRICE,
         (hourly or 0.0) * devices / SECONDS_PER_HOUR,
     )
+
+
+def unpriced(
+    models: Iterable[str], prices: Container[str], hourly: float | None, devices: Mapping[str, int]
+) -> list[str]:
+    """Models of which nobody said what they cost: the price of an hour is that of a device of ours.
+
+    Args:
+        models: Their names.
+        prices: Those whose tokens have a price.
+        hourly: What an hour of a device costs; None where nobody said.
+        devices: By model, over how many of ours it is spread; 0 where it runs elsewhere.
+    """
+    is_paid_by_hour = hourly is not None
+    return [each for each in models if each not in prices and not (is_paid_by_hour and devices.get(each, 1))]
 
 
 class BudgetTracker:

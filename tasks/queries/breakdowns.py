@@ -4,7 +4,7 @@ The intervals are plain ones of single means. Which examples a candidate was ask
 selector chose in sight of scores; and of many groups some look bad by chance. So none of it is certified.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from math import sqrt
 
 from sqlalchemy.orm import Session
@@ -37,8 +37,8 @@ def tags(
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
 
     `examples` is how many of the dataset have the value. `lower` and `upper` are Wilson's interval at 95%, as
-    if the scored examples were a random sample; they are not certified. `worst` marks the value of each tag
-    in which a candidate has its lowest mean.
+    if the scored examples were a random sample; they are not certified. `worst` marks the values of each tag
+    in which a candidate has its lowest mean; none where it has the same one in all.
 
     Args:
         session: Reads the results.
@@ -59,7 +59,7 @@ def tags(
             "candidate": name,
             "examples": sizes[tag, value],
             **_told(found[name][tag, value]),
-            "worst": worst.get((tag, name)) == value,
+            "worst": value in worst.get((tag, name), ()),
         }
         for tag, value in sorted(sizes, key=lambda each: wanted.index(each[0]))
         for name in names
@@ -92,13 +92,15 @@ def _interval(mean: float | None, n: int) -> Row:
     return {"lower": lower, "upper": upper}
 
 
-def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], str]:
-    """By tag and candidate, the value with the lowest mean, the first of several."""
-    lowest: dict[tuple[str, str], tuple[float, str]] = {}
+def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], Set[str]]:
+    """By tag and candidate, the values with the lowest mean; none where no mean is lower than another one."""
+    means: dict[tuple[str, str], dict[str, float]] = {}
     for name, tallies in found.items():
         for (tag, value), tally in tallies.items():
             if tally.scored:
-                mean = tally.total / tally.scored
-                if (tag, name) not in lowest or mean < lowest[tag, name][0]:
-                    lowest[tag, name] = (mean, value)
-    return {key: value for key, (_, value) in lowest.items()}
+                means.setdefault((tag, name), {})[value] = tally.total / tally.scored
+    return {
+        key: {value for value, mean in of_values.items() if mean == min(of_values.values())}
+        for key, of_values in means.items()
+        if len(set(of_values.values())) > 1
+    }

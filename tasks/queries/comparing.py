@@ -27,6 +27,12 @@ UNCERTIFIED = (
 )
 """What intervals of comparisons that nobody planned are worth."""
 
+CUT = (
+    f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: where that "
+    "is sorted, these examples are no random ones."
+)
+"""Said behind it where there are more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -82,6 +88,15 @@ def paired_examples(session: Session, first: Side, second: Side) -> list[PairedE
         for a, b in pairs
         if a.example_id == b.example_id or known[a.example_id] == known[b.example_id]
     ]
+
+
+def are_cut(session: Session, *sides: Side) -> bool:
+    """Whether a candidate has more scores, or duels with one rival, than are read."""
+    return any(
+        count > MOST_EXAMPLES
+        for side in sides
+        for count in paired_views.scored_examples(session, side.campaign.id, side.candidate).values()
+    )
 
 
 def _of_duels(session: Session, first: Side, second: Side) -> list[PairedExample]:

@@ -19,7 +19,8 @@ from winnow.storage.records.values import CampaignRecord, NewCandidate
 MOST_SCORES = 20_000
 """Scores that effects are reckoned from: those of the first examples."""
 LEAST_EXAMPLES = 20
-"""Examples from which on an interval is worth showing."""
+"""Examples on which every level, or two together, has to have scores beside others: of fewer, intervals hold
+too rarely, of one hardly ever."""
 MOST_LEVELS = 60
 """Of all factors together; of more, effects would be neither quick to reckon nor to read."""
 
@@ -49,7 +50,8 @@ class LevelEffect:
     estimate: float | None
     """None where the scores do not tell it apart from other choices."""
     lower: float | None
-    """None of fewer than `LEAST_EXAMPLES` examples, as is `upper`."""
+    """None where scores do not vary, or some level of the factor was scored beside others on fewer than
+    `LEAST_EXAMPLES` examples; as is `upper`."""
     upper: float | None
 
 
@@ -164,12 +166,13 @@ def _main(
     if not len(scores) or not factors:
         return []
     found = main_effects(scores, levels, examples, n_levels)
+    enough = [_are_enough(levels[:, f], examples) for f in range(len(factors))]
     return [
         LevelEffect(
             factor=factor.name,
             level=name,
             scores=int((levels[:, f] == level).sum()),
-            **_known(found[f][level], examples),
+            **_known(found[f][level], enough[f]),
         )
         for f, factor in enumerate(factors)
         for level, name in enumerate(factor.levels)
@@ -183,11 +186,12 @@ def _cells(
     tables = {}
     for f, g in combinations(range(len(factors)), 2) if len(scores) else ():
         found = interactions(scores, levels, examples, n_levels, (f, g))
+        enough = _are_enough(levels[:, f] * n_levels[g] + levels[:, g], examples)
         tables[factors[f].name, factors[g].name] = [
             _cell(
                 (ours, theirs),
                 scores[(levels[:, f] == a) & (levels[:, g] == b)],
-                _known(found[a][b], examples),
+                _known(found[a][b], enough),
             )
             for a, ours in enumerate(factors[f].levels)
             for b, theirs in enumerate(factors[g].levels)
@@ -201,11 +205,27 @@ def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEf
     )
 
 
-def _known(effect: Effect, examples: IntArray) -> JsonObject:
-    """What is shown of an effect: of few examples, no interval."""
+def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
+    """Whether each kind of score there is stands beside another kind on `LEAST_EXAMPLES` examples.
+
+    An effect is held against those of all other kinds, so that the rarest one says how well it is known.
+
+    Args:
+        kinds: Of each score, shape (N,): its level of a factor, or its two levels together.
+        examples: Of each score, shape (N,).
+    """
+    pairs = np.unique(np.stack([examples, kinds]), axis=1)  # (2, number of different ones)
+    of_example, counts = np.unique(pairs[0], return_counts=True)
+    is_beside = counts[np.searchsorted(of_example, pairs[0])] > 1
+    beside = [int(is_beside[pairs[1] == kind].sum()) for kind in np.unique(kinds)]
+    return min(beside, default=0) >= LEAST_EXAMPLES
+
+
+def _known(effect: Effect, are_enough: bool) -> JsonObject:
+    """What is shown of an effect: of few examples, or where no score differs, no interval."""
     if math.isnan(effect.estimate):
         return {"estimate": None, "lower": None, "upper": None}
-    if len(np.unique(examples)) < LEAST_EXAMPLES:
+    if not are_enough or effect.lower == effect.upper:
         return {"estimate": effect.estimate, "lower": None, "upper": None}
     return {"estimate": effect.estimate, "lower": effect.lower, "upper": effect.upper}
 

@@ -1,7 +1,7 @@
 """Campaigns over time, of one schedule or on the same data: did the winner change, and at what cost?"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -10,6 +10,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.certify.certificate import BY_MODEL
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
@@ -52,6 +53,11 @@ def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatu
     return next((status for status in statuses if status.answer.winners), None)
 
 
+def _has_changed(before: frozenset[str], now: frozenset[str]) -> bool | None:
+    """Whether there is another winner; None where nobody won before, or now."""
+    return is_another(before, now) if before and now else None
+
+
 def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
@@ -70,7 +76,7 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
         status = campaign_status(session, record)
         now = status.answer.winners
         ended = {
-            "changed": is_another(before, now) if before and now else None,
+            "changed": _has_changed(before, now),
             "state": status.state,
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
@@ -79,6 +85,40 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
         rows.append({name: standing[name] for name in COLUMNS})
         before = now or before
     return rows
+
+
+ESTIMATED_BY: Mapping[str, str] = {
+    "objective": "the objective",
+    "judge": "the judge",
+    "judge_identity": "what the judge is made of",
+    "samples": "how several texts come to one score",
+    "groups": "groups of examples",
+    "certify": "what a loss is",
+}
+"""What decides which number the estimates of a campaign are of, and what that is called."""
+
+LOSSES = ("baseline", "autoevaluator")
+"""What losses depend on, of all that is said of certificates."""
+
+
+def other_numbers(campaigns: Iterable[CampaignRecord]) -> list[str]:
+    """In what campaigns differ so that their estimates are of different numbers; empty where in nothing.
+
+    Their examples may differ all the same.
+    """
+    found = [_estimated_by(each) for each in campaigns]
+    return [words for key, words in ESTIMATED_BY.items() if len({each[key] for each in found}) > 1]
+
+
+def _estimated_by(campaign: CampaignRecord) -> dict[str, str]:
+    """The values of `ESTIMATED_BY`, as texts."""
+    values: dict[str, object] = {key: campaign.spec.get(key) for key in ESTIMATED_BY}
+    values["objective"] = campaign.objective
+    if campaign.objective == "certify":
+        section = campaign.spec["certify"]
+        by_model = campaign.spec["selector"]["name"] == BY_MODEL
+        values["certify"] = [by_model, *(section.get(part) for part in LOSSES)]
+    return {key: json.dumps(value, sort_keys=True, default=str) for key, value in values.items()}
 
 
 MOST_CAMPAIGNS = 60
@@ -97,20 +137,20 @@ class Series:
 def all_series(session: Session) -> list[Series]:
     """The schedules of a database, then campaigns of one objective on the same data, two or more.
 
-    What is estimated is the same in all of them: those that compare groups of examples are by themselves.
+    On the same data, what is estimated is the same in all of them: those with another judge, say, or that
+    compare groups of examples are by themselves. The file of a schedule may have been changed on the way.
     """
     records = campaign_records.campaigns(session)
     scheduled: dict[str, list[CampaignRecord]] = {}
-    alike: dict[tuple[int, str, str], list[CampaignRecord]] = {}
+    alike: dict[tuple[object, ...], list[CampaignRecord]] = {}
     for record in records:
         if record.series is not None:
             scheduled.setdefault(record.series, []).append(record)
-        groups = json.dumps(record.spec.get("groups"), sort_keys=True)
-        alike.setdefault((record.dataset_id, record.objective, groups), []).append(record)
+        alike.setdefault((record.dataset_id, *_estimated_by(record).values()), []).append(record)
     found = [Series(title=f"schedule {name}", campaigns=some) for name, some in scheduled.items()]
     found += [
-        Series(title=f"{objective} on the data of {some[-1].name}", campaigns=some)
-        for (_, objective, _), some in alike.items()
+        Series(title=f"{some[-1].objective} on the data of {some[-1].name}", campaigns=some)
+        for some in alike.values()
         if len(some) > 1 and len({record.series for record in some} - {None}) != 1
     ]
     return found
@@ -119,9 +159,10 @@ def all_series(session: Session) -> list[Series]:
 def over_time(session: Session, series: Series) -> list[Row]:
     """One row per campaign of a series, oldest first: how it ended, and what it cost.
 
-    `changed` says whether another candidate leads than in the last campaign before it that had a leader.
+    `changed` is that of `series_rows`: of winners, and null where the question was left open.
     """
-    rows, before = [], None
+    rows: list[Row] = []
+    before: frozenset[str] = frozenset()
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
         answer, best = status.answer, status.answer.of_best
@@ -136,7 +177,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "estimate": best and best.estimate,
                 "lower": best and best.lower,
                 "upper": best and best.upper,
-                "changed": answer.best != before if answer.best and before else None,
+                "changed": _has_changed(before, answer.winners),
                 "comparisons": status.totals["answered"],
                 "generated": generated,
                 "reused": reused,
@@ -145,7 +186,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "load_seconds": status.totals["load_seconds"],
             }
         )
-        before = answer.best or before
+        before = answer.winners or before
     return rows
 
 

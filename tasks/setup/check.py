@@ -8,6 +8,7 @@ from pathlib import Path
 
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
+from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sources import read_dataset
@@ -160,12 +161,14 @@ def _check_prices(checked: ResolvedCampaign) -> None:
     for name in execution.prices:
         if name not in names:
             raise SpecError(unknown_name("model", name, names), path=f"execution.prices.{name}")
-    if "cost" not in checked.spec.limits or execution.price_per_hour is not None:
+    if "cost" not in checked.spec.limits:
         return
-    if missing := [name for name in names if name not in execution.prices]:
+    devices = devices_by_model(checked.spec.identity())
+    if missing := unpriced(names, execution.prices, execution.price_per_hour, devices):
+        by_hour = ", or execution.price_per_hour" if devices.get(missing[0], 1) else ""
         raise SpecError(
             f"nobody said what tokens of {missing[0]} cost; add execution.prices.{missing[0]}, as "
-            "{input: X, output: Y} for a million of each, or execution.price_per_hour",
+            f"{{input: X, output: Y}} for a million of each{by_hour}",
             path="stopping.budget.cost",
         )
 

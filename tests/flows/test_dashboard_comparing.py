@@ -19,7 +19,7 @@ from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.answer.beyond import by_chance
-from winnow.tasks.queries import factors, schedule_history
+from winnow.tasks.queries import comparing, factors, schedule_history
 from winnow.tasks.queries.comparing import Side, by_field, difference_of, grouping_fields, paired_examples
 from winnow.tasks.queries.factors import factor_tables, factors_of
 from winnow.tasks.queries.schedule_history import all_series, over_time, tracks
@@ -130,6 +130,16 @@ def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):
     drift = page.dataframe[1].value.set_index("candidate")["drift"]
     assert drift[A] == pytest.approx(0.74 - 0.8)
     assert [each for each in texts(page) if f"{A} of nightly-2 less {A} of nightly-1" in each]
+
+
+def test_scores_that_are_not_read_are_told(nights, monkeypatch):
+    campaign = nights[1][0]
+    sides = [Side(campaign.record, name) for name in (A, B)]
+    with campaign.database.reading() as session:
+        assert not comparing.are_cut(session, *sides)
+        monkeypatch.setattr(comparing, "MOST_EXAMPLES", 39)
+        assert comparing.are_cut(session, *sides)
+        assert len(paired_examples(session, *sides)) == 39
 
 
 def test_the_same_twice_and_a_campaign_of_one_candidate_say_what_to_choose(tmp_path):
@@ -277,7 +287,7 @@ def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):
     assert [row["estimate"] for row in lines[A]] == [0.8, 0.74, 0.8]
     assert sum(row["generated"] for row in rows) > 300
     said = over_time_page.summary(rows, 3)
-    assert said.startswith("3 campaigns: the lead changed 2 times; ")
+    assert said.startswith("3 campaigns: the winner changed 2 times; ")
     track, leaders = estimates_over_time(lines, rows, title="mean").data
     assert (track.y, leaders.customdata) == ((0.8, 0.74, 0.8), (A, B, A))
     made, _ = costs_over_time(rows).data

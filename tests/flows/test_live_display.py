@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from winnow.flows.run.progress import LiveProgress, duration
+from winnow.flows.run.progress_lines import best_so_far
 
 NAMES = [
     "org/a-model-with-a-long-name-70b-instruct/a-prompt-with-a-long-name/greedy",
@@ -59,6 +60,13 @@ def progress_of(running, found=None):
         running.allowance.answered = 150
         progress.round_done(running, SimpleNamespace(arms=[0, 1, 1], number=0), found)
     return progress
+
+
+@pytest.mark.parametrize(("selector", "word"), [("r-eval", "certified"), ("eval", "best")])
+def test_a_plain_mean_certifies_nobody(selector, word):
+    running = campaign("certify", labels=3)
+    running.checked.spec.selector.name = selector
+    assert best_so_far(running, decision()).startswith(f"{word} [red]b")
 
 
 def test_before_anything_is_known_it_says_what_is_waited_for():

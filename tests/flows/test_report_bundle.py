@@ -1,18 +1,25 @@
 """Reports of all campaigns as a folder of pages, and what a report says of loads, price and the race."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from report_campaigns import Elements, change, figures_of, scored_campaign
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
+from winnow.flows.reports import summary
+from winnow.flows.reports.html import answer_slide, bundle
+from winnow.flows.reports.html.answer_slide import AnswerSlide
 from winnow.flows.reports.html.figures.curve import curve, zoomed
+from winnow.flows.reports.html.leaderboard import UNKNOWN
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.loads import add_loads
 from winnow.storage.records.values import NewModelLoad
 from winnow.tasks.answer.running import running_costs, running_words
 from winnow.tasks.campaign.lease import now
+from winnow.tasks.queries.status import campaign_status
 
 HOSTILE = '<script>alert(1)</script>&"'
 
@@ -123,3 +130,29 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
         "1 000 examples: b 250 s of engine time, 5 000 tokens, price 0.276; a 500 s of engine time, 5 000 "
         "tokens, price 0.526; as these texts were made, loading apart"
     )
+
+
+def test_no_number_stands_beside_names_that_it_is_not_of(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    with campaign.database.reading() as session:
+        status = campaign_status(session, campaign.record)
+    row = bundle._row(campaign.record, status, "1.html")
+    assert (row.best, row.estimate, row.interval) == ("b", "0.750", "0.500 to 1.000")
+    gate = replace(status, answer=replace(status.answer, baseline="a"))
+    row = bundle._row(campaign.record, gate, "1.html")
+    assert (row.best, row.estimate, row.interval) == ("against a", UNKNOWN, UNKNOWN)
+
+
+def test_the_slide_says_how_many_examples_the_answer_is_about(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    with campaign.database.reading() as session:
+        status = campaign_status(session, campaign.record)
+    assert "n = 5 examples, " in AnswerSlide.of(status, now()).caption
+    held_out = replace(status.answer, held_out=SimpleNamespace(mean=None), n_examples=3)
+    assert "n = 3 examples and 2 held out, " in answer_slide._caption(replace(status, answer=held_out), now())
+
+
+def test_nothing_is_covered_before_anything_was_asked():
+    certificate = SimpleNamespace(incomplete=0)
+    status = SimpleNamespace(totals={"comparisons": 0}, answer=SimpleNamespace(certificate=certificate))
+    assert summary._coverage(status) == "no comparison is finished yet"

@@ -4,7 +4,9 @@ import json
 import math
 import statistics
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 from scripted_engines import SCRIPTED
@@ -17,8 +19,9 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidates.stats import COUNTED, STATS
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.queries import breakdowns, tag_counts
+from winnow.tasks.queries import breakdowns, factors, tag_counts
 from winnow.tasks.queries.breakdowns import tags, wilson
+from winnow.tasks.queries.factors import Factor
 from winnow.tasks.queries.pareto import pareto
 from winnow.tasks.queries.tag_counts import TagCounts, values_of
 from winnow.tasks.setup.load import check_campaign_file
@@ -82,9 +85,60 @@ def test_each_candidate_has_a_mean_for_each_value_of_each_tag(asked):
     assert [found["subject", value, "two/plain"]["mean"] for value in SUBJECTS] == [1.0, 0.0]
     assert [found["subject", value, "two/plain"]["worst"] for value in SUBJECTS] == [False, True]
     assert [found["subject", value, "one/plain"]["mean"] for value in SUBJECTS] == [1.0, 1.0]
+    assert not any(row["worst"] for key, row in found.items() if key[2] == "one/plain")
     everything = found["kinds", "all", "two/plain"]
     assert (everything["examples"], everything["scored"], everything["mean"]) == (7, 7, 4 / 7)
     assert (everything["lower"], everything["upper"]) == wilson(4 / 7, 7)
+
+
+def test_all_of_the_lowest_means_are_the_worst():
+    means = {"a": (2, 1.0), "b": (4, 2.0), "c": (1, 1.0), "d": (0, 0.0)}
+    tallies = {
+        ("tag", value): tag_counts.Tally(scored=scored, total=total)
+        for value, (scored, total) in means.items()
+    }
+    assert breakdowns._worst({"x": tallies}) == {("tag", "x"): {"a", "b"}}
+
+
+@pytest.mark.parametrize(("scored", "has_interval"), [(1, False), (19, False), (20, True)])
+def test_effects_held_against_a_level_of_few_examples_have_no_interval(scored, has_interval):
+    """With one example of the last level, 95% intervals of all three held 0 to 14 times in 100."""
+    rng = np.random.default_rng(scored)
+    levels = np.repeat([0, 1, 2], [40, 40, scored])
+    examples = np.concatenate([np.arange(40), np.arange(40), np.arange(scored)])
+    scores = rng.integers(0, 2, len(levels)).astype(float)
+    factor = Factor(name="model", levels=["large", "small", "new"])
+    effects = factors._main([factor], scores, levels[:, None], examples)
+    assert [each.scores for each in effects] == [40, 40, scored]
+    assert all(each.estimate is not None for each in effects)
+    assert [each.lower is not None for each in effects] == [has_interval] * 3
+    # Examples that nothing else was scored on say nothing of how levels differ.
+    apart = factors._main([factor], scores, levels[:, None], examples + 100 * (levels == 2))
+    assert not any(each.lower is not None for each in apart)
+
+
+def test_interactions_have_intervals_where_every_combination_has_enough_examples():
+    scores = np.random.default_rng(0).integers(0, 2, 160).astype(float)
+    levels = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 40, axis=0)
+    examples = np.tile(np.arange(40), 4)
+    both = [Factor(name=name, levels=["a", "b"]) for name in ("model", "prompt")]
+    for kept, has_interval in ((160, True), (122, False)):
+        cells = factors._cells(both, scores[:kept], levels[:kept], examples[:kept])["model", "prompt"]
+        assert [each.lower is not None for each in cells] == [has_interval] * 4
+    level = factors._main(both, np.ones(160), levels, examples)
+    assert [(each.estimate, each.lower) for each in level] == [(pytest.approx(0.0), None)] * 4
+
+
+@pytest.mark.parametrize(
+    ("constraints", "said"),
+    [
+        ([], "nothing was decided by them"),
+        ([{"metric": "valid", "at_least": 0.9, "at_most": None}], "by valid candidates were chosen, too: "),
+    ],
+)
+def test_metrics_decide_where_they_are_constraints(constraints, said):
+    campaign = SimpleNamespace(spec={"constraints": constraints} if constraints else {})
+    assert common._what_metrics_decided(campaign).startswith(said)
 
 
 def test_the_report_shows_the_leader_by_tag_and_all_candidates_beside_their_cost(asked):

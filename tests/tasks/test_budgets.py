@@ -13,6 +13,7 @@ from winnow.storage.models import ModelLoad
 from winnow.tasks.campaign.budget import BudgetTracker, amount, devices_by_model, price_weights
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.setup import check
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import load_spec
@@ -38,6 +39,33 @@ def usage_of(campaign, budget, objective="best-mean", **execution):
 
 def spent(campaign, budget, **execution):
     return {each.kind: each.spent for each in usage_of(campaign, budget, **execution)}
+
+
+@pytest.mark.parametrize(
+    ("prices", "hourly", "said"),
+    [
+        ({}, None, "nobody said what tokens of here cost; add execution.prices.here, "),
+        ({"here": 1}, None, "nobody said what tokens of api cost"),
+        ({}, 2.0, "nobody said what tokens of api cost; add execution.prices.api, "),
+        ({"api": 1}, 2.0, None),
+        ({"api": 1, "here": 1}, None, None),
+    ],
+)  # fmt: skip
+def test_what_runs_elsewhere_is_not_paid_for_by_the_hour_of_a_device(prices, hourly, said):
+    models = [{"name": "here", "provider": "vllm"}, {"name": "api", "provider": "openai"}]
+    spec = SimpleNamespace(
+        execution=SimpleNamespace(prices=prices, price_per_hour=hourly),
+        limits={"cost": 5.0},
+        identity=lambda: {"models": models},
+    )
+    checked = SimpleNamespace(spec=spec, models=[SimpleNamespace(name=each["name"]) for each in models])
+    if said is None:
+        check._check_prices(checked)
+        return
+    with pytest.raises(SpecError) as refused:
+        check._check_prices(checked)
+    assert refused.value.message.startswith(said)
+    assert (", or execution.price_per_hour" in refused.value.message) == ("of here" in said)
 
 
 def finish_a_round(campaign, number=0, **texts):

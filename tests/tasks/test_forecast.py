@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.algorithms.protocols import round_rng
+from winnow.flows.simulate.plan_lines import plan_lines
 from winnow.storage.queries.costs import ModelRate, rates
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
@@ -182,6 +183,17 @@ def test_tokens_and_prices_follow_from_the_requests(campaign_file):
     # At its dearest: the four dear candidates on all six examples, and 16 comparisons of the others.
     assert found.dearest.answer_tokens == 24 * 256 + 16 * 12
     assert found.gap_of_grid == 1 / 6
+
+
+def test_several_texts_for_an_example_are_requests_and_not_comparisons(campaign_file):
+    samples = "generate_configs: [{name: warm, temperature: 1.0}]\nsamples: {n: 3}\n"
+    ways = "generate_configs:\n  - {name: greedy}\n  - {name: warm, temperature: 1.0}\n"
+    path = campaign_file(ways, samples)
+    checked = check_campaign_file(path, ["stopping.delta=null", "stopping.budget=20"])
+    found = plan_campaign(checked, read_assumption("best=0.8,rest=0.3"), seeds=2, workers=1)
+    assert (found.expected.requests, found.comparisons, found.grid) == (60, 20, 24)
+    said = " ".join(" ".join(plan_lines(found)).split())
+    assert "60 on average for 20 comparisons (83.3% of the grid), in nine of ten runs 20 to 20 compar" in said
 
 
 def test_stored_texts_say_how_long_answers_are_and_take(database, campaign, campaign_file):

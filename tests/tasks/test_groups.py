@@ -18,7 +18,7 @@ from winnow.tasks.data.score_tables import load_score_table
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.breakdowns import tags
-from winnow.tasks.queries.schedule_history import all_series
+from winnow.tasks.queries.schedule_history import all_series, other_numbers
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.setup.open_campaign import open_campaign
@@ -256,12 +256,18 @@ def test_a_replay_and_a_forecast_compare_by_the_same_groups(tmp_path):
 def test_campaigns_over_time_are_of_one_number(tmp_path):
     database = new_database(tmp_path / "results.db")
     path = written(tmp_path)
-    for name, by in (("plain", None), ("one", "level"), ("two", "level"), ("three", "year")):
-        groups = [] if by is None else [f"groups.by={by}"]
-        open_campaign(database, check_campaign_file(str(path), [f"name={name}", *groups]))
+    by_level = "groups.by=level"
+    asked = {"plain": [], "one": [by_level], "two": [by_level], "three": ["groups.by=year"]}
+    asked["judged"] = [by_level, "judge.type=contains"]
+    for name, changes in asked.items():
+        open_campaign(database, check_campaign_file(str(path), [f"name={name}", *changes]))
     with database.reading() as session:
         (series,) = all_series(session)
+        of = {name: campaign_records.get_campaign(session, name) for name in asked}
     assert [each.name for each in series.campaigns] == ["one", "two"]
+    assert other_numbers(series.campaigns) == []
+    assert other_numbers([of["one"], of["three"]]) == ["groups of examples"]
+    assert "the judge" in other_numbers([of["one"], of["two"], of["judged"]])
     database.close()
 
 

@@ -40,10 +40,9 @@ class AnswerSlide:
     @classmethod
     def of(cls, status: CampaignStatus, decided_at: dt.datetime) -> "AnswerSlide":
         """The slide of a campaign whose last decision was made at this moment."""
-        examples, answered = (amount(status.totals[each]) for each in ("examples", "answered"))
         return cls(
             title=headline(status.answer, status.state),
-            caption=f"{status.name}, {decided_at:%Y-%m-%d}, n = {examples} examples, {answered} comparisons",
+            caption=_caption(status, decided_at),
             lines=block_lines(status.answer, status.totals),
         )
 
@@ -76,6 +75,15 @@ class AnswerSlide:
         """A size of letters, and each sentence as the lines that it then takes."""
         letters = int((WIDTH - WORDS - LEFT) / (size * LETTER_WIDTH))
         return size, [hanging("", sentence, letters) for _, sentence in self.lines]
+
+
+def _caption(status: CampaignStatus, decided_at: dt.datetime) -> str:
+    n, all_ = status.answer.n_examples, status.totals["examples"]
+    examples = f"n = {amount(all_)} examples"
+    if status.answer.held_out is not None:  # selection did not see them
+        examples = f"n = {amount(n)} examples and {amount(all_ - n)} held out"
+    answered = amount(status.totals["answered"])
+    return f"{status.name}, {decided_at:%Y-%m-%d}, {examples}, {answered} comparisons"
 
 
 def titled(slide: Figure, title: str, caption: str) -> Figure:

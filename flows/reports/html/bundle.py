@@ -91,7 +91,9 @@ def index_page(rows: Sequence[IndexRow], made_at: dt.datetime) -> str:
 
 
 def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
-    answer, best = status.answer, status.answer.of_best
+    answer = status.answer
+    # A number beside several names, or beside a baseline, would be taken for theirs.
+    best = answer.of_best if subject(answer) == answer.best else None
     has_interval = best is not None and best.lower is not None and best.upper is not None
     return IndexRow(
         file=file,

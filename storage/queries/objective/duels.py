@@ -130,7 +130,7 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
     `first_wins` is the mean preference for the answer that was shown first, 1/2 for a judge without a
     preference for places; `flip_rate` the share of questions answered in both orders of which the two
-    answers prefer different sides; both are null where there are none.
+    answers prefer different sides, or one of them neither; both are null where there are none.
     """
     found: dict[str, Row] = {}
     for row in verdicts(session, campaign_id):
@@ -203,7 +203,7 @@ def unread(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """By judge: questions with a verdict in both orders, and those that prefer different sides."""
+    """By judge: questions with a verdict in both orders, and those with two sides, or a side and a tie."""
     original, swapped = aliased(Judgment), aliased(Judgment)
     same_question = and_(
         swapped.comparison_id == original.comparison_id,

@@ -83,6 +83,8 @@ class Plan:
     limit: int
     """Comparisons at most, those on held-out examples included."""
     runs: int
+    comparisons: float
+    """On average over the runs; where a candidate writes several texts for an example, requests are more."""
     fewest: int
     """Of nine in ten runs, the fewest comparisons."""
     most: int
@@ -165,6 +167,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
         grid=player.grid,
         limit=limit,
         runs=played.runs,
+        comparisons=float(played.comparisons.mean()),
         fewest=int(low),
         most=int(high),
         decided=played.decided,

@@ -11,7 +11,7 @@ from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageError
 from winnow.storage.queries.costs import ModelRate, rates
-from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model
+from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model, unpriced
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.simulation.forecast.judging import JudgeUse
 from winnow.tasks.simulation.forecast.tokens import prompt_tokens
@@ -175,9 +175,8 @@ class Pricing:
             *zip(self.models, shown.tolist(), made.tolist(), strict=True),
             *((use.model, use.shown, use.made) for use in uses),
         ]
-        if not (
-            all(model in execution.prices for model, _, _ in paid) or execution.price_per_hour is not None
-        ):
+        devices = devices_by_model(self._checked.spec.identity())
+        if unpriced([model for model, _, _ in paid], execution.prices, execution.price_per_hour, devices):
             return None
         total = 0.0
         for model, its_shown, its_made in paid:
@@ -187,7 +186,6 @@ class Pricing:
             return total
         if seconds is None:
             return None
-        devices = devices_by_model(self._checked.spec.identity())
         busy = sum(spent * devices.get(model, 1) for model, spent in seconds.items())
         return total + execution.price_per_hour * busy / SECONDS_PER_HOUR
 

@@ -24,16 +24,19 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.comparing import (
+    CUT,
     UNCERTIFIED,
     PairedDifference,
     PairedExample,
     Side,
+    are_cut,
     by_field,
     difference_of,
     grouping_fields,
     paired_examples,
     reach_of,
 )
+from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
@@ -115,6 +118,7 @@ def _show(first: Side, second: Side) -> None:
         _show_campaigns(first.campaign, second.campaign)
     with asking(PATIENCE) as session:
         examples = paired_examples(session, first, second)
+        is_cut = are_cut(session, first, second)
     st.header("Difference")
     reach = reach_of(first, second)
     found = difference_of(examples, reach)
@@ -122,7 +126,7 @@ def _show(first: Side, second: Side) -> None:
         st.text(why_nothing(first, second))
         return
     st.text(readable(sentence(first, second, found)))
-    st.caption(UNCERTIFIED)
+    st.caption(UNCERTIFIED + CUT * is_cut)
     _show_fields(examples, reach)
     _show_examples(first, second, examples)
 
@@ -205,16 +209,17 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
     show_rows(
         [campaign_row(record, each) for record, each in zip((ours, theirs), statuses, strict=True)], key="two"
     )
-    if ours.spec.get("groups") != theirs.spec.get("groups"):
+    if differing := other_numbers([ours, theirs]):
         show_soft(
-            "The two compare candidates by means of other groups of examples, or only one of them does. "
-            "Their estimates are of different numbers and are not set side by side.",
-            key="groups",
+            f"The two differ in {', '.join(differing)}: their estimates are of different numbers and are not "
+            "set side by side. A difference between scores of the two is one between these, too.",
+            key="different",
         )
     elif rows := drift_rows(*boards):
+        other_data = "" if ours.dataset_id == theirs.dataset_id else " The examples are not the same."
         show_soft(
             "Candidates of the same name in both, and how far the estimate of the second campaign is above "
-            "that of the first one. Of this drift nothing is claimed.",
+            f"that of the first one. Of this drift nothing is claimed.{other_data}",
             key="drift",
         )
         show_rows(rows, key="drift-rows")

@@ -69,13 +69,23 @@ def _show(campaign: CampaignRecord, found: FactorTables) -> None:
     cut = f", those of the first {found.examples:,} examples" if found.is_cut else ""
     show_soft(f"{found.scores:,} scores on {found.examples:,} examples{cut}.", key="scores")
     st.caption(UNCERTIFIED)
-    if found.examples < LEAST_EXAMPLES:
-        st.caption(f"From {LEAST_EXAMPLES} examples on there are intervals.")
+    if found.examples < LEAST_EXAMPLES or lacks_intervals(found):
+        st.caption(
+            f"From {LEAST_EXAMPLES} examples on there are intervals: so many on which each level, or each "
+            "combination, was scored beside others, and scores that differ."
+        )
     _show_candidates(found)
     for factor in found.factors:
         _show_factor(factor.name, found)
     for names, cells in found.cells.items():
         _show_pair(names, cells)
+
+
+def lacks_intervals(found: FactorTables) -> bool:
+    """Whether some effect has an estimate and no interval."""
+    cells = [(cell.estimate, cell.lower) for pair in found.cells.values() for cell in pair]
+    effects = [(effect.estimate, effect.lower) for effect in found.effects]
+    return any(estimate is not None and lower is None for estimate, lower in [*effects, *cells])
 
 
 def _show_candidates(found: FactorTables) -> None:

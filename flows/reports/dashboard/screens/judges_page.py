@@ -33,7 +33,8 @@ SECTIONS = {
     "judges": (
         "Both orders",
         "First wins: mean preference for the answer shown first, 0.5 without a preference for places. Flip "
-        "rate: share of the questions asked in both orders whose two verdicts contradict each other.",
+        "rate: share of the questions asked in both orders whose two verdicts differ: they prefer different "
+        "answers, or one of them neither.",
     ),
     "agreement": (
         "Agreement",
@@ -54,7 +55,7 @@ SECTIONS = {
 """View -> the heading of its table, and how to read it."""
 
 DOUBTS: dict[Doubt, str] = {
-    "flipped": "the two orders contradict each other",
+    "flipped": "the verdicts of the two orders differ",
     "unread": "a verdict could not be read",
     "judged": "all that a model judged",
 }

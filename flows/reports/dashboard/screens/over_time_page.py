@@ -13,7 +13,14 @@ from winnow.flows.reports.html.figures.over_time import costs_over_time, estimat
 from winnow.storage.json_types import Row
 from winnow.tasks.answer.phrases import ESTIMATED
 from winnow.tasks.campaign.budget import amount
-from winnow.tasks.queries.schedule_history import MOST_CAMPAIGNS, Series, all_series, over_time, tracks
+from winnow.tasks.queries.schedule_history import (
+    MOST_CAMPAIGNS,
+    Series,
+    all_series,
+    other_numbers,
+    over_time,
+    tracks,
+)
 from winnow.tasks.spec.stored_spec import grouping_of
 
 PATIENCE = 60.0
@@ -22,6 +29,12 @@ MOST_TRACKS = 5
 """Candidates that have a line: those that led most often."""
 ADDRESS = "series"
 """In the page's address."""
+
+DIFFERENT = (
+    "Not all of these campaigns estimate the same number, as they differ in this: {}. Where a line moves, "
+    "that may be why."
+)
+"""Said where a schedule's file was changed on the way."""
 
 NOTHING_YET = (
     'No question was asked twice here yet. winnow schedule campaign.yaml --cron "0 2 * * *" asks one every '
@@ -69,6 +82,8 @@ def _show(series: Series) -> None:
             "Each campaign's intervals hold for itself: that two of them do not overlap proves no drift.",
             key="drift",
         )
+        if differing := other_numbers(series.campaigns[-MOST_CAMPAIGNS:]):
+            show_soft(DIFFERENT.format(", ".join(differing)), key="different")
         show_figure(estimates_over_time(lines, rows, title=what), key="drift")
     else:
         st.text("Nobody has led in any of them yet: winnow status says what each waits for.")
@@ -78,7 +93,7 @@ def _show(series: Series) -> None:
 
 
 def summary(rows: Sequence[Row], campaigns: int) -> str:
-    """How often the lead changed and what all of it cost, in one line."""
+    """How often another one won and what all of it cost, in one line."""
     changes = sum(bool(row["changed"]) for row in rows)
     cut = (
         f"the last {MOST_CAMPAIGNS} of {campaigns} campaigns"
@@ -90,7 +105,7 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
     )
     seconds = sum(row["engine_seconds"] + row["load_seconds"] for row in rows)
     return (
-        f"{cut}: the lead changed {changes} time{'' if changes == 1 else 's'}; {made} texts made anew and "
+        f"{cut}: the winner changed {changes} time{'' if changes == 1 else 's'}; {made} texts made anew and "
         f"{reused} taken from others, {tokens} tokens, {seconds:,.1f} s of engine time"
     )
 

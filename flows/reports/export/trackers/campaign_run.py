@@ -12,7 +12,7 @@ from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.html.render import write_report
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences import estimated_lead, headline
 from winnow.tasks.queries.printable import printable
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import answered_by, ask
@@ -122,7 +122,7 @@ def _summary(status: CampaignStatus) -> dict[str, float]:
             "final/lower": None if best is None else best.lower,
             "final/upper": None if best is None else best.upper,
             "final/held_out": status.answer.held_out_mean,
-            "final/lead": _lead(status),
+            "final/lead": estimated_lead(status.answer),
             "final/delta": status.answer.claim.delta,
             "spent/comparisons": totals["answered"],
             "spent/share_of_grid": status.share_of_grid if totals["grid"] else None,
@@ -133,14 +133,6 @@ def _summary(status: CampaignStatus) -> dict[str, float]:
             "spent/load_seconds": totals["load_seconds"],
         }
     )
-
-
-def _lead(status: CampaignStatus) -> float | None:
-    """How far the runner-up is behind."""
-    rival = status.answer.runner_up
-    if rival is None or rival.difference is None or rival.difference.estimate is None:
-        return None
-    return 0.0 - rival.difference.estimate
 
 
 def _numbers(found: Mapping[str, float | None]) -> dict[str, float]:

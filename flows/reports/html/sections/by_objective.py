@@ -63,7 +63,8 @@ def judges(session: Session, campaign: CampaignRecord) -> Section | None:
         name="judges",
         title="Judges",
         note="First wins: mean preference for the answer shown first, 0.5 without a preference for places. "
-        "Flip rate: share of the questions asked in both orders whose two verdicts contradict each other.",
+        "Flip rate: share of the questions asked in both orders whose two verdicts differ: they prefer "
+        "different answers, or one of them neither.",
         table=rows,
     )
 

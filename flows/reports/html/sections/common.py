@@ -24,6 +24,7 @@ from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.tag_counts import TagCounts
 from winnow.tasks.queries.views import ask
+from winnow.tasks.spec.stored_spec import constraints_of
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 
@@ -179,7 +180,7 @@ def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
         name="metrics",
         title="Metrics",
         note="Means of what further judges said of the texts that were asked for, with Wilson's interval at "
-        f"95%. Plain intervals of single means, not certified; nothing was decided by them.{cut}",
+        f"95%. Plain intervals of single means, not certified; {_what_metrics_decided(campaign)}.{cut}",
         table=[
             {
                 "metric": row["metric"],
@@ -191,6 +192,18 @@ def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
             }
             for row in rows
         ],
+    )
+
+
+def _what_metrics_decided(campaign: CampaignRecord) -> str:
+    """What part metrics have in the answer, as the end of a sentence."""
+    constraints = constraints_of(campaign.spec)
+    if not constraints:
+        return "nothing was decided by them"
+    names = ", ".join(dict.fromkeys(each.metric for each in constraints))
+    return (
+        f"by {names} candidates were chosen, too: whether they meet the constraints was decided by bounds of "
+        "their own, and the answer says what is proven of it"
     )
 
 
