@@ -6,8 +6,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -83,6 +84,12 @@ class Run:
     """Why it ended."""
 
 
+_Given = tuple[Environment, tuple[int, ...]]
+"""What runs share: what they are run on, and the budgets."""
+_Job = tuple[ComparedSelector, int]
+"""A run: its selector and seed."""
+
+
 def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSelector:
     """A selector whose parameters were checked; `history: None` among them does without the history.
 
@@ -141,6 +148,7 @@ def simulate(
     budgets: Sequence[int],
     seeds: Sequence[int],
     workers: int | None = None,
+    pool: ProcessPoolExecutor | None = None,
 ) -> Iterator[Run]:
     """Let every selector run with every seed; yield the runs by seed, then in their order.
 
@@ -153,24 +161,38 @@ def simulate(
         budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
         seeds: Non-negative; one run of each selector per seed.
         workers: Processes; one per core if None.
+        pool: Processes of `simulators` that are to play the runs, in the place of new ones.
 
     Raises:
         SelectorFailed: If a selector raises, asks for what it may not, or its process dies.
     """
     jobs = [(each, seed) for seed in seeds for each in compared]
+    given = (environment, tuple(budgets))
+    own = simulators(min(workers or os.cpu_count() or 1, len(jobs)), given)
+    with own if pool is None else nullcontext(pool) as processes:
+        run = _run_job if pool is None else partial(_run_given, given)
+        try:
+            with _one_thread_each():
+                runs = processes.map(run, jobs)
+            yield from runs
+        except BrokenProcessPool as error:
+            cause = "a simulating process died, most likely for want of memory; use fewer --workers"
+            raise SelectorFailed(cause) from error
+
+
+@contextmanager
+def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Processes that play runs, started for the first ones: they take longer to start than short runs take.
+
+    Args:
+        workers: How many there are at most.
+        given: What all runs share, where that is known.
+    """
     pool = ProcessPoolExecutor(
-        min(workers or os.cpu_count() or 1, len(jobs)),
-        multiprocessing.get_context("spawn"),
-        initializer=_begin_worker,
-        initargs=(environment, tuple(budgets)),
+        workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(given,)
     )
     try:
-        with _one_thread_each():
-            runs = pool.map(_run_job, jobs)
-        yield from runs
-    except BrokenProcessPool as error:
-        cause = "a simulating process died, most likely for want of memory; use fewer --workers"
-        raise SelectorFailed(cause) from error
+        yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -277,17 +299,22 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-_given: tuple[Environment, tuple[int, ...]]
+_given: _Given | None
 """In a worker: what all its runs share, sent once."""
 
 
-def _begin_worker(environment: Environment, budgets: tuple[int, ...]) -> None:
+def _begin_worker(given: _Given | None) -> None:
     global _given
-    _given = (environment, budgets)
+    _given = given
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once and without a traceback
 
 
-def _run_job(job: tuple[ComparedSelector, int]) -> Run:
-    environment, budgets = _given
+def _run_job(job: _Job) -> Run:
+    assert _given is not None
+    return _run_given(_given, job)
+
+
+def _run_given(given: _Given, job: _Job) -> Run:
+    environment, budgets = given
     each, seed = job
     return replay(each, environment, budgets=budgets, seed=seed)

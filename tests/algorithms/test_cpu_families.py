@@ -36,12 +36,12 @@ FITTED = {"llm-po-bt", "lrf", "naive-pooling", "pulse", "ucb-e-lrf", "ucb-e-lrf-
 CLOSE = 1e-7
 
 WORLDS = {
-    ("best-mean", "plain"): BestMeanWorld(6, 40),
-    ("best-mean", "unscored"): BestMeanWorld(6, 40, unscored=0.1, seed=1),
+    ("best-mean", "plain"): BestMeanWorld(6, 30),
+    ("best-mean", "unscored"): BestMeanWorld(6, 30, unscored=0.1, seed=1),
     ("best-duel", "unscored"): BestDuelWorld(5, spread=3.0, unscored=0.05),
     ("best-duel", "deterministic"): FixedDuelWorld(20),
     ("certify", "unscored"): CertifyWorld((0.02, 0.1, 0.02), 150, unscored=0.01),
-    ("route", "plain"): RouteWorld(n_examples=120),
+    ("route", "plain"): RouteWorld(n_examples=90),
 }
 """Made here, so that every process is shown the same outcomes to the last bit."""
 

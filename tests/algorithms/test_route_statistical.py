@@ -58,7 +58,7 @@ def wins(name, **params):
     """In how many worlds of four types regret is below that of random choices."""
     won = 0
     for seed in range(WORLDS):
-        world = RouteWorld(n_examples=130, seed=seed)
+        world = RouteWorld(n_examples=110, seed=seed)
         regrets = []
         for each, given in ((name, params), ("random", {})):
             played = [batch.arms for batch, _ in world.rounds(world.selector(each, **given), seed)]

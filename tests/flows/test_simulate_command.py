@@ -181,7 +181,7 @@ def test_duels_are_simulated_on_a_table_of_preferences(tmp_path):
     lines = ["name,a,b,c", *(f"{name},{','.join(map(str, row))}" for name, row in rows.items())]
     (tmp_path / "wins.csv").write_text("\n".join(lines))
     selectors = ["--selector", "llm-po:delta=0.05,batch_size=1", "--selector", "round-robin:batch_size=3"]
-    options = ["--budgets", "10,500", "--seeds", "3", "--out", "results", "--workers", "2"]
+    options = ["--budgets", "10,500", "--seeds", "3", "--out", "results", "--workers", "1"]
     result = simulate("wins.csv", *selectors, *options)
     assert (result.returncode, result.stderr) == (0, "")
     assert "wins.csv: 3 candidates, best_wins 0.8" in result.stdout
@@ -230,7 +230,7 @@ def routed(tmp_path):
 
 ROUTES = [
     "scores.csv", "--contexts", "vectors.npy", "--selector", "pak-ucb:kernel=linear,eta=1",
-    "--selector", "random", "--seeds", "2", "--workers", "2", "--out", "results",
+    "--selector", "random", "--seeds", "2", "--workers", "1", "--out", "results",
 ]  # fmt: skip
 
 

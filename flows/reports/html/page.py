@@ -6,10 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 import yaml
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
@@ -44,13 +45,9 @@ def page(
     script run but its own two, and nothing be fetched. The larger one, which draws the figures, is packed to
     a third of its size.
     """
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"cells": cells, "as_json": _as_json, "figure_json": _figure_json}
-    answer, plotly = status.answer, get_plotlyjs()
+    answer, (packed, plotly_source) = status.answer, _packed_plotly()
     script = narrow_script() + (RESOURCES / "page.js").read_text("utf-8")
-    return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8")).render(
+    return _template().render(
         campaign=campaign,
         status=status,
         headline=headline(answer, status.state),
@@ -68,10 +65,27 @@ def page(
         versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
         themes=themes(),
         style=Markup((RESOURCES / "page.css").read_text("utf-8")),
-        packed=Markup(base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0)).decode()),
+        packed=packed,
         script=Markup(script),
-        script_sources=" ".join(map(_source, (plotly, script))),
+        script_sources=f"{plotly_source} {_source(script)}",
     )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"cells": cells, "as_json": _as_json, "figure_json": _figure_json}
+    return environment.from_string((RESOURCES / "page.html.j2").read_text("utf-8"))
+
+
+@cache
+def _packed_plotly() -> tuple[Markup, str]:
+    """What draws the figures, packed, which takes longer than the rest of a page; how a policy names it."""
+    plotly = get_plotlyjs()
+    packed = base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0))
+    return Markup(packed.decode()), _source(plotly)
 
 
 def _around(name: str | None, sentence: str) -> tuple[str, str]:

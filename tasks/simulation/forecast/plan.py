@@ -1,6 +1,7 @@
 """A campaign's requests, tokens, price and hours, and the gaps it can tell, before anything is spent."""
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from winnow.tasks.simulation.forecast.assumed import (
 from winnow.tasks.simulation.forecast.judging import judge_uses
 from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
 from winnow.tasks.simulation.forecast.requests import Played, Player
+from winnow.tasks.simulation.simulate import simulators
 
 LEVEL = 0.05
 """Of the test on new examples where the campaign asks for no delta."""
@@ -134,7 +136,12 @@ def plan_campaign(
     Raises:
         SpecError: If the table does not fit.
     """
-    player = Player(checked, seeds=range(seeds), workers=workers)
+    with simulators(min(workers or os.cpu_count() or 1, seeds)) as pool:
+        player = Player(checked, seeds=range(seeds), workers=workers, pool=pool)
+        return _planned(checked, assumed, player, rate)
+
+
+def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | None) -> Plan:
     rng = np.random.default_rng(checked.spec.seed)
     has_gap = checked.groups is None and player.top_m == 1
     scores, is_of_candidates = _scores(assumed, checked, player, rng)

@@ -1,6 +1,7 @@
 """How many comparisons a campaign asks for: its selector is played on a table that stands in for scores."""
 
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,10 +49,18 @@ class Player:
         checked: The campaign.
         seeds: One run for each.
         workers: Processes; one per core if None.
+        pool: Processes that play table after table, as `simulate` takes them; new ones for each if None.
     """
 
-    def __init__(self, checked: BestMean, *, seeds: Sequence[int], workers: int | None) -> None:
-        self._checked, self._seeds, self._workers = checked, seeds, workers
+    def __init__(
+        self,
+        checked: BestMean,
+        *,
+        seeds: Sequence[int],
+        workers: int | None,
+        pool: ProcessPoolExecutor | None = None,
+    ) -> None:
+        self._checked, self._seeds, self._workers, self._pool = checked, seeds, workers, pool
         self.n_arms = len(checked.candidates)
         self.n_examples = checked.n_selection_examples
         self._compared = _compared(checked)
@@ -86,7 +95,12 @@ class Player:
         environment = ScoreEnvironment(scores=scores, history=history)
         runs = list(
             simulate(
-                environment, [self._compared], budgets=[self.limit], seeds=self._seeds, workers=self._workers
+                environment,
+                [self._compared],
+                budgets=[self.limit],
+                seeds=self._seeds,
+                workers=self._workers,
+                pool=self._pool,
             )
         )
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them

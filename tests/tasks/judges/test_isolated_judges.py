@@ -64,7 +64,7 @@ def said(judge, output, targets=("1",), **seen):
     ],
 )  # fmt: skip
 def test_hostile_outputs_end_in_a_verdict_or_in_a_reason(monkeypatch, name, params, cases):
-    monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.SECONDS", 3.0)
+    monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.SECONDS", 1.0)
     judge = create_judge(name, **params)
     began = time.monotonic()
     found = {output: said(judge, output) for output in cases}
@@ -74,7 +74,7 @@ def test_hostile_outputs_end_in_a_verdict_or_in_a_reason(monkeypatch, name, para
 
 @pytest.mark.parametrize("name", ["ter", "rouge"])
 def test_what_takes_the_square_of_a_texts_length_is_stopped(monkeypatch, name):
-    monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.SECONDS", 1.0)
+    monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.SECONDS", 0.5)
     words = " ".join(map(str, range(20_000)))
     assert said(create_judge(name), words, ["1 2 3 " * 7_000]) == "judge_limit"
 
