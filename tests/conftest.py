@@ -22,6 +22,11 @@ CERTIFICATES.write_text("".join(certifi.contents().partition("-----END CERTIFICA
 os.environ["SSL_CERT_FILE"] = str(CERTIFICATES)
 atexit.register(shutil.rmtree, CERTIFICATES.parent)
 
+# Thousands of databases are written and never read again: in memory, none of them is waited for.
+MEMORY, ROOM = Path("/dev/shm"), 8 * 2**30
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 # A shell that starts the suite in the background has it ignore these, and so would all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
