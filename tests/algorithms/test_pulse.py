@@ -71,7 +71,7 @@ def test_with_real_fits_the_expected_step_of_pulse_as_published_is_the_mean_of_t
 
 def test_naive_pooling_is_biased_where_pulse_is_not():
     # Rows of mean 0.9 and a history that knows nothing of them: its predictions are drawn towards 1/2. Plain
-    # means err below, too, where an arm that does badly at first is asked less often: pulse as far as they do.
+    # means err below as well, where an arm that does badly at first is asked less often: pulse as they do.
     rng = np.random.default_rng(0)
     scores, history = np.tile(np.arange(400) >= 40, (2, 1)).astype(float), rng.random((20, 400)).round()
     given = {"pulse": {"history": history}, "naive-pooling": {"history": history}, "ucb-e": {}}
