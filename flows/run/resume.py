@@ -122,15 +122,10 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
     except (HTTPError, ObjectNotFound) as error:
         if _has_ended(storage, name):
             return  # and the server alone does not know of it
-        what = (
-            "does not answer any more"
-            if isinstance(error, HTTPError)
-            else "has no record of this run any more"
-        )
-        raise WinnowError(
-            f"Prefect's server {what} ({error}); start it again if it is yours, then go on: nothing that was "
-            "stored is lost"
-        ) from error
+        what = "has no record of this run any more; go on"
+        if isinstance(error, HTTPError):
+            what = f"does not answer any more ({error}); start it again if it is yours, then go on"
+        raise WinnowError(f"Prefect's server {what}: nothing that was stored is lost") from error
 
 
 def _has_ended(storage: str, name: str) -> bool:
