@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -67,7 +68,8 @@ class OpenaiEngine:
         self._likelihoods: TextLikelihoods | None = None
         self._alone = threading.Lock()  # guards the greeting, what chooses and weighs, and their deadline
         self._deadline = float("inf")
-        self._scopes: set[anyio.CancelScope] = set()  # of the groups that are being written
+        self._scopes: set[anyio.CancelScope] = set()  # of the groups that are asked about
+        self._is_closed = False
         self._shares = TimeShares()
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
@@ -121,9 +123,18 @@ class OpenaiEngine:
     def close(self) -> None:
         """Give up what is under way, close all connections and end the thread."""
         with suppress(RuntimeError):  # closed before
-            self._loop.call(self._calls.close)
+            self._loop.call(self._give_up)
             self._loop.call(self._loop.stop, True)
         self._thread.close()
+
+    async def _give_up(self) -> None:
+        self._is_closed = True
+        # Before the connections: what loses its connection is sent again, and then finds none.
+        while self._scopes:
+            for scope in self._scopes:
+                scope.cancel()
+            await anyio.sleep(0)
+        await self._calls.close()
 
     def _check_args(self, model: ModelRef) -> None:
         if taken := sorted(RESERVED & model.model_args.keys()):
@@ -234,6 +245,8 @@ class OpenaiEngine:
     async def _in_time(
         self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], deadline: float
     ) -> list[Result]:
+        if self._is_closed:
+            raise CancelledError
         try:
             with anyio.fail_after(max(0.0, deadline - time.monotonic())) as scope:
                 self._scopes.add(scope)
@@ -245,6 +258,7 @@ class OpenaiEngine:
             raise EngineTimeout(
                 self._model.name, f"{self._server.url} did not answer {len(items)} requests in time"
             ) from error
+        raise CancelledError  # closed meanwhile
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:

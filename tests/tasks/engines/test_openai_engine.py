@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from email.utils import formatdate
 
+import anyio
 import pytest
 from faulty_server import (
     DROPPED,
@@ -35,6 +36,7 @@ from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.errors import seconds_to_wait
 from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
+from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings, start_engine
@@ -336,7 +338,16 @@ def test_what_is_asked_meanwhile_is_answered_meanwhile_and_the_shares_of_the_tim
     assert 0.3 <= sum(each.seconds for each in [*answered, *meanwhile]) <= time.perf_counter() - started
 
 
-def test_closing_ends_the_thread_even_when_a_request_hangs(serve):
+@pytest.mark.parametrize("closing_s", [0.0, 0.2])
+def test_closing_ends_the_thread_even_when_a_request_hangs(serve, monkeypatch, closing_s):
+    """What hangs is given up before its connection is: else it is sent again, over one that is closed."""
+    close = ServerLine.close
+
+    async def close_slowly(line):
+        await close(line)
+        await anyio.sleep(closing_s)
+
+    monkeypatch.setattr(ServerLine, "close", close_slowly)
     server, engine = serve(lambda call: HANGING if call.prompt == "hang" else None)
     before = threading.active_count()
 
