@@ -9,6 +9,7 @@ Reason = Literal[
     "running",
     "confident",
     "certified",
+    "passed",
     "none-certified",
     "budget",
     "exhausted",
@@ -19,6 +20,7 @@ Reason = Literal[
 * running: it wants more outcomes.
 * confident: the best arm is known at the asked error probability.
 * certified: the tests are over, and at least one arm is certified.
+* passed: the tests are over, and at least one arm passed, by a rule that shows nothing.
 * none-certified: the tests are over, and no arm is certified; that does not say that their risks are high.
 * budget: the budget is spent and the question is open.
 * exhausted: there is nothing left to ask.
@@ -36,6 +38,7 @@ ArmStatus = Literal[
     "infeasible",
     "unfit",
     "certified",
+    "passed",
     "refuted",
     "untested",
     "baseline",
@@ -60,6 +63,7 @@ ArmStatus = Literal[
 * unfit: shown not to be the best of those that meet the constraints, by bets that it misses one; that it does
   is not shown of each such arm by itself.
 * certified: shown to keep its risk below the limit.
+* passed: a mean of its losses is at most the limit; nothing is shown of its risk.
 * refuted: shown to have a risk above the limit.
 * untested: its test was not begun, as an earlier one in the order ended the testing.
 * baseline: what the others are held against; nothing is asked of it.

@@ -1,6 +1,7 @@
 """Tests of several arms as one: which are certified, which are still under test, and when it is over."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Procedure:
     Args:
         config: The problem and the common parameters.
         record: The labels.
-        claim: What is claimed of certificates.
+        claim: What is claimed of certificates; where it is a heuristic, arms pass and none is certified.
 
     Source: Hsu & Berger (1999), "Stepwise confidence intervals without multiplicity adjustment for
     dose-response and toxicity studies", JASA 94(446), for the upper ends in a fixed sequence.
@@ -74,6 +75,7 @@ class Procedure:
         self._record = record
         self._claim = claim
         self._in_sequence = config.procedure == "fixed-sequence"
+        self._word: Literal["certified", "passed"] = "passed" if claim.kind == "heuristic" else "certified"
 
     def ask(self, findings: Findings, rng: np.random.Generator) -> Batch:
         """Ask for pairs of the arms under test."""
@@ -110,7 +112,7 @@ class Procedure:
                 [
                     ("untested", (self._record.told == 0) & (reason != "running")),
                     ("refuted", findings.refuted),
-                    ("certified", certified),
+                    (self._word, certified),
                     ("dropped", ~self._record.active),
                 ],
             ),
@@ -139,7 +141,7 @@ class Procedure:
             return "all-dropped"
         if self._under_test(findings).size:
             return "running"
-        return "certified" if self.certified(findings).any() else "none-certified"
+        return self._word if self.certified(findings).any() else "none-certified"
 
 
 def by_arms(batch: Batch, losses: FloatArray) -> list[tuple[IntArray, FloatArray]]:

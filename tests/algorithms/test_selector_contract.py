@@ -584,6 +584,8 @@ def test_a_tell_of_duels_that_cannot_be_right_is_refused_and_changes_nothing(nam
 
 every_procedure = pytest.mark.parametrize("procedure", ["fixed-sequence", "bonferroni"])
 RISKS = (0.0, 0.01, 0.9, 0.0)
+NAIVE = {"eval", "autoeval"}
+"""Nothing is certified by a plain mean: arms pass."""
 
 
 @certify
@@ -604,7 +606,7 @@ def test_the_cheapest_arm_whose_risk_is_low_is_certified_in_the_way_of_the_proce
     selector = world.selector(name, alpha=0.2, procedure=procedure, batch_size=10)
     rounds = list(world.rounds(selector))
     decision = selector.decision()
-    assert (decision.stop, decision.reason) == (True, "certified")
+    assert (decision.stop, decision.reason) == (True, "passed" if name in NAIVE else "certified")
     if procedure == "bonferroni":
         assert decision.best == 3
         assert not selector.certified[2]
@@ -653,7 +655,7 @@ def test_an_arm_without_losses_is_dropped_and_is_never_certified(name, procedure
     spent = sum(int((batch.arms == 1).sum()) for batch, _ in world.rounds(selector))
     assert 8 <= spent < 8 + 6
     decision = selector.decision()
-    assert (decision.stop, decision.reason) == (True, "certified")
+    assert (decision.stop, decision.reason) == (True, "passed" if name in NAIVE else "certified")
     assert decision.best == (0 if procedure == "fixed-sequence" else 2)
     assert np.isnan(decision.estimates[1])
 

@@ -219,7 +219,7 @@ SITUATIONS = [
     Situation("certify none", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("refuted", "untested", "untested"), delta=0.1),
     Situation("certify none, one dropped", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("dropped", "untested", "untested"), delta=0.1),
     Situation("certify none, labels spent", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("untested", "untested", "untested"), delta=0.1, spent=LABELS),
-    Situation("certify by a plain mean", "certify", "certified", HEURISTIC, "winner, heuristic", "heuristic: eval trusts a plain mean and guarantees nothing", status=("certified", "certified", "active"), delta=0.1, selector="eval"),
+    Situation("certify by a plain mean", "certify", "passed", HEURISTIC, "winner, heuristic", "heuristic: eval trusts a plain mean and guarantees nothing", status=("passed", "passed", "active"), delta=0.1, selector="eval"),
     Situation("certify waits", "certify", "running", NONE, "waiting", "nothing is claimed", best=None, status=OPEN, delta=0.1, waits=("e1", "e2")),
     Situation("certify tokens spent", "certify", "running", NONE, "undecided", "nothing is claimed", best=None, status=OPEN, delta=0.1, spent=TOKENS),
     Situation("certify all dropped", "certify", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=0.1),
