@@ -55,6 +55,8 @@ class RecordedJudgment:
     attempt: int
     reason: str | None
     reply: RecordedText | None
+    metric: str | None = None
+    """For which metric it was made; None where it is behind the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +184,7 @@ def _judgments(session: Session, campaign_id: int) -> Iterator[SqlRow]:
             Judgment.repeat,
             Judgment.attempt,
             Judgment.reason,
+            Judgment.metric,
             *_text_columns("reply", REPLY, SHOWN),
         )
         .join(Comparison, Comparison.id == Judgment.comparison_id)
@@ -286,6 +289,7 @@ def _judgment(row: SqlRow) -> RecordedJudgment:
         attempt=row.attempt,
         reason=row.reason,
         reply=_text(row._mapping, "reply"),
+        metric=row.metric,
     )
 
 

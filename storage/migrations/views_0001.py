@@ -131,7 +131,7 @@ JOIN campaigns c ON c.id = k.campaign_id
 
 JUDGMENTS = """
 SELECT c.name AS campaign, r.number AS round, x.position, m.number AS judgment, a.name AS candidate,
-    b.name AS candidate_b, m.judge, m.presentation_order, m.repeat, m.attempt, m.verdict, m.reason,
+    b.name AS candidate_b, m.metric, m.judge, m.presentation_order, m.repeat, m.attempt, m.verdict, m.reason,
     p.text AS prompt, g.text AS reply, g.input_tokens, g.output_tokens, g.seconds
 FROM judgments m
 JOIN comparisons x ON x.id = m.comparison_id

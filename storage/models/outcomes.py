@@ -117,6 +117,8 @@ class Judgment(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
+    metric: Mapped[str | None] = mapped_column(String(100))
+    """For which of the comparison's metrics it was asked; NULL where it is behind the outcome."""
     presentation_order: Mapped[str] = mapped_column(String(16))
     """Whether the first candidate's answer was shown first ("original", as of any single output) or second
     ("swapped")."""

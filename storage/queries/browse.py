@@ -50,7 +50,7 @@ class Filters:
     candidate: str | None = None
     """Its name, in either place of a duel."""
     judge: str | None = None
-    """Of the comparison, or of one of its judgments."""
+    """Of the comparison, or of one of the judgments behind its outcome."""
     lowest: float | None = None
     highest: float | None = None
     """Bounds of the outcome, which is that of the first candidate."""
@@ -59,7 +59,8 @@ class Filters:
     reason: str | None = None
     """Why it has none."""
     doubt: Doubt | None = None
-    """What is the matter with one of its judgments, of this judge where one is asked for."""
+    """What is the matter with one of its judgments, those for metrics too; where a judge is asked for, with one
+    of this judge's behind the outcome."""
     words: str = ""
     """Found in a prompt, an answer or the example's key; A to Z match in either case."""
 
@@ -96,7 +97,11 @@ def choices(session: Session, campaign_id: int) -> Choices:
         .subquery()
     )
     names = select(Candidate.name).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
-    of_judgments = select(Judgment.judge).join(newest, newest.c.id == Judgment.comparison_id)
+    of_judgments = (
+        select(Judgment.judge)
+        .join(newest, newest.c.id == Judgment.comparison_id)
+        .where(Judgment.metric.is_(None))
+    )
     with _told_when_too_slow():
         judges = {
             *session.scalars(select(newest.c.judge).distinct()),
@@ -256,6 +261,7 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
     rows = session.execute(
         select(
             Judgment.number,
+            Judgment.metric,
             Judgment.judge,
             Judgment.presentation_order,
             Judgment.repeat,
@@ -288,7 +294,11 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.candidate is not None:
         asked.append(or_(A.name == filters.candidate, B.name == filters.candidate))
     if filters.judge is not None:
-        played = exists().where(Judgment.comparison_id == Comparison.id, Judgment.judge == filters.judge)
+        played = exists().where(
+            Judgment.comparison_id == Comparison.id,
+            Judgment.metric.is_(None),
+            Judgment.judge == filters.judge,
+        )
         asked.append(or_(Comparison.judge == filters.judge, played))
     if filters.doubt is not None:
         asked.append(_in_doubt(filters.doubt, filters.judge))
@@ -310,7 +320,7 @@ def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:
     found = aliased(Judgment)
     asked = [found.comparison_id == Comparison.id]
     if judge is not None:
-        asked.append(found.judge == judge)
+        asked += [found.judge == judge, found.metric.is_(None)]
     if doubt == "unread":
         asked.append(found.verdict.is_(None))
     if doubt != "flipped":

@@ -150,6 +150,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "judgment": "Counts the comparison's judgments, from 0.",
         "candidate": "The first candidate.",
         "candidate_b": "The second one; NULL where a single output was judged.",
+        "metric": "For which metric it was asked; NULL where it is behind the outcome.",
         "judge": "Name of the judge.",
         "presentation_order": "original: the first candidate's answer was shown first; else swapped.",
         "repeat": "Counts the times the question was put.",

@@ -185,6 +185,8 @@ class NewJudgment:
     generation_id: int | None
     verdict: float | None
     reason: str | None
+    metric: str | None = None
+    """For which of the comparison's metrics it was asked; None where it is behind the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount, price_weights
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.spec.stored_spec import judge_entries
+from winnow.tasks.spec.stored_spec import judging_models
 
 EXAMPLES = 1_000
 
@@ -79,7 +79,7 @@ def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, .
     """
     spec = campaign.spec
     streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
-    models = [*spec.get("models", []), *judge_entries(spec.get("judge", {}))]
+    models = [*spec.get("models", []), *(model for _, model in judging_models(spec))]
     found = engines_of(session, campaign.id, [str(each.get("name")) for each in models])
     return tuple(sorted(each for each in found if _is_unsteady(each, streams=streams, ahead=ahead)))
 

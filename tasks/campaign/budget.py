@@ -12,7 +12,7 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
-from winnow.tasks.spec.stored_spec import Kind, judge_entries, limits_of, own_kind
+from winnow.tasks.spec.stored_spec import Kind, judging_models, limits_of, own_kind
 
 
 class Allowance:
@@ -225,7 +225,7 @@ def devices_by_model(spec: JsonView) -> dict[str, int]:
     autoevaluator = certify.get("autoevaluator")
     models = [
         *spec.get("models", ()),
-        *judge_entries(spec.get("judge")),
+        *(model for _, model in judging_models(spec)),
         *([autoevaluator["model"]] if autoevaluator else ()),
     ]
     return {each.get("name", each.get("judge_id")): _devices(each) for each in models}

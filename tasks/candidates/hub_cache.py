@@ -21,7 +21,7 @@ from winnow.tasks.plugins.extras import require
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.sections.models import ModelSpec
-from winnow.tasks.spec.stored_spec import judge_entries, judge_place
+from winnow.tasks.spec.stored_spec import judge_entries, judge_place, judging_models, metric_place
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -46,15 +46,23 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
         DatasetError: If that commit cannot be found out.
     """
     models = [_pinned(model, f"models.{model.name}", begun) for model in spec.models]
-    parts = {"judge": _pinned_judge(spec.judge, begun), "dataset": _pinned_dataset(spec, begun, asks_hub)}
+    metrics = [
+        each.model_copy(update={"judge": _pinned_judge(each.judge, metric_place(each.name), begun)})
+        for each in spec.metrics
+    ]
+    parts = {
+        "judge": _pinned_judge(spec.judge, "judge", begun),
+        "metrics": metrics,
+        "dataset": _pinned_dataset(spec, begun, asks_hub),
+    }
     return spec.model_copy(update={"models": models, **parts, **_pinned_certify(spec, begun)})
 
 
 def revisions_of(identity: JsonView) -> dict[str, str | None]:
     """The revisions that a stored campaign was begun with, by the place of the model."""
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
-    for model in judge_entries(identity["judge"]):
-        found[judge_place(model)] = model.get("revision")
+    for place, model in judging_models(identity):
+        found[place] = model.get("revision")
     dataset = identity["dataset"]
     if commit := (dataset["lm_eval"] or dataset)["commit"]:
         found[_dataset_place(dataset)] = commit
@@ -131,10 +139,10 @@ def _dataset_place(dataset: JsonView) -> str:
     return f"dataset {source['hub']}@{source['revision']}"
 
 
-def _pinned_judge(judge: JudgeSpec, begun: Revisions) -> JudgeSpec:
+def _pinned_judge(judge: JudgeSpec, place: str, begun: Revisions) -> JudgeSpec:
     params = deepcopy(judge.params)
     for model in judge_entries(params):
-        if (found := _revision(model, judge_place(model), begun)) != model.get("revision"):
+        if (found := _revision(model, judge_place(place, model), begun)) != model.get("revision"):
             model["revision"] = found
     return JudgeSpec.model_validate({"type": judge.type, **params})
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.litellm.apis import api_origin
-from winnow.tasks.spec.stored_spec import judge_entries, judge_place
+from winnow.tasks.spec.stored_spec import judging_models
 
 DEFAULT_VARIABLE = "$OPENAI_API_KEY"
 
@@ -92,7 +92,6 @@ def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
     """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model
-    for model in judge_entries(spec.get("judge")):
-        yield judge_place(model), model
+    yield from judging_models(spec)
     if autoevaluator := (spec.get("certify") or {}).get("autoevaluator"):
         yield "autoevaluator", autoevaluator["model"]

@@ -43,7 +43,7 @@ class ResolvedCampaign(ABC):
     selector_code: Mapping[str, str] | None = None
     """The same of a selector that was installed as a plug-in; None for one of Winnow's."""
     judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
-    """What the weights of each model that judges are, by its name."""
+    """What the weights of each of `judge_models` are, by its name."""
     first_rounds: Sequence[int] = ()
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     weighing: Weighing | None = None
@@ -110,8 +110,13 @@ class ResolvedCampaign(ABC):
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
-        """The models that judge, or answer in the place of a human."""
+        """The models that judge, those of metrics too, or answer in the place of a human."""
         return ()
+
+    @property
+    def deciding_models(self) -> Sequence[ModelRef]:
+        """Those of them that outcomes come from."""
+        return self.judge_models
 
     @property
     def models(self) -> list[ModelRef]:
@@ -143,7 +148,8 @@ class ResolvedCampaign(ABC):
     @property
     def judge_identity(self) -> JsonObject:
         """What a judge's verdicts depend on beside the spec: its code, templates' texts, models' weights."""
-        found = {"code": dict(self.judge_code), "fingerprints": dict(self.judge_fingerprints)}
+        fingerprints = {each.name: self.judge_fingerprints[each.name] for each in self.deciding_models}
+        found = {"code": dict(self.judge_code), "fingerprints": fingerprints}
         return {key: value for key, value in found.items() if value}
 
     @property

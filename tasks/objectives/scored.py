@@ -1,6 +1,6 @@
 """What objectives share whose outputs are scored one by one: the judge, and the models that it asks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.storage.json_types import JsonObject
@@ -23,7 +23,13 @@ class ScoredCampaign(ResolvedCampaign):
     @property
     def judge_models(self) -> Sequence[ModelRef]:
         """See `ResolvedCampaign`."""
-        return list({each.name: each for each in models_of(self.judge)}.values())
+        asked = [model for judge in self.judges for model in models_of(judge)]
+        return list({each.name: each for each in asked}.values())
+
+    @property
+    def judges(self) -> Sequence[Judge]:
+        """The judge, then those of metrics in their order."""
+        return self.judge, *self.metrics.values()
 
 
 def check_score_judge(spec: JudgeSpec, candidates: Sequence[Candidate]) -> JsonObject:
@@ -47,7 +53,7 @@ def fingerprints(models: Sequence[ModelRef]) -> Mapping[str, str]:
     return {model.name: fingerprint_model(model) for model in models}
 
 
-def refuse_shared_names(models: Sequence[ModelRef], candidates: Sequence[Candidate]) -> None:
+def refuse_shared_names(models: Iterable[ModelRef], candidates: Sequence[Candidate]) -> None:
     """Refuse a name that stands for two models, a judge's and another one, wherever it is told or asked.
 
     Raises:

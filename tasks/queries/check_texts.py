@@ -89,7 +89,7 @@ class _Auditor:
         self._session, self._campaign, self._records = session, campaign, candidates
         self._candidates: dict[int, StoredCandidate] = {}
         self._judge: PairJudge | _Unchecked | None = None
-        self._score_judge: Judge | _Unchecked | None = None
+        self._score_judges: dict[str | None, Judge | _Unchecked] = {}  # by metric, None for the outcome
 
     def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
         """What is wrong with a comparison, or could not be checked."""
@@ -114,11 +114,13 @@ class _Auditor:
         yield from self._wrong_outputs(comparison)
         if comparison.judgments:
             is_duel = len(comparison.candidates) == 2
-            try:
-                for wrong in (self._wrong_judgments if is_duel else self._wrong_calls)(comparison):
-                    yield self._finding(comparison, both, wrong)
-            except _Unchecked as error:
-                yield self._finding(comparison, both, str(error), is_wrong=False)
+            whys = [self._wrong_judgments(comparison)] if is_duel else self._wrong_scores(comparison)
+            for why in whys:
+                try:
+                    for wrong in why:
+                        yield self._finding(comparison, both, wrong)
+                except _Unchecked as error:
+                    yield self._finding(comparison, both, str(error), is_wrong=False)
 
     def _wrong_outputs(self, comparison: RecordedComparison) -> Iterator[Finding]:
         """What is wrong with the several texts of a comparison, and with what their scores come to."""
@@ -204,12 +206,20 @@ class _Auditor:
         for judge_id, presentation_order, *_ in left:
             yield f"the judgment of judge {judge_id} ({presentation_order}) is one that it does not ask for"
 
-    def _wrong_calls(self, comparison: RecordedComparison) -> Iterator[str]:
-        """What is wrong with the calls of a judge of single outputs, which is asked for them again."""
-        judge, texts = self._judge_of_scores(), comparison.texts
+    def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
+        """What is wrong with the calls of each judge of single outputs that made some."""
+        metrics = dict.fromkeys(judgment.metric for judgment in comparison.judgments)
+        return [self._wrong_calls(comparison, metric) for metric in metrics]
+
+    def _wrong_calls(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
+        """What is wrong with the calls for a metric, or the outcome; its judge is asked for them again."""
+        left = [each for each in comparison.judgments if each.metric == metric]
+        if metric is not None and metric not in self._metrics:
+            yield f"a reply of judge {left[0].judge} is for {metric!r}, which is no metric of the campaign"
+            return
+        judge, texts = self._judge_of_scores(metric), comparison.texts
         if comparison.outputs:
             texts = [output.text for output in comparison.outputs]
-        left = list(comparison.judgments)
         for text in texts:
             if text is None:
                 yield "it has replies of a judge, and lacks the output that they could be about"
@@ -254,8 +264,8 @@ class _Auditor:
     @property
     def _judge_fingerprints(self) -> Mapping[str, str]:
         identity = self._campaign.spec.get("judge_identity") or {}
-        fingerprints: Mapping[str, str] = identity.get("fingerprints", {})
-        return fingerprints
+        of_metrics = self._campaign.spec.get("metric_fingerprints", {})
+        return {**of_metrics, **identity.get("fingerprints", {})}
 
     def _pair_judge(self) -> PairJudge:
         if self._judge is None:
@@ -276,21 +286,31 @@ class _Auditor:
             return _Unchecked("its judge is not the one any more that the campaign began with")
         return judge
 
-    def _judge_of_scores(self) -> Judge:
-        if self._score_judge is None:
-            self._score_judge = self._made_score_judge()
-        if isinstance(self._score_judge, _Unchecked):
-            raise self._score_judge
-        return self._score_judge
+    @property
+    def _metrics(self) -> list[str]:
+        return [each["name"] for each in self._campaign.spec.get("metrics", ())]
 
-    def _made_score_judge(self) -> Judge | _Unchecked:
+    def _judge_of_scores(self, metric: str | None) -> Judge:
+        if metric not in self._score_judges:
+            self._score_judges[metric] = self._made_score_judge(metric)
+        judge = self._score_judges[metric]
+        if isinstance(judge, _Unchecked):
+            raise judge
+        return judge
+
+    def _made_score_judge(self, metric: str | None) -> Judge | _Unchecked:
+        known, whose = self._campaign.spec, "its judge" if metric is None else f"the judge of metric {metric}"
+        begun_with = (known.get("judge_identity") or {}).get("code")
+        if metric is not None:
+            begun_with = known.get("metric_code", {}).get(metric)
         try:
-            spec = stored_spec(self._campaign, storage="").judge
+            whole = stored_spec(self._campaign, storage="")
+            spec = {None: whole.judge, **{each.name: each.judge for each in whole.metrics}}[metric]
             judge, code = create_judge(spec.type, **spec.params), judge_code(spec.type, **spec.params)
         except (WinnowError, KeyError, ValueError) as error:
-            return _Unchecked(f"its judge cannot be made: {_said(error)}")
-        if (self._campaign.spec.get("judge_identity") or {}).get("code") != code:
-            return _Unchecked("its judge is not the one any more that the campaign began with")
+            return _Unchecked(f"{whose} cannot be made: {_said(error)}")
+        if begun_with != code:
+            return _Unchecked(f"{whose} is not the one any more that the campaign began with")
         return judge
 
     def _finding(

@@ -12,7 +12,7 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.spec.stored_spec import judge_entries
+from winnow.tasks.spec.stored_spec import judging_models
 
 Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge"]
 """What a warning is about:
@@ -108,13 +108,14 @@ def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | No
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:
-    """Whether a model of the judge is one of the candidates' as well, by what their weights are.
+    """Whether a model of the judge, or of a metric's, is one of the candidates' as well, by what their weights are.
 
     Args:
         identity: Of the campaign, as it is stored.
     """
-    known = (identity.get("judge_identity") or {}).get("fingerprints", {})
-    names = [each.get("name", each.get("judge_id")) for each in judge_entries(identity.get("judge"))]
+    of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
+    known = {**identity.get("metric_fingerprints", {}), **of_judge}
+    names = [each.get("name", each.get("judge_id")) for _, each in judging_models(identity)]
     judging = {known[name]: name for name in names if name in known}
     for candidate, fingerprint in identity.get("model_fingerprints", {}).items():
         if fingerprint in judging:

@@ -23,8 +23,8 @@ class AskedJudge:
     stored: Mapping[JudgeCall, int]
     """Ids of the generations that replies were read from."""
 
-    def judgments(self, replies: Sequence[ReadReply]) -> list[NewJudgment]:
-        """What is stored of the calls behind a verdict."""
+    def judgments(self, replies: Sequence[ReadReply], metric: str | None = None) -> list[NewJudgment]:
+        """What is stored of the calls behind a verdict, which is that on a metric or on the outcome."""
         return [
             NewJudgment(
                 judge=each.call.judge,
@@ -34,6 +34,7 @@ class AskedJudge:
                 generation_id=self.stored.get(each.call),
                 verdict=each.score,
                 reason=each.reason,
+                metric=metric,
             )
             for each in replies
         ]
@@ -41,34 +42,37 @@ class AskedJudge:
 
 def ask_models(
     campaign: CampaignSession,
-    judge: Judge,
+    judges: Sequence[Judge],
     round_: RoundRecord,
     samples: Sequence[Sample],
     texts: GenerationBatch | None = None,
-) -> AskedJudge:
-    """Make the calls that a judge wants for some outputs, those of all of them together.
+) -> list[AskedJudge]:
+    """Make the calls that judges want for some outputs, those of all of them together.
 
-    Every reply is stored before the next calls are planned, so that a resumed round makes none again. A judge
-    that asks no model is left as it is. Raises like `have_texts`.
+    Every reply is stored before the next calls are planned, so that a resumed round makes none again. Judges
+    that ask a model the same have one reply. A judge that asks no model is left as it is. Raises like
+    `have_texts`.
 
     Args:
         campaign: Whose judge it is.
-        judge: Wants calls.
+        judges: Want calls.
         round_: Which the outputs are of.
         samples: The outputs.
         texts: Where they are from, if some calls may have been made already.
     """
-    if not models_of(judge):
-        return AskedJudge(judge=judge, stored={})
+    asking = [judge for judge in judges if models_of(judge)]
     answers: dict[JudgeCall, TextOrFailure] = dict(texts.calls if texts is not None else {})
     replies = {call: read(answer) for call, answer in answers.items()}
-    while wanted := _wanted(judge, samples, replies):
+    while wanted := _wanted(asking, samples, replies):
         made = have_texts(campaign, round_, plan_judge_calls(campaign, wanted))
         new = dict(zip(wanted, made, strict=True))
         answers |= new
         replies |= {call: read(answer) for call, answer in new.items()}
     stored = {call: answer.id for call, answer in answers.items() if isinstance(answer, StoredText)}
-    return AskedJudge(judge=told(judge, replies), stored=stored)
+    return [
+        AskedJudge(judge=told(judge, replies) if models_of(judge) else judge, stored=stored)
+        for judge in judges
+    ]
 
 
 def read(answer: TextOrFailure) -> Reply:
@@ -79,7 +83,7 @@ def read(answer: TextOrFailure) -> Reply:
 
 
 def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> list[PlannedGeneration]:
-    """The request of each call of a campaign's judge."""
+    """The request of each call of a campaign's judges."""
     fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
     return [plan_judge_call(fingerprints, each, seed) for each in calls]
 
@@ -103,7 +107,8 @@ def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int)
 
 
 def _wanted(
-    judge: Judge, samples: Sequence[Sample], replies: Mapping[JudgeCall, Reply]
+    judges: Sequence[Judge], samples: Sequence[Sample], replies: Mapping[JudgeCall, Reply]
 ) -> Sequence[JudgeCall]:
     """The calls still wanted, each once: two outputs that are the same are asked about together."""
-    return list(dict.fromkeys(call for sample in samples for call in calls_of(judge, sample, replies)))
+    asked = (calls_of(judge, sample, replies) for judge in judges for sample in samples)
+    return list(dict.fromkeys(call for calls in asked for call in calls))

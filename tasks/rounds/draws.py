@@ -24,7 +24,7 @@ MADE_OF = (
 )
 """Of a stored identity, what scores and what is known of them beforehand come from."""
 
-CONSTRAINED = ("constraints", "metrics", "metric_code")
+CONSTRAINED = ("constraints", "metric_code")
 """What else the claim is about where there are constraints: bounds, and what the values come from."""
 
 ASKED = {"baseline": None, "top_m": 1}
@@ -79,6 +79,11 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
         found["asked"] = asked
     if spec.get("constraints"):
         found |= {key: spec.get(key) for key in CONSTRAINED}
+        asking = spec.get("metrics")
+        found["metrics"] = _without(MODELS, asking)
+        if asked := spec.get("metric_fingerprints"):
+            found["metric_fingerprints"] = _without(served, asked)
+            judge = [judge, asking]
     found["served"] = sorted(_ids((spec.get("models"), judge), served))
     return found
 

@@ -92,7 +92,7 @@ class RoundsInFlight:
         checked = self._campaign.checked
         if not (checked.judges_ahead and isinstance(checked, ScoredCampaign)):
             return None
-        return JudgeAhead(self._campaign, checked.judge, round_)
+        return JudgeAhead(self._campaign, checked.judges, round_)
 
     def _ask(self, number: int, wanted: WantedTexts) -> None:
         for place, group in enumerate(self._stream.add(wanted.groups)):

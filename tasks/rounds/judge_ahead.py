@@ -1,4 +1,4 @@
-"""Asking the models of a judge while its round is written: about each text as soon as it has arrived."""
+"""Asking the models of judges while their round is written: about each text as soon as it has arrived."""
 
 from collections.abc import Sequence
 
@@ -13,20 +13,21 @@ from winnow.tasks.rounds.score import places_of, shown_of
 
 
 class JudgeAhead:
-    """The calls of a judge about the texts of one round, as these arrive.
+    """The calls of judges about the texts of one round, as these arrive.
 
     They are only made earlier: what is asked, and what it is stored under, follows from the texts alone.
 
     Args:
-        campaign: Whose judge it is.
-        judge: Asks models.
+        campaign: Whose judges they are.
+        judges: Of the outcome and of metrics; one of them at least asks models.
         round_: Which the texts are of.
     """
 
-    def __init__(self, campaign: CampaignSession, judge: Judge, round_: RoundRecord) -> None:
-        self._campaign, self._judge, self._round = campaign, judge, round_
+    def __init__(self, campaign: CampaignSession, judges: Sequence[Judge], round_: RoundRecord) -> None:
+        self._campaign, self._judges, self._round = campaign, judges, round_
         self._unread = list(range(len(round_.examples)))  # pairs whose texts are not all there
-        self._waiting: list[tuple[Sample, Sequence[JudgeCall]]] = []  # outputs, and what is asked about each
+        # Outputs for each judge, and what is asked about them.
+        self._waiting: list[tuple[Judge, Sample, Sequence[JudgeCall]]] = []
         self._asked: list[tuple[Sequence[JudgeCall], WantedTexts]] = []
         self._replies: dict[JudgeCall, Reply] = {}
         self.answers: dict[JudgeCall, TextOrFailure] = {}
@@ -34,7 +35,7 @@ class JudgeAhead:
 
     @property
     def is_done(self) -> bool:
-        """Whether all that the judge wants to know of the round is there."""
+        """Whether all that the judges want to know of the round is there."""
         return not (self._unread or self._waiting)
 
     def next_calls(self, texts: GenerationBatch) -> WantedTexts | None:
@@ -46,9 +47,11 @@ class JudgeAhead:
         self._take_replies()
         in_hand = {call for calls, _ in self._asked for call in calls}
         new: dict[JudgeCall, None] = {}
-        for sample in [*self._arrived(texts), *self._told()]:
-            if calls := calls_of(self._judge, sample, self._replies):
-                self._waiting.append((sample, calls))
+        arrived = self._arrived(texts)
+        shown = [(judge, sample) for judge in self._judges for sample in arrived]
+        for judge, sample in [*shown, *self._told()]:
+            if calls := calls_of(judge, sample, self._replies):
+                self._waiting.append((judge, sample, calls))
                 new |= dict.fromkeys(call for call in calls if call not in in_hand)
         if not new:
             return None
@@ -77,9 +80,9 @@ class JudgeAhead:
             for sample in shown_of(self._campaign, arms[pair], examples[pair], texts, places[pair])
         ]
 
-    def _told(self) -> list[Sample]:
-        """The outputs about which all that was asked has been answered."""
+    def _told(self) -> list[tuple[Judge, Sample]]:
+        """The outputs about which all that a judge asked has been answered."""
         known = self._replies.keys()
-        told = [sample for sample, calls in self._waiting if known >= set(calls)]
-        self._waiting = [each for each in self._waiting if not known >= set(each[1])]
+        told = [(judge, sample) for judge, sample, calls in self._waiting if known >= set(calls)]
+        self._waiting = [each for each in self._waiting if not known >= set(each[2])]
         return told

@@ -13,9 +13,9 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
-from winnow.tasks.rounds.ask import AskedJudge, ask_models
+from winnow.tasks.rounds.ask import AskedJudge
 from winnow.tasks.rounds.generation_batch import GenerationBatch
-from winnow.tasks.rounds.score import metrics_of, places_of, shown_of
+from winnow.tasks.rounds.score import asked_judges, places_of, shown_of, with_metrics
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
@@ -35,18 +35,19 @@ def score_samples(
     pairs = list(zip(round_.arms, round_.examples, strict=True))
     places = [places_of(campaign, at) for at in range(len(pairs))]
     shown = [shown_of(campaign, *pair, texts, at) for pair, at in zip(pairs, places, strict=True)]
-    asked = ask_models(campaign, judge, round_, [sample for of_pair in shown for sample in of_pair], texts)
-    return [
+    every = [sample for of_pair in shown for sample in of_pair]
+    asked, metrics = asked_judges(campaign, judge, round_, every, texts)
+    comparisons = [
         NewComparison(
             position=position,
             candidate_a_id=campaign.candidate_ids[arm],
             example_id=campaign.example_ids[example],
             judge=campaign.judge_id,
-            metrics=metrics_of(campaign.checked.metrics, shown[position]),
             **found_in(samples, asked, [texts[place] for place in places[position]], shown[position]),
         )
         for position, (arm, example) in enumerate(pairs)
     ]
+    return [with_metrics(each, metrics, of) for each, of in zip(comparisons, shown, strict=True)]
 
 
 def found_in(

@@ -8,7 +8,7 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.protocol import Judge, Sample, ahead
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
@@ -22,18 +22,32 @@ def score_outputs(
         sample_of(campaign, arm, example, texts, position) for position, (arm, example) in enumerate(pairs)
     ]
     shown = [sample for sample in samples if sample is not None]
-    asked = ask_models(campaign, judge, round_, shown, texts)
+    asked, metrics = asked_judges(campaign, judge, round_, shown, texts)
     ahead(asked.judge, shown)
     comparisons = [
         scored(campaign, asked, position, arm, example, texts[position], samples[position])
         for position, (arm, example) in enumerate(pairs)
     ]
-    if not (metrics := campaign.checked.metrics):
-        return comparisons
     return [
-        replace(each, metrics=metrics_of(metrics, [] if sample is None else [sample]))
+        with_metrics(each, metrics, [] if sample is None else [sample])
         for each, sample in zip(comparisons, samples, strict=True)
     ]
+
+
+def asked_judges(
+    campaign: CampaignSession,
+    judge: Judge,
+    round_: RoundRecord,
+    samples: Sequence[Sample],
+    texts: GenerationBatch,
+) -> tuple[AskedJudge, dict[str, AskedJudge]]:
+    """The judge of the outcome and those of the metrics, all of whose calls are made together.
+
+    See `ask_models`.
+    """
+    metrics = campaign.checked.metrics
+    asked, *others = ask_models(campaign, [judge, *metrics.values()], round_, samples, texts)
+    return asked, dict(zip(metrics, others, strict=True))
 
 
 def places_of(campaign: CampaignSession, pair: int) -> range:
@@ -124,18 +138,30 @@ def scored(
     )
 
 
-def metrics_of(metrics: Mapping[str, Judge], samples: Sequence[Sample]) -> list[NewMetric]:
-    """One value per metric: of several texts of a pair the mean, none where one of them has none.
+def with_metrics(
+    comparison: NewComparison, metrics: Mapping[str, AskedJudge], samples: Sequence[Sample]
+) -> NewComparison:
+    """A comparison with one value per metric: of several texts the mean, none where one of them has none.
 
     Args:
-        metrics: By name.
-        samples: What a judge sees of each text of a pair; empty where there is none.
+        comparison: With the judgments behind its outcome, after which those of metrics come.
+        metrics: The judges, with all that they need for these texts, by name.
+        samples: What a judge sees of each text of the pair; empty where there is none.
     """
-    return [_metric(name, judge, samples) for name, judge in metrics.items()] if samples else []
+    if not (metrics and samples):
+        return comparison
+    found = {name: [asked.judge.judge(sample) for sample in samples] for name, asked in metrics.items()}
+    judgments = [
+        judgment
+        for name, verdicts in found.items()
+        for verdict in verdicts
+        for judgment in metrics[name].judgments(verdict.replies, name)
+    ]
+    values = [_metric(name, verdicts) for name, verdicts in found.items()]
+    return replace(comparison, metrics=values, judgments=[*comparison.judgments, *judgments])
 
 
-def _metric(name: str, judge: Judge, samples: Sequence[Sample]) -> NewMetric:
-    verdicts = [judge.judge(sample) for sample in samples]
+def _metric(name: str, verdicts: Sequence[Verdict]) -> NewMetric:
     scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     if len(scores) < len(verdicts):
         reason = next(verdict.reason for verdict in verdicts if verdict.reason is not None)

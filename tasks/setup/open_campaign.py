@@ -38,6 +38,7 @@ FINGERPRINTS = (
     "held_out_fingerprint",
     "judge_identity",
     "metric_code",
+    "metric_fingerprints",
     "selector_code",
     "candidate_costs",
     "betting_rule",

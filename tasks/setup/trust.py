@@ -22,7 +22,7 @@ from winnow.tasks.candidates.server_keys import (
     server_url,
 )
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
 from winnow.tasks.spec.sections.dataset import InspectSpec
 
 _HARMLESS = """
@@ -93,17 +93,22 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
 
 def _judges(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
     """What describes a judge, its parts too, with its place."""
-    judges = [("judge", spec.judge)]
-    judges += [(f"metrics[{index}].judge", metric.judge) for index, metric in enumerate(spec.metrics)]
-    for place, judge in judges:
+    for place, judge in _specs_of_judges(spec):
         yield from _mappings(place, {"type": judge.type, **judge.params})
+
+
+def _specs_of_judges(spec: CampaignSpec) -> Iterator[tuple[str, JudgeSpec]]:
+    yield "judge", spec.judge
+    for index, metric in enumerate(spec.metrics):
+        yield f"metrics[{index}].judge", metric.judge
 
 
 def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
     """What describes a model, with its place; of a judge, which may be a plug-in, every mapping there is."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
-    yield from _mappings("judge", spec.judge.params)
+    for place, judge in _specs_of_judges(spec):
+        yield from _mappings(place, judge.params)
     if spec.certify is not None and spec.certify.autoevaluator is not None:
         yield "certify.autoevaluator.model", spec.certify.autoevaluator.model.model_dump()
 

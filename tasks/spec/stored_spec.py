@@ -53,9 +53,23 @@ def judge_entries(judge: object) -> Iterator[JsonObject]:
         yield from judge_entries(part)
 
 
-def judge_place(model: Mapping[str, object]) -> str:
-    """Where a model of a judge stands, for what is kept of it by place."""
-    return f"judge.{model.get('judge_id', model.get('name'))}"
+def judge_place(judge: str, model: Mapping[str, object]) -> str:
+    """Where a model of the judge at a place stands, for what is kept of it by place."""
+    return f"{judge}.{model.get('judge_id', model.get('name'))}"
+
+
+def metric_place(name: object) -> str:
+    """Where the judge of a metric stands, for what is kept of its models by place."""
+    return f"metrics.{name}"
+
+
+def judging_models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
+    """The mappings that describe the models of a spec's judge and of those of its metrics, by place."""
+    judges = [("judge", spec.get("judge"))]
+    judges += [(metric_place(each["name"]), each["judge"]) for each in spec.get("metrics") or ()]
+    for place, judge in judges:
+        for model in judge_entries(judge):
+            yield judge_place(place, model), model
 
 
 def is_human(spec: Mapping[str, object]) -> bool:

@@ -544,6 +544,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("comparison_id", sa.Integer(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("metric", sa.String(length=100), nullable=True),
         sa.Column("presentation_order", sa.String(length=16), nullable=False),
         sa.Column("judge", sa.String(length=64), nullable=False),
         sa.Column("repeat", sa.Integer(), nullable=False),

@@ -21,7 +21,7 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
         select(Judgment.comparison_id, Judgment.judge, func.avg(Judgment.verdict).label("verdict"))
         .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id, Judgment.verdict.is_not(None))
+        .where(Round.campaign_id == campaign_id, Judgment.metric.is_(None), Judgment.verdict.is_not(None))
         .group_by(Judgment.comparison_id, Judgment.judge)
         .cte("opinions")
     )

@@ -96,7 +96,10 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
 
 
 def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Each call of a model that judges, with its reply, in order; single outputs have no `candidate_b`."""
+    """Each call of a model that judges, with its reply, in order; single outputs have no `candidate_b`.
+
+    `metric` is the name of the metric that it was made for, None where it is behind the outcome.
+    """
     reply = aliased(Generation)
     rows = (
         select(
@@ -104,6 +107,7 @@ def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
             Comparison.position,
             A.name.label("candidate"),
             B.name.label("candidate_b"),
+            Judgment.metric,
             Judgment.judge,
             Judgment.presentation_order,
             Judgment.repeat,
@@ -167,7 +171,7 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
         )
         .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
+        .where(Round.campaign_id == campaign_id, Judgment.metric.is_(None))
         .group_by(Judgment.judge, Judgment.presentation_order, Judgment.verdict, Judgment.reason)
         .order_by(
             Judgment.judge,
@@ -182,24 +186,33 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
 def unread(session: Session, campaign_id: int) -> list[Row]:
     """Why verdicts of models that judge could not be read: one row per judge and reason, most first.
 
+    A judge counts apart for each metric that it is asked for, and for the outcome, where `metric` is None.
     `judgments` are calls, each attempt for itself, and `share` is theirs of all of the judge's calls.
     """
     rows = session.execute(
-        select(Judgment.judge, Judgment.reason, func.count())
+        select(Judgment.metric, Judgment.judge, Judgment.reason, func.count())
         .join(Comparison, Comparison.id == Judgment.comparison_id)
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
-        .group_by(Judgment.judge, Judgment.reason)
+        .group_by(Judgment.metric, Judgment.judge, Judgment.reason)
     ).all()
-    calls = Counter[str]()
-    for judge, _, count in rows:
-        calls[judge] += count
+    calls = Counter[tuple[str | None, str]]()
+    for metric, judge, _, count in rows:
+        calls[metric, judge] += count
     found = [
-        {"judge": judge, "reason": reason, "judgments": count, "share": count / calls[judge]}
-        for judge, reason, count in rows
+        {
+            "metric": metric,
+            "judge": judge,
+            "reason": reason,
+            "judgments": count,
+            "share": count / calls[metric, judge],
+        }
+        for metric, judge, reason, count in rows
         if reason is not None
     ]
-    return sorted(found, key=lambda row: (-row["judgments"], row["judge"], row["reason"]))
+    return sorted(
+        found, key=lambda row: (-row["judgments"], row["metric"] or "", row["judge"], row["reason"])
+    )
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
@@ -217,6 +230,8 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
         .join(Round, Round.id == Comparison.round_id)
         .where(
             Round.campaign_id == campaign_id,
+            original.metric.is_(None),
+            swapped.metric.is_(None),
             original.presentation_order == "original",
             swapped.presentation_order == "swapped",
             original.verdict.is_not(None),

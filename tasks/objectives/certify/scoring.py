@@ -125,7 +125,7 @@ def score_losses(
     targets = _labels(campaign, round_) if by_label else dict.fromkeys(round_.examples, ())
     scorer = _scorer(campaign, certification, judge, round_, texts)
     shown = _shown(scorer, round_, targets)
-    asked = ask_models(campaign, judge, round_, shown)
+    [asked] = ask_models(campaign, [judge], round_, shown)
     ahead(asked.judge, shown)
     scorer = replace(scorer, judge=asked.judge)
     comparisons = []

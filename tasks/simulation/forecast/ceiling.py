@@ -11,7 +11,7 @@ from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.route.objective import Route
-from winnow.tasks.simulation.forecast.judging import JudgeUse, duel_uses, judge_uses
+from winnow.tasks.simulation.forecast.judging import JudgeUse, all_uses, duel_uses, judge_uses
 from winnow.tasks.simulation.forecast.pricing import Amounts, Judged, Judgings, Pricing
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
@@ -115,9 +115,9 @@ def _most(checked: ResolvedCampaign) -> _Most:
             return _of_duels(checked)
         case Certify():
             return _of_labels(checked)
-        case Route(judge=judge):
+        case Route():
             limit, unit = _within(checked.spec.own_budget, len(checked.dataset.examples)), "prompts"
-        case BestMean(judge=judge):
+        case BestMean():
             limit, unit = _within(checked.spec.own_budget, checked.grid), "comparisons"
         case other:
             raise TypeError(f"nothing counts what a {type(other).__name__} takes")
@@ -126,7 +126,7 @@ def _most(checked: ResolvedCampaign) -> _Most:
         unit=unit,
         texts=limit,
         of_each=min(limit, len(checked.dataset.examples)),
-        judging=judge_uses(judge, checked.dataset.examples, checked.spec.seed),
+        judging=all_uses(checked),
         judged=limit,
         shown=1,
     )

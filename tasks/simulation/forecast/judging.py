@@ -11,6 +11,7 @@ from winnow.tasks.judges.pairwise.protocol import JudgmentCall, PairJudge
 from winnow.tasks.judges.pointwise.llm_rater import raters
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.objectives.best_duel.judging import duel_on
+from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
 
@@ -25,6 +26,12 @@ class JudgeUse:
     """At the most."""
     is_weighed: bool
     """Whether the reply is one of a few labels and not a text."""
+
+
+def all_uses(checked: ScoredCampaign) -> list[JudgeUse]:
+    """The calls of one comparison for its outcome, then for each metric; a reply that two share counts twice."""
+    examples, seed = checked.dataset.examples, checked.spec.seed
+    return [use for judge in checked.judges for use in judge_uses(judge, examples, seed)]
 
 
 def judge_uses(judge: object, examples: Sequence[Example], seed: int) -> list[JudgeUse]:

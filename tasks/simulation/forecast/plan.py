@@ -18,7 +18,7 @@ from winnow.tasks.simulation.forecast.assumed import (
     StandIn,
     stand_in,
 )
-from winnow.tasks.simulation.forecast.judging import judge_uses
+from winnow.tasks.simulation.forecast.judging import all_uses
 from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
 from winnow.tasks.simulation.forecast.requests import Played, Player
 from winnow.tasks.simulation.simulate import simulators
@@ -149,7 +149,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
     # Who will be the best is not known: on average over that, every candidate has the same share of the work.
     by_arm = played.by_arm if is_of_candidates else np.full(player.n_arms, played.by_arm.mean())
     limit = player.limit + player.held_out_comparisons
-    pricing = Pricing(checked, judge_uses(checked.judge, checked.dataset.examples, checked.spec.seed), rate)
+    pricing = Pricing(checked, all_uses(checked), rate)
     low, high = np.quantile(played.comparisons, [0.05, 0.95], method="inverted_cdf").tolist()
     spec = checked.spec
     level = LEVEL if spec.stopping.delta is None else spec.stopping.delta

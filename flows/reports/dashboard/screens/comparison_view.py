@@ -136,4 +136,5 @@ def judgment_line(row: Row, judgment: Row) -> str:
         else ending({**row, "outcome": judgment["verdict"]})
     )
     order = f", {judgment['presentation_order']}" if row["candidate_b"] else ""
-    return f"{judgment['judge']}{order}{again}: {verdict}"
+    metric = f"metric {judgment['metric']}, " if judgment["metric"] else ""
+    return f"{metric}{judgment['judge']}{order}{again}: {verdict}"
