@@ -59,8 +59,8 @@ class Filters:
     reason: str | None = None
     """Why it has none."""
     doubt: Doubt | None = None
-    """What is the matter with one of its judgments, those for metrics too; where a judge is asked for, with one
-    of this judge's behind the outcome."""
+    """What is the matter with one of its judgments, those for metrics too; where a judge is asked for, with
+    one of this judge behind the outcome."""
     words: str = ""
     """Found in a prompt, an answer or the example's key; A to Z match in either case."""
 

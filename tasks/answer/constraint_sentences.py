@@ -7,6 +7,10 @@ from winnow.tasks.answer.phrases import Line, list_of, rounded
 def constraint_lines(answer: Answer) -> list[Line]:
     """What is to be met and how the best candidate stands to it, then who cannot meet it."""
     lines = [("must", _stands(answer, each)) for each in answer.constraints]
+    asked = {each.constraint.metric: each.judges for each in answer.constraints if each.judges}
+    for metric, models in asked.items():
+        said = f"values of {metric} rest on what {list_of(models)} said of an output, asked as the file says"
+        lines.append(("judge", said))
     if (missed := answer.named("infeasible")) and answer.mixed is None:
         said = f"{len(missed)} of {len(answer.candidates)} candidates cannot meet the constraints"
         lines.append(("missed", f"{said}, whatever is not known of them: {list_of(missed)}"))

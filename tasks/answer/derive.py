@@ -1,6 +1,6 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.claims import HEURISTIC, ArmStatus, Assumption, Claim
-from winnow.storage.json_types import JsonView
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
@@ -34,6 +33,7 @@ from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import (
+    ASK_MODELS,
     NO_STORED_TEXT,
     ONLY,
     baseline_name,
@@ -41,16 +41,13 @@ from winnow.tasks.spec.stored_spec import (
     costs_of,
     grouping_of,
     has_features,
-    judge_entries,
+    parts_of,
+    scored_by,
 )
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
     from winnow.tasks.objectives.route.status import Standing
-
-ASK_MODELS = ("inspect-graded", "llm")
-COMBINATIONS = ("all", "any", "best-of", "weighted")
-"""Types of judges, as specs name them."""
 
 
 def answer_of(
@@ -126,7 +123,7 @@ def answer_of(
         samples=_samples(campaign),
         judges=_judges(campaign),
         judged_in_part=any(
-            each.get("type") not in ASK_MODELS for each in _parts(campaign.spec.get("judge", {}))
+            each.get("type") not in ASK_MODELS for each in parts_of(campaign.spec.get("judge", {}))
         ),
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted, earlier),
@@ -158,8 +155,12 @@ def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -
     if not constraints:
         return ()
     means = _means_of_metrics(session, campaign, best, {each.metric for each in constraints})
+    judges = {each["name"]: scored_by(each["judge"]) for each in campaign.spec["metrics"]}
     found = [(each, *means.get(each.metric, (None, 0))) for each in constraints]
-    return tuple(Constrained(constraint=each, mean=mean, valued=valued) for each, mean, valued in found)
+    return tuple(
+        Constrained(constraint=each, mean=mean, valued=valued, judges=judges[each.metric])
+        for each, mean, valued in found
+    )
 
 
 def _means_of_metrics(
@@ -179,20 +180,7 @@ def _means_of_metrics(
 
 def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
     """The models that score outputs or choose among them, by name."""
-    if campaign.objective == "best-duel":
-        return ()
-    asking = [each for each in _parts(campaign.spec.get("judge", {})) if each.get("type") in ASK_MODELS]
-    models = [each for judge in asking for each in judge_entries(judge)]
-    return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
-
-
-def _parts(judge: JsonView) -> Iterator[JsonView]:
-    """The judges that a judge is made of, itself where it is no combination."""
-    if judge.get("type") not in COMBINATIONS:
-        yield judge
-        return
-    for part in judge["judges"]:
-        yield from _parts(part)
+    return () if campaign.objective == "best-duel" else scored_by(campaign.spec.get("judge", {}))
 
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:

@@ -75,6 +75,8 @@ class Constrained:
     """Of the values so far of the best candidate; None where there is none."""
     valued: int
     """How many of its comparisons have a value."""
+    judges: tuple[str, ...] = ()
+    """The models that the values come from, in part at least; empty where rules alone give them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -305,7 +305,8 @@ class _Auditor:
             begun_with = known.get("metric_code", {}).get(metric)
         try:
             whole = stored_spec(self._campaign, storage="")
-            spec = {None: whole.judge, **{each.name: each.judge for each in whole.metrics}}[metric]
+            of_metrics = {each.name: each.judge for each in whole.metrics}
+            spec = whole.judge if metric is None else of_metrics[metric]
             judge, code = create_judge(spec.type, **spec.params), judge_code(spec.type, **spec.params)
         except (WinnowError, KeyError, ValueError) as error:
             return _Unchecked(f"{whose} cannot be made: {_said(error)}")

@@ -108,7 +108,7 @@ def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | No
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:
-    """Whether a model of the judge, or of a metric's, is one of the candidates' as well, by what their weights are.
+    """Whether a model of the judge, or of a metric's, is one of the candidates' as well, by its weights.
 
     Args:
         identity: Of the campaign, as it is stored.

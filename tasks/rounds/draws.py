@@ -65,9 +65,9 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
     spec = campaign.spec
     found = {key: spec.get(key) for key in MADE_OF}
     served = frozenset(spec.get("served_at") or ())
-    judge = spec.get("judge")
+    judges = [spec.get("judge")]
     found["prompts"] = _without(PLACES, spec.get("prompts"))
-    found["judge"] = _without(MODELS, judge)
+    found["judge"] = _without(MODELS, judges[0])
     if isinstance(identity := spec.get("judge_identity"), Mapping):
         fingerprints = _without(served, identity.get("fingerprints"))
         found["judge_identity"] = {**identity, "fingerprints": fingerprints}
@@ -81,10 +81,10 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
         found |= {key: spec.get(key) for key in CONSTRAINED}
         asking = spec.get("metrics")
         found["metrics"] = _without(MODELS, asking)
-        if asked := spec.get("metric_fingerprints"):
-            found["metric_fingerprints"] = _without(served, asked)
-            judge = [judge, asking]
-    found["served"] = sorted(_ids((spec.get("models"), judge), served))
+        if fingerprints := spec.get("metric_fingerprints"):
+            found["metric_fingerprints"] = _without(served, fingerprints)
+            judges.append(asking)
+    found["served"] = sorted(_ids((spec.get("models"), judges), served))
     return found
 
 

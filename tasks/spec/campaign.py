@@ -201,7 +201,7 @@ class CampaignSpec(SpecModel):
     number alone is that many, and the mean."""
     judge: JudgeSpec
     metrics: list[MetricSpec] = []
-    """For best-mean: judges that ask no model, whose means are reported beside the score."""
+    """For best-mean: further judges, whose means are reported beside the score."""
     constraints: list[ConstraintSpec] = []
     """For best-mean: what the means of metrics have to be, so that a candidate may be the best."""
     certify: CertifySpec | None = None

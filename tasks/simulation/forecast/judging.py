@@ -29,7 +29,7 @@ class JudgeUse:
 
 
 def all_uses(checked: ScoredCampaign) -> list[JudgeUse]:
-    """The calls of one comparison for its outcome, then for each metric; a reply that two share counts twice."""
+    """The calls of one comparison, for its outcome and its metrics; what two judges share counts twice."""
     examples, seed = checked.dataset.examples, checked.spec.seed
     return [use for judge in checked.judges for use in judge_uses(judge, examples, seed)]
 
