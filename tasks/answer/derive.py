@@ -155,10 +155,10 @@ def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -
     if not constraints:
         return ()
     means = _means_of_metrics(session, campaign, best, {each.metric for each in constraints})
-    judges = {each["name"]: scored_by(each["judge"]) for each in campaign.spec["metrics"]}
+    judges = {each["name"]: scored_by(each["judge"]) for each in campaign.spec.get("metrics", ())}
     found = [(each, *means.get(each.metric, (None, 0))) for each in constraints]
     return tuple(
-        Constrained(constraint=each, mean=mean, valued=valued, judges=judges[each.metric])
+        Constrained(constraint=each, mean=mean, valued=valued, judges=judges.get(each.metric, ()))
         for each, mean, valued in found
     )
 

@@ -6,19 +6,21 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import rows
+from certify_campaigns import model
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import winnow
+from tiny_models import save_tiny_llama
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
 NAMES = ["talks", "slips", "guesses"]
 
 
-def write_constrained(folder, *constraints):
+def write_constrained(folder, *constraints, metric=None):
     """Whoever answers in a sentence has the highest score, and never the value 1."""
     path = write_scored(folder, NAMES, {"name": "champion"}, judge={"type": "contains"}, epsilon=0.0)
     spec = yaml.safe_load(path.read_text())
-    spec["metrics"] = [{"name": "bare", "judge": {"type": "exact"}}]
+    spec["metrics"] = [{"name": "bare", "judge": metric or {"type": "exact"}}]
     spec["constraints"] = [{"metric": "bare", **each} for each in constraints]
     path.write_text(yaml.safe_dump(spec, sort_keys=False))
     return path
@@ -26,7 +28,7 @@ def write_constrained(folder, *constraints):
 
 @pytest.fixture(autouse=True)
 def engines(monkeypatch):
-    for name in NAMES:
+    for name in (*NAMES, "compares"):
         scripted_engines.provide(monkeypatch, name)
 
 
@@ -50,6 +52,7 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
         "constraint": {"metric": "bare", "at_least": 0.9, "at_most": None},
         "mean": 0.975,
         "valued": 120,
+        "judges": [],
     }
     assert shown["candidates"][0]["status"] == "unfit"
     assert "candidates are out by bets that they miss a constraint, which is not certain" in result.stdout
@@ -96,6 +99,35 @@ def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     assert "missed    3 of 3 candidates cannot meet the constraints, whatever is not known" in result.stdout
     report = winnow(tmp_path, "report", "survivor").stdout
     assert report.count("infeasible") >= len(NAMES)
+
+
+def rater(folder):
+    """A model that says what `exact` says."""
+    folder.mkdir(exist_ok=True)
+    save_tiny_llama(folder / "judging", seed=9)
+    judge = {"type": "llm", "rubric": "The same?", "scale": "yes/no", "reference": True, "read": "text"}
+    return judge | {"model": model("judging", "compares")}
+
+
+def test_where_a_model_gives_the_values_the_answer_says_so_and_no_kill_has_it_asked_again(tmp_path):
+    stored = []
+    for name, kills in (("whole", ()), ("killed", KILLS)):
+        folder = tmp_path / name
+        path = write_constrained(folder, {"at_least": 0.9}, metric=rater(folder))
+        path.write_text(f"{path.read_text()}lookahead: 2\n")
+        stored.append(decisions_with_kills(folder, path, kills))
+        asked = rows(folder, "SELECT prompt_id FROM generations WHERE model = 'judging'")
+        assert 0 < len(asked) == len(set(asked))
+        assert winnow(folder, "db", "check").returncode == 0
+    assert stored[0] == stored[1]
+    values = "SELECT c.generation_a_id, m.score FROM metrics m JOIN comparisons c ON c.id = m.comparison_id"
+    assert rows(tmp_path / "killed", values) == rows(tmp_path / "whole", values)
+    told = winnow(tmp_path / "killed", "report", "survivor").stdout
+    assert "slips/plain meets the constraints" in " ".join(told.split())
+    assert "values of bare rest on what judging said of an output" in " ".join(told.split())
+    shown = json.loads(winnow(tmp_path / "killed", "status", "survivor", "--json").stdout)
+    assert shown["constraints"][0]["judges"] == ["judging"]
+    assert shown["judges"] == []
 
 
 @pytest.mark.parametrize("lookahead", [0, 2])

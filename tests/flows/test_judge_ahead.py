@@ -4,6 +4,7 @@ import json
 
 import pytest
 import scripted_engines
+import yaml
 from ahead_campaigns import Persistent, finish_with_kills, history, most_in_flight, run, write
 from campaign_processes import rows
 from without_prefect import leave_prefect_out
@@ -75,6 +76,25 @@ def test_killed_at_every_commit_it_ends_as_uninterrupted_and_as_without_streamin
     assert most_in_flight(whole) == lookahead
     assert found_in(tmp_path / "killed") == whole
     assert found_in(tmp_path / "after") == whole
+
+
+@pytest.mark.parametrize("lookahead", [0, 2])
+def test_models_that_metrics_ask_are_asked_ahead_as_well(tmp_path, lookahead):
+    def written(folder, **changes):
+        path = write_judged(folder, lookahead=lookahead, **changes)
+        spec = yaml.safe_load(path.read_text())
+        spec["metrics"] = [{"name": "same", "judge": spec["judge"]}]
+        path.write_text(yaml.safe_dump(spec | {"judge": {"type": "exact"}}))
+        return path
+
+    path = written(tmp_path / "ahead")
+    path.write_text(path.read_text().replace("provider: joining", "provider: patient", 1))
+    run(path)
+    assert not scripted_engines.PatientEngine.waited_in_vain
+    run(written(tmp_path / "after", streaming=False))
+    stored = [found_in(tmp_path / name)["judgments"] for name in ("ahead", "after")]
+    assert len(stored[0]) >= 40
+    assert stored[0] == stored[1]
 
 
 def test_engines_and_judges_that_die_are_asked_again_for_what_is_not_stored(tmp_path, monkeypatch):

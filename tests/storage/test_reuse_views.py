@@ -213,8 +213,57 @@ def test_two_campaigns_agree_on_the_texts_that_both_judged_whichever_way_round(j
 
 def test_what_could_not_be_read_is_told_by_judge_and_reason_with_its_share_of_calls(judged):
     assert asked(judged, duel_views.unread) == [
-        {"judge": "m", "reason": "verdict_missing", "judgments": 1, "share": 0.5}
+        {"metric": None, "judge": "m", "reason": "verdict_missing", "judgments": 1, "share": 0.5}
     ]
+
+
+def test_what_was_said_for_a_metric_is_mixed_with_nothing_said_of_the_outcome(judged):
+    def seen():
+        with judged.database.reading() as session:
+            views = [duel_views.judges, duel_views.verdicts, agreement_views.judge_sides, browse.choices]
+            return [view(session, judged.record.id) for view in views]
+
+    before, unread = seen(), asked(judged, duel_views.unread)
+    for_metric = [
+        replace(judgment(order, verdict, judge=judge), metric="tone")
+        for judge in ("Z", "k", "t")
+        for order, verdict in (("original", 0.25), ("swapped", 0.75), ("original", "no_logprobs"))
+    ]
+    judged.finish_duels(judged.plan(1, [[0, 1]], [4]), [(1.0, for_metric)])
+    assert seen()[:3] == before[:3]
+    assert seen()[3].judges == before[3].judges
+    with judged.database.reading() as session:
+        rows = list(duel_views.judgments(session, judged.record.id))
+        found = {
+            (doubt, judge): [
+                row["round"]
+                for row in browse.comparisons(
+                    session,
+                    judged.record.id,
+                    browse.Filters(doubt=doubt, judge=judge),
+                    before=None,
+                    most=1,
+                    characters=1,
+                )
+            ]
+            for doubt in (None, "judged", "unread", "flipped")
+            for judge in (None, "t")
+        }
+        (shown,) = browse.comparisons(
+            session, judged.record.id, browse.Filters(), before=None, most=1, characters=1
+        )
+        said = browse.judgments(session, shown["id"], characters=None)
+    assert [row["metric"] for row in rows] == [None] * 11 + ["tone"] * 9
+    assert {row["metric"] for row in said} == {"tone"}
+    # Comparisons in doubt are found by either; a judge that is asked for is one of the outcome.
+    assert [found[None, None], found["judged", None], found["unread", None]] == [[1], [1], [1]]
+    assert [found[doubt, "t"] for doubt in (None, "judged", "unread", "flipped")] == [[]] * 4
+    assert [row for row in asked(judged, duel_views.unread) if row["metric"] is None] == unread
+    assert {
+        (row["judge"], row["judgments"], row["share"])
+        for row in asked(judged, duel_views.unread)
+        if row["metric"] == "tone"
+    } == {(judge, 1, pytest.approx(1 / 3)) for judge in ("Z", "k", "t")}
 
 
 @pytest.mark.parametrize(

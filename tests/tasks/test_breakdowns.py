@@ -284,7 +284,6 @@ def test_without_prices_tokens_stand_for_the_cost(asked):
     }
 
 
-JUDGING = {"name": "j", "model": "judge"}
 METRICS = [
     {"name": "json", "judge": {"type": "json-schema", "schema": {}, "no_answer": "unscored"}},
     {"name": "again", "judge": {"type": "contains"}},
@@ -329,15 +328,6 @@ def test_of_several_texts_the_mean_of_a_metric_counts(asked, monkeypatch):
         ([{"name": "m", "judge": {"type": "exakt"}}], "metrics[0].judge.type: unknown judge 'exakt'"),
         ([{"name": "m", "judge": {"type": "acc"}}], "metrics[0].judge.type: judge acc reads log-likelihoods"),
         ([{"name": "m", "judge": {"type": "exact", "cas": 1}}], "metrics[0].judge.cas: "),
-        (
-            [
-                {
-                    "name": "m",
-                    "judge": {"type": "llm", "rubric": "?", "scale": "yes/no", "model": JUDGING},
-                }
-            ],
-            "metrics[0].judge.type: judge llm asks a model, and metrics are for judges that ask none",
-        ),
     ],
 )
 def test_a_metric_that_cannot_be_made_is_refused_where_it_stands(tmp_path, monkeypatch, metrics, said):

@@ -125,6 +125,22 @@ def test_where_a_served_model_is_changes_no_draw_and_what_it_is_does(campaign):
     assert seed(8000) == seed(8001) != seed(8000, "llama")
 
 
+def test_the_models_of_metrics_count_where_constraints_rest_on_them_and_not_where_they_are(campaign):
+    def seed(port, weights="w", constraints=({"metric": "tone", "at_least": 0.5},), folder="here"):
+        model = {"name": "far", "model": "m", "model_base_url": f"http://127.0.0.1:{port}"}
+        spec = {
+            "metrics": [{"name": "tone", "judge": {"type": "llm", "models": [model, {"model": folder}]}}],
+            "metric_code": {"tone": "v1"},
+            "metric_fingerprints": {"far": f"at {port}", "near": weights},
+            "served_at": {"far": f"http://127.0.0.1:{port}"},
+            "constraints": list(constraints),
+        }
+        return seed_of_draws(replace(campaign, spec={**campaign.spec, **spec}))
+
+    assert seed(8000) == seed(8001) == seed(8000, folder="there") != seed(8000, weights="others")
+    assert seed(8000, constraints=()) == seed(8000, "others", ()) != seed(8000)
+
+
 def test_a_served_model_of_any_name_leaves_the_judges_code_in_the_seed(campaign):
     found = {
         seed_of_draws(
