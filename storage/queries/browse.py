@@ -320,7 +320,9 @@ def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:
     found = aliased(Judgment)
     asked = [found.comparison_id == Comparison.id]
     if judge is not None:
-        asked += [found.judge == judge, found.metric.is_(None)]
+        asked.append(found.judge == judge)
+    if judge is not None or doubt == "flipped":
+        asked.append(found.metric.is_(None))
     if doubt == "unread":
         asked.append(found.verdict.is_(None))
     if doubt != "flipped":
@@ -328,6 +330,7 @@ def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:
     other = aliased(Judgment)
     asked += [
         other.comparison_id == found.comparison_id,
+        other.metric.is_(None),
         other.judge == found.judge,
         other.repeat == found.repeat,
         found.presentation_order == "original",

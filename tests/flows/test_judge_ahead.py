@@ -87,10 +87,11 @@ def test_models_that_metrics_ask_are_asked_ahead_as_well(tmp_path, lookahead):
         path.write_text(yaml.safe_dump(spec | {"judge": {"type": "exact"}}))
         return path
 
-    path = written(tmp_path / "ahead")
+    path = written(tmp_path / "patient")
     path.write_text(path.read_text().replace("provider: joining", "provider: patient", 1))
     run(path)
     assert not scripted_engines.PatientEngine.waited_in_vain
+    run(written(tmp_path / "ahead"))
     run(written(tmp_path / "after", streaming=False))
     stored = [found_in(tmp_path / name)["judgments"] for name in ("ahead", "after")]
     assert len(stored[0]) >= 40
