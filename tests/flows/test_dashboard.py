@@ -18,7 +18,7 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames, widgets
 from winnow.flows.reports.dashboard.page_state import look_at
-from winnow.flows.reports.dashboard.screens import comparisons_page, sql_page
+from winnow.flows.reports.dashboard.screens import comparison_view, comparisons_page, sql_page
 from winnow.storage.queries.view_columns import VIEWS
 
 pytestmark = pytest.mark.usefixtures("streamlit_once")
@@ -477,3 +477,10 @@ def test_certified_and_routed_candidates_have_a_matrix_too(stored, tmp_path):
 def test_duels_have_no_matrix(tmp_path):
     duelled_campaign(tmp_path)
     assert texts(shown("matrix_page"))[-1].startswith("Duels give a candidate no score")
+
+
+def test_what_was_said_for_a_metric_is_shown_under_its_name():
+    row = {"candidate": "a", "candidate_b": None}
+    said = {"metric": None, "judge": "j", "presentation_order": "original", "attempt": 0, "verdict": 0.5}
+    lines = [comparison_view.judgment_line(row, said | {"metric": name}) for name in (None, "tone")]
+    assert lines == ["j: score 0.5", "metric tone, j: score 0.5"]

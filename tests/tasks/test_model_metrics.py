@@ -238,6 +238,18 @@ def test_what_a_campaign_is_names_the_models_of_metrics_and_its_judge_stays_what
         open_campaign(database, check_campaign_file(str(path)))
 
 
+def test_where_people_judge_rounds_wait_for_them_one_by_one_and_metrics_with_these(database, tmp_path):
+    people = {"type": "human", "question": "Right?", "levels": {"yes": 1.0, "no": 0.0}}
+    metrics = [metric("same", rater(tmp_path))]
+    path = write_campaign(tmp_path, "people", judge=people, metrics=metrics)
+    assert not check_campaign_file(str(path)).runs_ahead
+    with begun(database, path) as campaign:
+        steps = Steps(campaign)
+        steps.generate()
+    assert rows(database, REPLIES) == [(0,)]
+    assert rows(database, "SELECT count(*) > 0 FROM generations") == [(1,)]
+
+
 def test_where_a_metrics_model_is_served_may_change_and_its_key_is_asked_about(tmp_path, monkeypatch):
     monkeypatch.setenv("JUDGES_KEY", "secret")
     served = {"name": "far", "provider": "openai", "model": "m"}
