@@ -41,7 +41,7 @@ from winnow.tasks.spec.stored_spec import (
     costs_of,
     grouping_of,
     has_features,
-    parts_of,
+    judge_parts,
     scored_by,
 )
 
@@ -108,7 +108,7 @@ def answer_of(
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
-        lacking=_unscored(session, campaign, names, decision, "active", "baseline") if is_open else (),
+        lacking=_lacking(session, campaign, names, decision) if is_open else (),
         additions=additions,
         expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
         n_examples=n_examples,
@@ -123,7 +123,7 @@ def answer_of(
         samples=_samples(campaign),
         judges=_judges(campaign),
         judged_in_part=any(
-            each.get("type") not in ASK_MODELS for each in parts_of(campaign.spec.get("judge", {}))
+            each.get("type") not in ASK_MODELS for each in judge_parts(campaign.spec.get("judge", {}))
         ),
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted, earlier),
@@ -432,6 +432,21 @@ def _unscored(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
         for name, each, row in zip(names, decision.status, rows, strict=True)
         if each in statuses
+    )
+
+
+def _lacking(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
+) -> tuple[Unscored, ...]:
+    """What those in question lack of what the question is about: held-out examples do not settle it."""
+    found = _unscored(session, campaign, names, decision, "active", "baseline")
+    if campaign.spec.get("holdout") is None:
+        return found
+    from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes
+
+    told = [selection_outcomes(session, campaign, each.name) for each in found]
+    return tuple(
+        replace(each, told=len(its), unscored=its.count(None)) for each, its in zip(found, told, strict=True)
     )
 
 

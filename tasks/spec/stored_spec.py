@@ -55,23 +55,23 @@ def judge_entries(judge: object) -> Iterator[JsonObject]:
 
 ASK_MODELS = ("inspect-graded", "llm")
 COMBINATIONS = ("all", "any", "best-of", "weighted")
-"""Types of judges, as specs name them."""
+"""Types of judges that ask models, and of those that are made of others, as specs name them."""
 
 
 def scored_by(judge: JsonView) -> tuple[str, ...]:
     """The models that score outputs for a judge of single outputs, or choose among them, by name."""
-    asking = [each for each in parts_of(judge) if each.get("type") in ASK_MODELS]
+    asking = [each for each in judge_parts(judge) if each.get("type") in ASK_MODELS]
     models = [each for part in asking for each in judge_entries(part)]
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
-def parts_of(judge: JsonView) -> Iterator[JsonView]:
+def judge_parts(judge: JsonView) -> Iterator[JsonView]:
     """The judges that a judge is made of, itself where it is no combination."""
     if judge.get("type") not in COMBINATIONS:
         yield judge
         return
     for part in judge["judges"]:
-        yield from parts_of(part)
+        yield from judge_parts(part)
 
 
 def judge_place(judge: str, model: Mapping[str, object]) -> str:
