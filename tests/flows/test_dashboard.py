@@ -157,13 +157,7 @@ def test_the_page_of_judges_tells_who_changes_sides_and_a_duel_is_a_click_away(t
     judges, unread, flipped = (table(page, number) for number in range(3))
     assert judges.set_index("judge")["flip rate"]["j"] == 1.0
     assert unread.to_dict("records") == [
-        {
-            "metric": None,
-            "judge": "j",
-            "reason": "verdict_missing",
-            "judgments": 1,
-            "share": pytest.approx(1 / 3),
-        }
+        {"judge": "j", "reason": "verdict_missing", "judgments": 1, "share": pytest.approx(1 / 3)}
     ]
     assert list(flipped["example"]) == ["e0"]
     page.main.selectbox[0].select("unread").run()
