@@ -64,9 +64,12 @@ class Selection(Generic[Candidate]):
 
     def _found(self) -> str:
         """What the claim is of, and whom it leaves out."""
-        if compared := [f"{word} {reprlib.repr(found)}" for word in COMPARED if (found := self._named(word))]:
-            baseline = "".join(f" {each!r}" for each in self._named("baseline"))
-            return f"against the baseline{baseline}: {', '.join(compared)}"
+        compared = [f"{word} {reprlib.repr(found)}" for word in COMPARED if (found := self._named(word))]
+        if (baselines := self._named("baseline")) or compared:
+            open_ = self._named("active")
+            compared += [f"open {reprlib.repr(open_)}"] if open_ else []
+            baseline = "".join(f" {each!r}" for each in baselines)
+            return f"against the baseline{baseline}: {', '.join(compared) or 'nothing'}"
         if self.top:
             shared = f", tied for the last places {reprlib.repr(list(self.tied))}" if self.tied else ""
             return f"the best are {reprlib.repr(list(self.top))}{shared}"

@@ -50,4 +50,6 @@ def _jsonable(value: object) -> object:
         return value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
     return value.hex() if isinstance(value, bytes) else str(value)

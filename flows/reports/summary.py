@@ -122,7 +122,8 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
 def _spent(status: CampaignStatus) -> str:
     totals = status.totals
     return (
-        f"{amount(totals['generations'])} generations, {amount(totals['output_tokens'])} tokens, "
+        f"{amount(totals['generations'])} generations, "
+        f"{amount(totals['input_tokens'] + totals['output_tokens'])} tokens, "
         f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}"
     )
 

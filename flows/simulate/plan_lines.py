@@ -79,7 +79,9 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
         "replies, if every first reply can be read"
     )
     price = UNKNOWN_PRICE if most.price is None else f"{_money(most.price)}, {CURRENCY}"
-    hours = UNKNOWN_HOURS if most.hours is None else f"{_time(most)}, {_whence(ceiling)}"
+    hours = UNKNOWN_HOURS
+    if most.hours is not None:
+        hours = f"{_time(most)}, {_whence(ceiling)}: an estimate and no most, as is what is paid by the hour"
     return [
         ("size", ceiling.size),
         ("budget", f"at most {amount(ceiling.limit)} {ceiling.unit}"),

@@ -17,16 +17,12 @@ def campaigns(session: Session) -> list[Row]:
 
 
 def history(session: Session, campaign_id: int) -> list[Row]:
-    """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
-
-    `changed` says whether who leads has another name than in the last campaign before it in which somebody
-    led; it is null where there is nothing to compare. Who leads need not have won.
-    """
+    """The campaigns on the same dataset and with the same objective as one, itself included, oldest first."""
     same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
     found = _standings().join(
         same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)
     )
-    return _with_changes(session, found)
+    return [dict(row) for row in session.execute(found).mappings()]
 
 
 def series(session: Session, name: str) -> list[Row]:
@@ -53,24 +49,13 @@ def texts(session: Session, campaign_id: int) -> tuple[int, int]:
     return made, sum(row["generations"] for row in reuse(session, campaign_id))
 
 
-def _with_changes(session: Session, standings: Select[tuple[object, ...]]) -> list[Row]:
-    """The rows of a query, and whether who leads in each is another one than before."""
-    rows: list[Row] = []
-    before: str | None = None
-    for row in session.execute(standings).mappings():
-        best = row["best"]
-        rows.append({**row, "changed": best != before if best and before else None})
-        before = best or before
-    return rows
-
-
 def _standings() -> Select[tuple[object, ...]]:
     finished = (
         select(
             Round.campaign_id,
             func.max(Round.number).label("last"),
             func.count(Decision.id).label("rounds"),
-            func.sum(Decision.comparisons).label("comparisons"),
+            func.sum(Decision.answered).label("comparisons"),
             func.sum(Decision.scored).label("scored"),
         )
         .join(Decision, Decision.round_id == Round.id)

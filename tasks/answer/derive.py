@@ -1,6 +1,6 @@
 """The answer of a stored campaign: its last decision, read as the question that it was asked."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.claims import HEURISTIC, ArmStatus, Assumption, Claim
-from winnow.storage.json_types import JsonView
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
@@ -42,6 +41,7 @@ from winnow.tasks.spec.stored_spec import (
     grouping_of,
     has_features,
     judge_entries,
+    judge_parts,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing
 
 ASK_MODELS = ("inspect-graded", "llm")
-COMBINATIONS = ("all", "any", "best-of", "weighted")
 """Types of judges, as specs name them."""
 
 
@@ -111,7 +110,7 @@ def answer_of(
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
-        lacking=_unscored(session, campaign, names, decision, "active", "baseline") if is_open else (),
+        lacking=_lacking(session, campaign, names, decision) if is_open else (),
         additions=additions,
         expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
         n_examples=n_examples,
@@ -126,7 +125,7 @@ def answer_of(
         samples=_samples(campaign),
         judges=_judges(campaign),
         judged_in_part=any(
-            each.get("type") not in ASK_MODELS for each in _parts(campaign.spec.get("judge", {}))
+            each.get("type") not in ASK_MODELS for each in judge_parts(campaign.spec.get("judge", {}))
         ),
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted, earlier),
@@ -181,18 +180,9 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
     """The models that score outputs or choose among them, by name."""
     if campaign.objective == "best-duel":
         return ()
-    asking = [each for each in _parts(campaign.spec.get("judge", {})) if each.get("type") in ASK_MODELS]
+    asking = [each for each in judge_parts(campaign.spec.get("judge", {})) if each.get("type") in ASK_MODELS]
     models = [each for judge in asking for each in judge_entries(judge)]
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
-
-
-def _parts(judge: JsonView) -> Iterator[JsonView]:
-    """The judges that a judge is made of, itself where it is no combination."""
-    if judge.get("type") not in COMBINATIONS:
-        yield judge
-        return
-    for part in judge["judges"]:
-        yield from _parts(part)
 
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
@@ -444,6 +434,21 @@ def _unscored(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
         for name, each, row in zip(names, decision.status, rows, strict=True)
         if each in statuses
+    )
+
+
+def _lacking(
+    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
+) -> tuple[Unscored, ...]:
+    """What those in question lack of what the question is about: held-out examples do not settle it."""
+    found = _unscored(session, campaign, names, decision, "active", "baseline")
+    if campaign.spec.get("holdout") is None:
+        return found
+    from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes
+
+    told = [selection_outcomes(session, campaign, each.name) for each in found]
+    return tuple(
+        replace(each, told=len(its), unscored=its.count(None)) for each, its in zip(found, told, strict=True)
     )
 
 

@@ -6,7 +6,6 @@ from winnow.algorithms.claims import ArmStatus
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.phrases import (
     MIXED,
-    NOBODY,
     Claimed,
     Line,
     dropped_lines,
@@ -48,23 +47,36 @@ def gate_certainty(answer: Answer) -> str:
     if answer.outcome is None:
         return "not yet: the campaign has not ended"
     if answer.outcome == "failed":
-        return NOBODY
+        return _nobody_compared(answer)
     if answer.mixed is not None:
         return f"heuristic: {MIXED}"
     claimed = [_claimed(answer)] if answer.claim.kind in ("exact", "proven") else []
     return "; ".join([*claimed, *([_undecided(answer)] if answer.outcome == "undecided" else [])])
 
 
+def _nobody_compared(answer: Answer) -> str:
+    if answer.baseline in [each.name for each in answer.dropped]:
+        why = f"{answer.baseline} was dropped, so that no candidate can be held against it"
+    else:
+        why = f"every candidate that was to be held against {answer.baseline} was dropped"
+    return f"nothing is claimed: {why}"
+
+
 def _baseline(answer: Answer) -> str:
+    """Who it is, and its mean; without an interval, as those that hold at once here are of differences."""
     mean = next(each.estimate for each in answer.candidates if each.name == answer.baseline)
-    return f"{answer.baseline}" + ("" if mean is None else f": mean {rounded(mean)}")
+    if mean is None:
+        return f"{answer.baseline}"
+    is_known = answer.is_known(answer.baseline)
+    of = f"on the {answer.n_examples} examples (known exactly)" if is_known else "of what was scored"
+    return f"{answer.baseline}: mean {rounded(mean)} {of}"
 
 
 def difference_words(answer: Answer, standing: CandidateStanding) -> str:
     """How a candidate compares with the baseline, and how sure that is."""
     found = standing.difference
     if found is None or found.estimate is None:
-        return "nothing known yet"
+        return "nothing known yet" if answer.outcome is None else "nothing is known"
     ahead = rounded(found.estimate, "+")
     said = f"{ahead} against {answer.baseline} on the {answer.n_examples} examples"
     if found.lower is None or found.upper is None:

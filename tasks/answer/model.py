@@ -33,7 +33,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
   the constraints.
 * waiting: people have to label examples, or to judge outputs, before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
-* failed: no candidate could be judged.
+* failed: no candidate could be judged, or none be held against the baseline.
 """
 
 
@@ -184,6 +184,11 @@ class Answer:
     def of_best(self) -> CandidateStanding | None:
         """What is known of the best candidate."""
         return next((each for each in self.candidates if each.name == self.best), None)
+
+    @property
+    def named_best(self) -> CandidateStanding | None:
+        """Whom a list shows as the best; None of a gate, which looks for none."""
+        return self.of_best if self.baseline is None else None
 
     @property
     def runner_up(self) -> CandidateStanding | None:

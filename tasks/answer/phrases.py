@@ -192,8 +192,8 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     standing = next(each for each in answer.candidates if each.name == dropped.name)
     why = f" ({dropped.reason})" if dropped.reason else ""
     said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"
-    if standing.lower is None or standing.upper is None:
-        return said
+    if standing.lower is None or standing.upper is None or answer.baseline is not None:
+        return said  # a gate's intervals that hold at once are those of differences: means have another set
     what = estimated(answer)
     found = f"the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
     return f"{said}; {found}{held(answer)}"

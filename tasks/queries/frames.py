@@ -66,7 +66,7 @@ def campaigns(storage: str) -> "pd.DataFrame":
     Raises:
         StorageError: If the database cannot be read.
     """
-    from winnow.storage.queries.history import campaigns
+    from winnow.tasks.queries.schedule_history import campaigns
 
     with _reading(storage) as session:
         return _typed(campaigns(session), "history")

@@ -31,6 +31,41 @@ COLUMNS = (
 )
 
 
+NOBODY_IS_BEST: Row = dict.fromkeys(("best", "estimate", "lower", "upper"))
+"""What a gate says of the best candidate: it looks for none, and leads alone claim nothing."""
+
+
+def campaigns(session: Session) -> list[Row]:
+    """Where every campaign of the database stands, oldest first, and why it ended."""
+    return _as_they_stand(session, history_views.campaigns(session))
+
+
+def history(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
+
+    `changed` says whether who leads has another name than in the last campaign before it in which somebody
+    led; it is null where there is nothing to compare, as of gates. Who leads need not have won.
+    """
+    rows = _as_they_stand(session, history_views.history(session, campaign.id))
+    before: str | None = None
+    for row in rows:
+        best = row["best"]
+        row["changed"] = best != before if best and before else None
+        before = best or before
+    return rows
+
+
+def _as_they_stand(session: Session, rows: Iterable[Row]) -> list[Row]:
+    """The rows with whether each campaign has ended, and why; a selector knows of its own budget alone."""
+    found = []
+    for row in rows:
+        status = campaign_status(session, campaign_records.get_campaign(session, row["campaign"]))
+        has_ended = None if row["stop"] is None else status.state == "ended"
+        gate = {} if status.answer.baseline is None else NOBODY_IS_BEST
+        found.append({**row, **gate, "stop": has_ended, "reason": row["reason"] and status.answer.reason})
+    return found
+
+
 def is_another(before: frozenset[str], now: frozenset[str]) -> bool:
     """Whether whoever took a winner of before would take another one now.
 
@@ -81,6 +116,8 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
         }
+        if status.answer.baseline is not None:
+            row |= NOBODY_IS_BEST
         standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
         before = now or before
@@ -165,7 +202,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
     before: frozenset[str] = frozenset()
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
-        answer, best = status.answer, status.answer.of_best
+        answer, best = status.answer, status.answer.named_best
         generated, reused = history_views.texts(session, record.id)
         rows.append(
             {
@@ -173,7 +210,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "created_at": record.created_at,
                 "outcome": answer.outcome or status.state,
                 "claim": answer.claim.kind,
-                "best": answer.best,
+                "best": best and best.name,
                 "estimate": best and best.estimate,
                 "lower": best and best.lower,
                 "upper": best and best.upper,

@@ -37,7 +37,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "coverage": {ANY: "winnow.storage.queries.campaign_views:coverage"},
     "costs": {ANY: "winnow.storage.queries.costs:costs"},
     "reuse": {ANY: "winnow.storage.queries.costs:reuse"},
-    "history": {ANY: "winnow.storage.queries.history:history"},
+    "history": {ANY: "winnow.tasks.queries.schedule_history:history"},
     "head-to-head": {"best-duel": "winnow.storage.queries.objective.duels:head_to_head"},
     "strengths": {"best-duel": "winnow.tasks.objectives.best_duel.strengths:strengths"},
     "judgments": {ANY: "winnow.storage.queries.objective.duels:judgments"},

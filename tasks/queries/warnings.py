@@ -1,7 +1,8 @@
 """What may be wrong with a campaign though nothing failed, each in a sentence that says what to check."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sqlalchemy.orm import Session
@@ -12,7 +13,7 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.spec.stored_spec import judge_entries
+from winnow.tasks.spec.stored_spec import baseline_name, grouping_of, judge_entries, judge_parts
 
 Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge"]
 """What a warning is about:
@@ -98,13 +99,18 @@ def _truncated(counts: Counts) -> CampaignWarning | None:
 def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | None:
     if counts.no_answer <= MOST_FLAGGED * counts.texts:
         return None
-    are_unscored = campaign.spec.get("judge", {}).get("no_answer") == "unscored"
     return CampaignWarning(
         kind="no-answer",
         sentence=f"{_share(counts.no_answer, counts.texts)} hold no answer that the judge can read and are "
-        f"{'left unscored' if are_unscored else 'counted as wrong'}: check some of them, the prompt's "
-        "instructions, and the judge's extract",
+        f"{_fate(campaign)}: check some of them, the prompt's instructions, and the judge's extract",
     )
+
+
+def _fate(campaign: CampaignRecord) -> str:
+    """What becomes of a text without an answer; of a judge that is made of others, each part has its own."""
+    parts = list(judge_parts(campaign.spec.get("judge", {})))
+    fates = {"left unscored" if each.get("no_answer") == "unscored" else "counted as wrong" for each in parts}
+    return " or ".join(sorted(fates)) + (" by the part of it that reads none" if len(parts) > 1 else "")
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:
@@ -135,20 +141,18 @@ def _one_example(
 ) -> CampaignWarning | None:
     """Whether one example is worth more than a third of the gap between the best and the second."""
     names = campaign_records.candidate_names(session, campaign.id)
-    if decision.best is None:
+    if decision.best is None or not _compares_two(campaign):
         return None
     best = names.index(decision.best)
     second = _second(decision, best)
     if second is None:
         return None
     ids = campaign_records.candidate_ids(session, campaign.id)
-    gap = Gap.of((a, b) for _, a, b in warning_views.score_pairs(session, ids[best], ids[second]))
+    pairs = partial(_pairs, session, campaign, ids[best], ids[second])
+    gap = Gap.of((a, b) for _, a, b in pairs())
     if gap.size <= 0.0 or min(gap.counts) < 2:
         return None
-    worth, key = max(
-        (gap.size - gap.without(a, b), key)
-        for key, a, b in warning_views.score_pairs(session, ids[best], ids[second])
-    )
+    worth, key = max((gap.size - gap.without(a, b), key) for key, a, b in pairs())
     if worth <= MOST_OF_THE_GAP * gap.size:
         return None
     return CampaignWarning(
@@ -157,6 +161,26 @@ def _one_example(
         f"{names[second]} in the mean of the scored examples, and not {_ahead(gap.size)} it: check that "
         "example and its target, and use more examples",
     )
+
+
+def _compares_two(campaign: CampaignRecord) -> bool:
+    """Whether the answer rests on how far the best mean is above the second; of gates and the m best not."""
+    selector = campaign.spec["selector"]
+    is_plain = baseline_name(selector) is None and grouping_of(campaign.spec) is None
+    return is_plain and selector["params"].get("top_m", 1) == 1
+
+
+def _pairs(
+    session: Session, campaign: CampaignRecord, first: int, second: int
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """Key and both scores of each example that the two were compared by; held-out ones had no part in it."""
+    found = warning_views.score_pairs(session, first, second)
+    if campaign.spec.get("holdout") is None:
+        return found
+    from winnow.tasks.objectives.best_mean.holdout.split import selection_keys
+
+    seen = selection_keys(session, campaign)
+    return (each for each in found if each[0] in seen)
 
 
 def _ahead(gap: float) -> str:

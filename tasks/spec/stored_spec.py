@@ -53,6 +53,19 @@ def judge_entries(judge: object) -> Iterator[JsonObject]:
         yield from judge_entries(part)
 
 
+COMBINATIONS = ("all", "any", "best-of", "weighted")
+"""Types of judges that are made of others, as specs name them."""
+
+
+def judge_parts(judge: JsonView) -> Iterator[JsonView]:
+    """The judges that a stored judge is made of, itself where it is no combination."""
+    if judge.get("type") not in COMBINATIONS:
+        yield judge
+        return
+    for part in judge["judges"]:
+        yield from judge_parts(part)
+
+
 def judge_place(model: Mapping[str, object]) -> str:
     """Where a model of a judge stands, for what is kept of it by place."""
     return f"judge.{model.get('judge_id', model.get('name'))}"

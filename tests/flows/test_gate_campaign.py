@@ -1,6 +1,7 @@
 """Candidates against a baseline, the whole way from a file to an exit code, on scripted models."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,13 +12,13 @@ from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
-from winnow.algorithms.claims import NOTHING_CLAIMED
+from winnow.algorithms.claims import NOTHING_CLAIMED, Claim
 from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.artifact_contents import progress
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.answer.model import Answer, CandidateStanding, Unscored
 from winnow.tasks.queries.status import CampaignStatus
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -80,6 +81,8 @@ def test_a_budget_that_is_too_small_proves_neither_and_more_of_it_goes_on(tmp_pa
     result = winnow(tmp_path, "gate", "campaign.yaml")
     assert result.returncode == 3, result.stderr
     assert "undecided at error probability 0.05 for slips/plain: the comparison budget" in result.stdout
+    (listed,) = json.loads(winnow(tmp_path, "list", "--json").stdout)
+    assert [listed[key] for key in ("baseline", "best", "estimate")] == ["knows/plain", None, None]
     assert winnow(tmp_path, "gate", "campaign.yaml", "--set", "stopping.budget=1000").returncode == 0
 
 
@@ -176,7 +179,28 @@ def test_what_is_not_shown_does_not_pass_and_hostile_names_break_no_file():
     suite = ElementTree.fromstring(junit_xml(status))[0]
     assert [[child.tag for child in case] for case in suite.iter("testcase")] == [["error"], ["error"]]
     assert (suite.get("errors"), suite.get("name")) == ("2", "open-<&>*|·")
-    assert r"| b\|\<b\> | open | nothing known yet |" in gate_markdown(status)
+    assert r"| b\|\<b\> | open | nothing is known |" in gate_markdown(status)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "statuses", "heading"),
+    [
+        ("undecided", ("active", "active"), "### open: undecided\n"),
+        ("undecided", ("active", "worse"), "### open: undecided\n"),
+        ("failed", ("dropped", "dropped"), "### open: failed\n"),
+        ("decided", ("no-worse", "dropped"), "### open: no worse but for 1 dropped, proven\n"),
+    ],
+)
+def test_the_summary_is_headed_as_the_answer_is(outcome, statuses, heading):
+    status = status_like("open", *zip("bc", statuses, strict=True))
+    claim = Claim(kind="proven", delta=0.05) if outcome == "decided" else NOTHING_CLAIMED
+    lost = tuple(
+        Unscored(name=name, told=1, unscored=1, reason=None)
+        for name, each in zip("bc", statuses, strict=True)
+        if each == "dropped"
+    )
+    answer = replace(status.answer, outcome=outcome, claim=claim, dropped=lost)
+    assert gate_markdown(replace(status, answer=answer)).startswith(heading)
 
 
 def broken_rules(xml):

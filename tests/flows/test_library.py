@@ -83,6 +83,10 @@ MEANS = {"a": 0.9, "b": 0.88, "c": 0.5, "d": None}
             "against the baseline 'b': no-worse ['a'], worse ['c'], dropped ['d'], claim proven ",
         ),
         (
+            {"selector": "gate", "baseline": 1, "budget": 24},
+            "against the baseline 'b': open ['a', 'c', 'd'], claim none",
+        ),
+        (
             {"prefer": "cost", "costs": np.array([2.0, 1.0, 1.0, 1.0]), "epsilon": 0.1},
             "best 'a', chosen 'b', dropped ['d'], claim proven to within 0.1 (",
         ),

@@ -51,6 +51,11 @@ def test_a_value_in_json_is_the_same_on_a_terminal(monkeypatch):
     assert escaped(said) == said
 
 
+def test_a_set_is_a_list_in_json(capsys):
+    print_json({"known": frozenset("ba")})
+    assert json.loads(capsys.readouterr().out) == {"known": ["a", "b"]}
+
+
 @pytest.mark.parametrize("format_", ["csv", "json", "jsonl"])
 def test_files_and_pipes_get_every_character(capsys, tmp_path, format_):
     print_rows(ROWS, format_)

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
+from winnow.storage.models import Campaign
 from winnow.storage.queries import browse
 from winnow.storage.queries import costs as reuse_views
 from winnow.storage.queries import history as history_views
@@ -24,6 +25,11 @@ from winnow.tasks.queries.views import ask
 def asked(campaign, view):
     with campaign.database.reading() as session:
         return list(view(session, campaign.record.id))
+
+
+def history_of(campaign):
+    with campaign.database.reading() as session:
+        return ask(session, campaign.record, "history")
 
 
 def store_texts(campaign, round_, keys, **fields):
@@ -101,7 +107,7 @@ def test_history_tells_when_the_winner_changed_among_campaigns_of_one_question(d
     for name, best in winners.items():
         stored[name].finish(stored[name].plan(0, [0, 1], [0, 0]), [1.0, None], best=best)
     store_campaign(database, "duels", objective="best-duel")
-    found = asked(stored["same"], history_views.history)
+    found = history_of(stored["same"])
     shown = ("campaign", "best", "comparisons", "scored", "changed")
     assert [tuple(row[name] for name in shown) for row in found] == [
         ("first", "a", 2, 1, None),
@@ -123,12 +129,52 @@ def test_history_shows_the_last_decision_and_campaigns_without_any(campaign):
             lower=[0.0, 0.1, None],
             upper=[1.0, 0.9, None],
         )
-    rows = asked(fresh, history_views.history)
+    rows = history_of(fresh)
     shown = ("best", "estimate", "lower", "upper", "rounds", "comparisons")
     assert [tuple(row[name] for name in shown) for row in rows] == [
         ("b", 0.5, 0.1, 0.9, 2, 2),
         (None, None, None, None, 0, 0),
     ]
+
+
+def test_a_campaign_that_a_limit_ended_is_not_said_to_run(database):
+    """Its selector, which knows of no tokens, would go on."""
+    campaign = store_campaign(database, budget={"tokens": 10})
+    round_ = campaign.plan(0, [0], [0])
+    text_of = store_texts(campaign, round_, ["x"], input_tokens=9, output_tokens=9)["x"]
+    (row,) = campaign.comparisons(round_, [1.0])
+    with database.writing() as session:
+        told = decision(stop=False, reason="running")
+        outcome_records.add_outcomes(session, round_.id, [replace(row, generation_a_id=text_of)], told, NOW)
+    (found,) = history_of(campaign)
+    assert (found["stop"], found["reason"]) == (True, "budget")
+
+
+def test_of_a_gate_nobody_is_called_the_best(database):
+    spec = {"selector": {"name": "gate", "params": {"baseline": "b"}}}
+    campaign = store_campaign(database)
+    with database.writing() as session:
+        row = session.get(Campaign, campaign.record.id)
+        row.spec = {**row.spec, **spec}
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0)
+    (found,) = history_of(campaign)
+    assert [found[name] for name in ("best", "estimate", "lower", "upper", "changed")] == [None] * 5
+
+
+def test_what_could_not_be_asked_is_no_comparison_of_a_list(campaign):
+    round_ = campaign.plan(0, [0, 1], [0, 0])
+    lost = NewComparison(
+        position=1,
+        candidate_a_id=campaign.candidate_ids[1],
+        example_id=campaign.example_ids[0],
+        judge="exact",
+        reason="load_failed",
+    )
+    rows = [campaign.comparisons(round_, [1.0, None])[0], lost]
+    with campaign.database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+    (found,) = history_of(campaign)
+    assert (found["comparisons"], found["scored"]) == (1, 1)
 
 
 def test_all_campaigns_are_listed_by_age_whatever_they_ask(campaign):

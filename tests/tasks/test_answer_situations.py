@@ -192,7 +192,8 @@ SITUATIONS = [
     Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
     Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query NAME coverage says why", status=("active", "baseline", "active"), baseline="b"),
     Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
-    Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
+    Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: every candidate that was to be held against b was dropped", best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
+    Situation("gate, baseline dropped, nothing shown", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: b was dropped, so that no candidate can be held against it", best=None, status=("active", "dropped", "active"), baseline="b"),
     Situation("gate of a served model that changed", "best-mean", "confident", PROVEN, "no worse, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("no-worse", "baseline"), mixed=True, baseline="b"),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
@@ -617,7 +618,7 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "upper": [0.01, None, 0.2],
     }
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
-    assert told["baseline"] == "b: mean 0.800"
+    assert told["baseline"] == "b: mean 0.800 of what was scored"
     assert told["no worse"] == (
         "c: +0.100 against b on the 5 examples, between +0.050 and +0.200 (all intervals hold at once, at every "
         "round, with probability 95%)"
@@ -649,6 +650,7 @@ def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their
         differences=differences,
         **points,
     )
+    assert told["baseline"] == "b: mean 0.800 on the 5 examples (known exactly)"
     assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
     assert told["worse"].startswith("a: -0.600 against b on the 5 examples, between -0.600 and -0.600 (all ")
 
@@ -656,6 +658,19 @@ def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their
 def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
     told = lines_of(database, monkeypatch, "gate running")
     assert told["open"] == "c: nothing known yet"
+
+
+def test_a_gate_that_failed_says_so_and_not_that_something_is_known_yet(database, monkeypatch):
+    told = lines_of(database, monkeypatch, "gate, baseline dropped, nothing shown")
+    assert told["open"] == "c: nothing is known"
+
+
+def test_a_gate_tells_no_interval_of_a_mean_as_if_it_held_with_those_of_differences(database, monkeypatch):
+    """Means and differences have an error probability each: both together hold less surely."""
+    told = lines_of(database, monkeypatch, "gate, one dropped")
+    assert told["dropped"].startswith("a: ")
+    assert "interval" not in told["dropped"]
+    assert "interval" in lines_of(database, monkeypatch, "mean proven, one dropped")["dropped"]
 
 
 def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):

@@ -36,6 +36,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import (
     others_came_first,
 )
 from winnow.tasks.queries.same_scores import has_the_same_scores
+from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 
 KEYS = [f"e{i}" for i in range(30)]
@@ -528,6 +529,21 @@ def test_the_standing_is_read_from_the_rows(database):
         other = held_out_of(session, record, "abc", a_decision(best="a"))
     assert after == completed(replace(before, told=2, scored=2, is_complete=True), [1.0, 0.0], [0.0, None])
     assert (other.told, other.is_complete) == (0, False)
+
+
+def test_what_a_candidate_lacks_of_the_held_out_examples_does_not_leave_open_who_is_best(database):
+    campaign = store_campaign(database)
+    record = replace(campaign.record, spec={**campaign.record.spec, "holdout": 0.4})
+    split: Split = split_examples([f"e{i}" for i in range(5)], share=0.4, seed=7)
+    ended = {"best": 1, "estimates": [None, 1.0, None], "lower": [0.0] * 3, "upper": [1.0] * 3}
+    ended |= {"status": ["eliminated", "active", "eliminated"], "reason": "exhausted", "stop": True}
+    campaign.finish(campaign.plan(0, [1, 1, 1], split.selection.tolist()), [1.0, None, 1.0], **ended)
+    campaign.finish(campaign.plan(1, [1, 1], split.held_out.tolist()), [None, None], **ended)
+    with database.reading() as session:
+        (lacks,) = campaign_status(session, record).answer.lacking
+        (lacks_all,) = campaign_status(session, campaign.record).answer.lacking
+    assert (lacks.name, lacks.told, lacks.unscored) == ("b", 3, 1)
+    assert (lacks_all.told, lacks_all.unscored) == (5, 3)
 
 
 @pytest.mark.parametrize(

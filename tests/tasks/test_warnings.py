@@ -7,10 +7,12 @@ from stored_campaigns import NOW, decision, store_campaign
 
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
+from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.queries.warnings import Gap, campaign_warnings
 
 NO_END = {"stop": False, "reason": "running"}
 END = {"stop": True, "reason": "exhausted", "status": ["best", "eliminated", "eliminated"]}
+KEYS = [f"e{number}" for number in range(5)]
 KNOWN = {"estimates": [0.9, 0.5, 0.1], "lower": [None] * 3, "upper": [None] * 3}
 
 
@@ -98,6 +100,24 @@ def test_texts_without_an_answer_that_are_left_unscored_are_called_that(campaign
     assert "are left unscored" in warning.sentence
 
 
+@pytest.mark.parametrize(
+    ("fates", "said"),
+    [
+        (("wrong", "unscored"), "are counted as wrong or left unscored by the part of it that reads none: "),
+        (("unscored", "unscored"), "are left unscored by the part of it that reads none: "),
+        (("wrong",), "are counted as wrong: "),
+    ],
+)
+def test_each_part_of_a_judge_says_what_becomes_of_a_text_without_an_answer(campaign, fates, said):
+    judge = {"type": "all", "judges": [{"type": "exact", "no_answer": each} for each in fates]}
+    round_ = campaign.plan(0, [0, 1], [0, 0])
+    rows = [replace(row, no_answer=row.outcome is None) for row in campaign.comparisons(round_, [1.0, None])]
+    with campaign.database.writing() as session:
+        outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
+    (warning,) = of_spec(campaign, judge=judge)
+    assert said in warning.sentence
+
+
 @pytest.mark.parametrize(("count", "found"), [(1, []), (2, ["truncated"])])
 def test_more_than_two_in_a_hundred_texts_cut_off_are_told_and_keep_their_scores(database, count, found):
     wide = store_campaign(database, names=[f"c{number}" for number in range(10)])
@@ -149,6 +169,35 @@ def test_one_example_that_the_answer_rests_on_is_named_once_the_campaign_has_end
     assert warning.kind == "one-example"
     assert warning.sentence.startswith("without example 'e1', a would be level with b in the mean of the ")
     assert "and not 0.2000 ahead of it" in warning.sentence
+
+
+def of_spec(campaign, **changes):
+    """The warnings that it would have with another spec."""
+    record = replace(campaign.record, spec={**campaign.record.spec, **changes})
+    with campaign.database.reading() as session:
+        return campaign_warnings(session, record)
+
+
+def test_an_example_that_is_held_out_had_no_part_in_the_gap(campaign):
+    """Without those that are held out the two are level, and no single one decides."""
+    held_out = {f"e{number}" for number in split_examples(KEYS, share=0.4, seed=7).held_out.tolist()}
+    ahead = [float(key in held_out) for key in KEYS]
+    play(campaign, [ahead, [0.0] * 5, [0.0] * 5], **END)
+    assert [each.kind for each in warnings(campaign)] == ["one-example"]
+    assert of_spec(campaign, holdout=0.4) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"selector": {"name": "gate", "params": {"baseline": "b"}}},
+        {"selector": {"name": "champion", "params": {"top_m": 2}}},
+        {"groups": {"by": "level", "objective": "worst", "weights": "equal"}},
+    ],
+)
+def test_no_example_is_named_where_the_answer_does_not_rest_on_the_gap_of_two_means(campaign, changes):
+    play(campaign, [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0], [0.0] * 5], **END)
+    assert of_spec(campaign, **changes) == []
 
 
 def test_while_a_campaign_runs_nobody_looks_for_such_an_example(campaign):

@@ -69,7 +69,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     with reading(storage) as session:
         for record in campaign_records.campaigns(session):
             each = campaign_status(session, record)
-            certificate, people = each.answer.certificate, each.answer.people
+            certificate, people, best = each.answer.certificate, each.answer.people, each.answer.named_best
             rows.append(
                 {
                     "campaign": each.name,
@@ -78,10 +78,11 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
                     "state": each.state,
                     "outcome": each.answer.outcome,
                     "claim": each.answer.claim.kind,
-                    "best": each.answer.best,
-                    "estimate": best.estimate if (best := each.answer.of_best) else None,
+                    "baseline": each.answer.baseline,
+                    "best": best and best.name,
+                    "estimate": best and best.estimate,
                     "held_out": each.answer.held_out_mean,
-                    "comparisons": each.totals["comparisons"],
+                    "comparisons": each.totals["answered"],
                     "grid": each.totals["grid"],
                     "labels_used": certificate and certificate.labels_used,
                     "labels_wanted": people.wanted if people else certificate and len(certificate.waits_for),

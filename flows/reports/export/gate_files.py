@@ -4,9 +4,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.gate_sentences import WORDS, difference_words, gate_headline
+from winnow.tasks.answer.gate_sentences import WORDS, difference_words
 from winnow.tasks.answer.model import CandidateStanding
-from winnow.tasks.answer.sentences import badge
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped, printable
 from winnow.tasks.queries.status import CampaignStatus
@@ -59,8 +59,7 @@ def junit_xml(status: CampaignStatus) -> str:
 def gate_markdown(status: CampaignStatus) -> str:
     """A heading, a table of all candidates but the baseline, and the sentences that say how sure it is."""
     answer = status.answer
-    kind = badge(answer)
-    heading = f"### {escaped(status.name)}: {gate_headline(answer)}" + ("" if kind is None else f", {kind}")
+    heading = f"### {escaped(status.name)}: {headline(answer, status.state)}"
     rows = [
         f"| {escaped(each.name)} | {_word(each)} | {escaped(difference_words(answer, each))} |"
         for each in answer.candidates

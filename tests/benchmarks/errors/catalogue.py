@@ -9,9 +9,7 @@ import numpy as np
 from tests.benchmarks.errors import best_duel, best_mean, bradley_terry, certify, champion, gate
 from tests.benchmarks.errors.cells import Cell
 
-OTHERS_SHARE = (
-    0.1  # of the runs, for selectors whose answers rest on the same intervals or wealths as others'
-)
+OTHERS_SHARE = 0.1  # of the runs, for selectors that say the same as others of the same intervals or wealths
 OWN_DUELS_SHARE = 0.25  # of the runs by round robin: the product is the rule that has to be tested most
 BROKEN_SHARE = 0.1  # of the runs: what is broken on purpose is seen soon
 
@@ -41,10 +39,10 @@ GROUPS = np.repeat([0, 1], [6, best_mean.N_EXAMPLES - 6])
 BEST_MEAN: Mapping[str, tuple[str, float, Mapping[str, Any]]] = {
     "champion": ("champion", 1.0, {}),
     "champion, start champion": ("champion", OTHERS_SHARE, {"start": "champion"}),
-    "champion, hostile history": ("champion", OTHERS_SHARE, {"start": "champion", "opposed": True}),
-    "champion, the best 2": ("champion", OTHERS_SHARE, {"top_m": 2}),
-    "champion, groups alike": ("champion", OTHERS_SHARE, {"groups": GROUPS, "group_weights": np.ones(2)}),
-    "champion, the worst group": ("champion", OTHERS_SHARE, {"groups": GROUPS}),
+    "champion, hostile history": ("champion", 1.0, {"start": "champion", "opposed": True}),
+    "champion, the best 2": ("champion", 1.0, {"top_m": 2}),
+    "champion, groups alike": ("champion", 1.0, {"groups": GROUPS, "group_weights": np.ones(2)}),
+    "champion, the worst group": ("champion", 1.0, {"groups": GROUPS}),
     "race": ("race", OTHERS_SHARE, {}),
     "ucb-e": ("ucb-e", 1.0, {}),
     "ucb-e as published": ("ucb-e", OTHERS_SHARE, {"variant": "paper"}),

@@ -45,15 +45,16 @@ def campaign_rows(session: Session) -> list[Row]:
     rows = []
     for record in reversed(campaign_records.campaigns(session)):
         each = campaign_status(session, record)
+        best = each.answer.named_best
         rows.append(
             {
                 "campaign": each.name,
                 "objective": each.objective,
                 "state": headline(each.answer, each.state),
-                "best": each.answer.best,
-                "estimate": best.estimate if (best := each.answer.of_best) else None,
+                "best": best and best.name,
+                "estimate": best and best.estimate,
                 "held_out": each.answer.held_out_mean,
-                "comparisons": each.totals["comparisons"],
+                "comparisons": each.totals["answered"],
                 "of grid": f"{each.share_of_grid:.1%}",
                 "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
             }

@@ -228,11 +228,11 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
 
 def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
     """How a campaign ended, and what it took."""
-    best, totals = status.answer.of_best, status.totals
+    best, totals = status.answer.named_best, status.totals
     return {
         "campaign": status.name,
         "stands": headline(status.answer, status.state),
-        "best": status.answer.best,
+        "best": best and best.name,
         "estimate": best and best.estimate,
         "lower": best and best.lower,
         "upper": best and best.upper,

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.algorithms.state.arrays import IntArray
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import SpecError
 
@@ -73,3 +76,10 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constrai
 def count_held_out(n_examples: int, share: float) -> int:
     """How many of so many examples are held out."""
     return round(share * n_examples)
+
+
+def selection_keys(session: Session, campaign: CampaignRecord) -> set[str]:
+    """Of the examples that selection may see, in a campaign that holds others out."""
+    keys = dataset_records.example_keys(session, campaign.dataset_id)
+    split = split_examples(keys, share=campaign.spec["holdout"], seed=campaign.seed)
+    return {keys[position] for position in split.selection.tolist()}

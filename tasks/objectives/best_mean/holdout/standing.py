@@ -35,7 +35,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists
-from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, split_examples
 from winnow.tasks.spec.stored_spec import constraints_of
 
 LEVEL = 0.05
@@ -146,14 +146,19 @@ def selection_values(
     session: Session, campaign: CampaignRecord, name: str, metrics: Collection[str]
 ) -> dict[str, list[float]]:
     """By metric, a candidate's values on the examples of selection, as far as there are any."""
-    keys = dataset_records.example_keys(session, campaign.dataset_id)
-    split = split_examples(keys, share=campaign.spec["holdout"], seed=campaign.seed)
-    seen = {keys[position] for position in split.selection.tolist()}
+    seen = selection_keys(session, campaign)
     values = paired_views.metric_values(session, campaign.id, name, metrics)
     return {
         metric: [value for key, value in of_it.items() if key in seen and value is not None]
         for metric, of_it in values.items()
     }
+
+
+def selection_outcomes(session: Session, campaign: CampaignRecord, name: str) -> list[float | None]:
+    """A candidate's outcomes on the examples that decide who is the best, None where there is none."""
+    seen = selection_keys(session, campaign)
+    outcomes = paired_views.outcomes(session, campaign.id, name)
+    return [outcome for key, outcome in outcomes.items() if key in seen]
 
 
 def _joined(session: Session, campaign: CampaignRecord, names: Sequence[str], seen: int) -> str | None:
