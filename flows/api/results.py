@@ -40,7 +40,7 @@ class Results:
 
     def __init__(self, storage: str) -> None:
         self._storage = storage
-        self.campaigns()  # complains at once
+        self.sql("SELECT 1")  # complains at once
 
     def campaigns(self) -> "pd.DataFrame":
         """A row for each campaign, oldest first: where it stands and what it cost."""

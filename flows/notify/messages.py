@@ -36,7 +36,7 @@ def message_of(
         before: The last campaign of the same schedule that had a winner.
         error: What ended the run, where that was one.
     """
-    answer, best = status.answer, status.answer.of_best
+    answer, best = status.answer, status.answer.named_best
     return {
         "events": list(events),
         "campaign": status.name,
@@ -47,7 +47,7 @@ def message_of(
         "outcome": answer.outcome,
         "claim": answer.claim.kind,
         "delta": answer.claim.delta,
-        "best": answer.best,
+        "best": best and best.name,
         "winners": sorted(status.answer.winners),
         "estimate": best and best.estimate,
         "lower": best and best.lower,

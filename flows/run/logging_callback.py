@@ -144,7 +144,7 @@ def _dropped(campaign: "CampaignSession", decision: Decision) -> set[str]:
 
 def log_answer(status: CampaignStatus) -> None:
     """A line for how a campaign ended."""
-    answer, best = status.answer, status.answer.of_best
+    answer, best = status.answer, status.answer.named_best
     LOGGER.info(
         "campaign %s: %s, %s",
         status.name,
@@ -158,7 +158,7 @@ def log_answer(status: CampaignStatus) -> None:
             "claim": asdict(answer.claim),
             "reason": answer.reason,
             "budget": None if status.stopped_by is None else status.stopped_by.kind,
-            "best": answer.best,
+            "best": best and best.name,
             "tied": answer.tied,
             "dropped": [each.name for each in answer.dropped],
             "estimate": best and best.estimate,

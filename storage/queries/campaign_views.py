@@ -195,9 +195,9 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
     rows = (
         select(
             Round.number.label("round"),
-            func.coalesce(Decision.comparisons, 0).label("comparisons"),
-            func.coalesce(Decision.scored, 0).label("scored"),
-            func.coalesce(Decision.candidates, 0).label("candidates"),
+            Decision.comparisons,
+            Decision.scored,
+            Decision.candidates,
             Candidate.name.label("best"),
             Decision.stop,
             Decision.reason,

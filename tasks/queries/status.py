@@ -107,9 +107,9 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     budgets = BudgetTracker(campaign).usage(session)
     stopped_by = None
     if decision and round_records.unfinished_round(session, campaign.id) is None:
-        # Where candidates joined, the selector was not asked yet whether its own budget is spent.
-        own = None if decision.n_joined and not routes else own_kind(campaign.objective)
-        stopped_by = overspent(budgets, own)
+        stopped_by = overspent(
+            budgets, None if _is_unaware(campaign, decision) else own_kind(campaign.objective)
+        )
     totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
     standing = _standing(session, campaign, decision) if routes else None
     reason = reason_of(decision, stopped_by)
@@ -164,6 +164,17 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
         ),
         warnings=tuple(campaign_warnings(session, campaign)),
     )
+
+
+def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
+    """Whether a selector may not know yet that its own budget is spent.
+
+    So it is where candidates joined, and where the budget was lowered after it had said to go on: then it
+    would be asked for a round again and again, and plan none.
+    """
+    if campaign.objective in ("certify", "route"):
+        return False
+    return bool(decision.n_joined) or not decision.stop
 
 
 def _standing(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> "Standing":

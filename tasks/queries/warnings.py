@@ -190,13 +190,23 @@ def _ahead(gap: float) -> str:
 
 
 def _second(decision: DecisionRecord, best: int) -> int | None:
-    """The candidate with the highest estimate beside the best; None where there is no rival."""
-    rivals: Sequence[tuple[float, int]] = [
-        (estimate, -arm)
-        for arm, (estimate, status) in enumerate(zip(decision.estimates, decision.status, strict=True))
+    """The closest rival of the best, as an answer's runner-up is; None where there is no rival.
+
+    A high estimate on a few examples makes none, where it is known how far everybody is behind in the worst
+    case; elsewhere it is the highest estimate.
+    """
+    found = decision.differences
+    lower = (
+        found["lower"] if found is not None and found["against"] == best else [None] * len(decision.status)
+    )
+    rivals: Sequence[tuple[bool, float, float, int]] = [
+        (status == "active", -2.0 if behind is None else behind, estimate, -arm)
+        for arm, (estimate, status, behind) in enumerate(
+            zip(decision.estimates, decision.status, lower, strict=False)
+        )
         if arm != best and estimate is not None and status not in OUT
     ]
-    return -max(rivals)[1] if rivals else None
+    return -max(rivals)[-1] if rivals else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

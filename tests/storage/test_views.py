@@ -188,7 +188,7 @@ def test_rounds_are_listed_in_order_and_the_planned_one_is_open(played):
     assert [tuple(row[name] for name in shown) for row in ask(played, campaign_views.rounds)] == [
         (0, 3, 2, 3, "a", False, "running"),
         (1, 4, 2, 3, "b", True, "confident"),
-        (2, 0, 0, 0, None, None, None),
+        (2, None, None, None, None, None, None),
     ]
 
 

@@ -56,7 +56,7 @@ def test_a_campaign_without_a_finished_round_is_new(campaign):
 def test_how_a_campaign_ended_says_its_outcome(
     database, reason, claim, delta, state, outcome, settled, guaranteed
 ):
-    found = end(store_campaign(database, budget=3, delta=delta), reason, claim)
+    found = end(store_campaign(database, budget=3 + (reason == "running"), delta=delta), reason, claim)
     assert (found.state, found.answer.reason, found.answer.outcome) == (state, reason, outcome)
     assert (found.is_settled, found.answer.is_guaranteed) == (settled, guaranteed)
 
@@ -64,6 +64,14 @@ def test_how_a_campaign_ended_says_its_outcome(
 @pytest.mark.parametrize(("reason", "settled"), [("budget", False), ("confident", True), ("exhausted", True)])
 def test_a_raised_budget_reopens_only_what_the_budget_ended(database, reason, settled):
     assert end(store_campaign(database, budget=4), reason).is_settled is settled
+
+
+@pytest.mark.parametrize("budget", [2, 3])
+def test_a_budget_that_was_lowered_to_what_is_spent_ends_a_campaign(database, budget):
+    """The reproduction: its last decision was to go on, so that it was never at an end."""
+    found = end(store_campaign(database, budget=budget), "running")
+    assert (found.state, found.answer.outcome, found.answer.reason) == ("ended", "undecided", "budget")
+    assert (found.answer.limit.kind, found.is_settled) == ("comparisons", True)
 
 
 def test_a_campaign_whose_lease_is_held_is_running_while_there_is_more_to_do(campaign):

@@ -218,6 +218,15 @@ def test_no_example_is_named_where_none_is_worth_much(campaign, first, second, s
     assert warnings(campaign) == []
 
 
+def test_the_second_is_the_closest_rival_and_not_a_high_mean_of_a_few_examples(campaign):
+    """Of b two examples were asked before it was out, and its estimate is the higher one; c was asked all."""
+    differences = {"against": 0, "delta": 0.05, "estimates": [None, -0.2, -0.3], "upper": [None, 0.1, 0.2]}
+    scores = [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.5], [1.0, 0.0, 0.0, 1.0, 1.0]]
+    play(campaign, scores, **END, differences={**differences, "lower": [None, -0.9, -0.3]})
+    (warning,) = warnings(campaign)
+    assert "a would be level with c" in warning.sentence
+
+
 def test_the_second_is_the_best_of_those_that_were_not_dropped(campaign):
     scores = [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.5]]
     play(campaign, scores, **{**END, "status": ["best", "dropped", "eliminated"]})

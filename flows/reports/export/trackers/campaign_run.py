@@ -113,7 +113,7 @@ def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]
 
 
 def _summary(status: CampaignStatus) -> dict[str, float]:
-    best, totals = status.answer.of_best, status.totals
+    best, totals = status.answer.named_best, status.totals
     return _numbers(
         {
             "candidates": totals["candidates"],
@@ -140,13 +140,13 @@ def _numbers(found: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _tags(status: CampaignStatus) -> dict[str, str]:
-    answer = status.answer
+    answer, best = status.answer, status.answer.named_best
     found = {
         "state": status.state,
         "headline": headline(answer, status.state),
         "outcome": answer.outcome,
         "claim": answer.claim.kind,
-        "best": answer.best,
+        "best": best and best.name,
         "tied": ", ".join(answer.tied),
         "runner_up": answer.runner_up and answer.runner_up.name,
     }
