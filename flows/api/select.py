@@ -134,6 +134,7 @@ def select(
     """
     _require_sequence("candidates", candidates)
     _require_sequence("examples", examples)
+    _require_seed(seed)
     if len(candidates) < 2 or len(examples) == 0:
         raise SpecError(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
@@ -182,6 +183,12 @@ def _require_sequence(name: str, given: object) -> None:
             f"{name} is a {type(given).__name__}; give a list or another sequence, as they are taken by "
             "place and in any order"
         )
+
+
+def _require_seed(seed: object) -> None:
+    """Refuse what no stream of random numbers begins with."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise SpecError(f"seed is {seed!r}; give a whole number of at least 0")
 
 
 def _checked(value: object, arm: int, example: int) -> float:

@@ -44,7 +44,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "input_tokens": "Of the texts compared, reused ones included.",
         "output_tokens": "Of the same.",
         "seconds": "Of the same, as the engine measured.",
-        "best": "Whether the decision names it.",
+        "best": "Whether the decision names it; of a gate, whether it leads, which claims nothing.",
         "status": "What the decision says of it: active, best, tied, eliminated, dropped and so on.",
     },
     "v_standings": {

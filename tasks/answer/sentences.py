@@ -1,5 +1,6 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
+from winnow.algorithms.claims import Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.beyond_sentences import beyond_lines, held_out_lines
 from winnow.tasks.answer.constraint_sentences import constraint_lines, what_is_met
@@ -368,7 +369,8 @@ def _bounded(said: str, answer: Answer) -> str:
         return f"exact: {said}"
     bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
-        raisers = " and ".join(RAISES[each] for each in claim.raised_by)
+        dropped: tuple[Raise, ...] = ("dropped",) if answer.dropped else ()  # not all selectors say it
+        raisers = " and ".join(RAISES[each] for each in claim.raised_by or dropped)
         why = f"; {raisers} raise it" if raisers else ""
         bound += f" ({answer.delta:g} was asked for{why})"
     return bound + assumed(claim.assumptions, n_dropped=len(answer.dropped))

@@ -94,6 +94,8 @@ def ask(
         SpecError: If campaigns of this objective cannot answer it, it cannot be limited, or there is no such
             candidate.
     """
+    if limit is not None and limit < 1:
+        raise SpecError(f"limit is {limit}; give a whole number of at least 1")
     if candidate is not None:
         _require_candidate(session, campaign, candidate)
     by_objective = VIEWS[view]

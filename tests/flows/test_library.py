@@ -71,6 +71,12 @@ def test_a_tie_is_told_as_one():
     assert repr(found).startswith(f"<Selection: best {found.best!r}, tied with 1 more, claim ")
 
 
+@pytest.mark.parametrize("seed", ["x", -1, 0.5, True, None])
+def test_a_seed_that_is_none_is_refused_in_a_sentence(seed):
+    with pytest.raises(SpecError, match="give a whole number of at least 0"):
+        winnow.select(lambda name, _: 0.5, ["a", "b"], range(3), seed=seed)
+
+
 MEANS = {"a": 0.9, "b": 0.88, "c": 0.5, "d": None}
 
 

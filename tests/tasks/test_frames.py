@@ -66,6 +66,7 @@ def test_a_view_without_rows_is_an_empty_frame(storage):
         ("letter", "curve", {}, CampaignNotFound, "no campaign is named 'letter'; there are: letters"),
         ("letters", "curves", {}, SpecError, "unknown view 'curves'; did you mean 'curve'?"),
         ("letters", "curve", {"limit": 1}, SpecError, "curve cannot be limited to a candidate or a number"),
+        ("letters", "comparisons", {"limit": 0}, SpecError, "limit is 0; give a whole number of at least 1"),
         ("letters", "strengths", {}, SpecError, "strengths is asked of best-duel campaigns"),
         (
             "letters",
