@@ -11,7 +11,7 @@ from pathlib import Path
 
 import certifi
 import pytest
-from distribution import place_of
+from distribution import IdleServers, place_of
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -154,6 +154,11 @@ SLOW_FILES = frozenset(
 
 SLOW_FIXTURES = {"postgresql", "prefect_api"}
 SLOW_MARKERS = ("statistical", "vllm")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have servers end behind the last file that shares them."""
+    config.pluginmanager.register(IdleServers())  # fixtures of the session are made known to plug-ins alone
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

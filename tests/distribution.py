@@ -6,15 +6,19 @@ each of which takes ten seconds of a processor or more. What takes longest begin
 would else wait for it at the end.
 """
 
+from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[1]
 
 SHARED = {
     "vllm_imports": "vllm",
+    "from ray_clusters": "vllm",
+    "faults.staging": "vllm",
     "forks": "forks",
     "fork_server()": "forks",
     "scored_campaigns": "forks",
@@ -23,6 +27,7 @@ SHARED = {
 """What a file that has this word in it shares with others: the first that is found.
 
 Each company takes a sixth to a quarter of the suite: all of them in one process would outlast all the rest.
+Files that need forks are two companies for the same reason, though each has a fork server then.
 """
 
 SLOWEST = (
@@ -49,6 +54,36 @@ class Companies(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return company_of(nodeid.partition("::")[0])
+
+
+class IdleServers:
+    """Ends the Prefect server of a process behind the last file of the company that shares it.
+
+    Idle, it takes a fiftieth of a processor. It begins anew for a later test that asks for it.
+    """
+
+    def __init__(self) -> None:
+        self._running: list[tuple[pytest.FixtureDef[object], pytest.FixtureRequest]] = []
+
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+    ) -> None:
+        if fixturedef.argname == "prefect_api":
+            self._running = [(fixturedef, request)]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        torn_down = yield
+        if self._running and nextitem and _company(item) != _company(nextitem):
+            fixture, request = self._running.pop()
+            fixture.finish(request)
+        return torn_down
+
+
+def _company(item: pytest.Item) -> str:
+    return company_of(item.path.relative_to(ROOT).as_posix())
 
 
 @cache

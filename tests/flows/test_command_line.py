@@ -21,6 +21,7 @@ import typer.main
 from tiny_models import save_tiny_llama
 from typer.testing import CliRunner
 from waiting import PATIENCE_S, eventually
+from without_prefect import leave_prefect_out
 
 from winnow.flows.cli import app
 from winnow.flows.main import main
@@ -50,6 +51,12 @@ def finished(prefect_api, tmp_path_factory):
     assert result.returncode == 3, result.stderr
     assert "heuristic" not in result.stdout
     return folder
+
+
+@pytest.fixture
+def without_prefect(monkeypatch):
+    """The campaigns of a test that is not about Prefect run without it."""
+    leave_prefect_out(monkeypatch)
 
 
 COMMAND_OF = cache(typer.main.get_command)
@@ -228,7 +235,7 @@ def test_what_answers_at_once_loads_nothing_that_it_does_not_need(finished, comm
     assert not {*needless, "prefect", "torch", "transformers", "vllm"} & set(ran.stderr.split())
 
 
-def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished):
+def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished, without_prefect):
     result = winnow(finished, "run", "campaign.yaml", "--fork", "again")
     assert result.returncode == 3
     assert "32 comparisons in 4 rounds" in result.stdout
@@ -239,7 +246,9 @@ def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished):
     assert "  spent     8 generations" in result.stdout
 
 
-def test_pulse_learns_from_an_earlier_campaign_and_its_history_is_part_of_its_identity(finished):
+def test_pulse_learns_from_an_earlier_campaign_and_its_history_is_part_of_its_identity(
+    finished, without_prefect
+):
     learned = ["--fork", "pulsed", "--set", "selector.name=pulse", "--set", "history=['campaign:survivor']"]
     result = winnow(finished, "run", "campaign.yaml", *learned)
     assert result.returncode == 3, result.stderr
@@ -254,7 +263,9 @@ def test_pulse_learns_from_an_earlier_campaign_and_its_history_is_part_of_its_id
     assert "has no parameter 'history'" in one_message(idle)
 
 
-def test_champion_learns_from_an_earlier_campaign_and_goes_on_as_if_it_had_not_been_stopped(finished):
+def test_champion_learns_from_an_earlier_campaign_and_goes_on_as_if_it_had_not_been_stopped(
+    finished, without_prefect
+):
     learned = [
         *("--set", "selector.name=champion"),
         *("--set", "selector.params={start: champion}"),
