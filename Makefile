@@ -41,6 +41,8 @@ $(READY): $(LOCK) pyproject.toml infra/install.sh
 demo: install ## Train small models and find the best of them.
 	@$(BIN)/winnow demo
 
+# Hundreds of processes load the same modules: they are compiled once, whatever the environment says of it.
+test: export PYTHONDONTWRITEBYTECODE =
 test: install lint ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
 	@$(BIN)/python -m pytest tests --numprocesses 4 --dist loadfile --no-loadscope-reorder
