@@ -230,6 +230,7 @@ def test_another_row_is_read_once_it_is_clicked(page):
 def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page):
     page.goto("/sql")
     statement = page.get_by_label("Statement")
+    expect(statement).to_have_attribute("aria-autocomplete", "list")  # what listens to the keys is there
     statement.fill("SELECT best FROM v_cam")
     names = page.locator("#winnow-sql-names").get_by_role("option")
     expect(names.first).to_have_text("v_campaigns")

@@ -65,7 +65,7 @@ def counts(session, campaign_id):
         "curve": max(
             (int(row["comparisons"]) for row in campaign_views.curve(session, campaign_id)), default=0
         ),
-        "rounds": sum(row["comparisons"] for row in campaign_views.rounds(session, campaign_id)),
+        "rounds": sum(row["comparisons"] or 0 for row in campaign_views.rounds(session, campaign_id)),
         **{name: int(next(statements.run_sql(session, each)[1])[0]) for name, each in COUNTS.items()},
     }
 
