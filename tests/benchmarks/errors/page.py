@@ -53,8 +53,8 @@ ABOUT: Mapping[str, str] = {
     "best-mean": f"""
 {best_mean.N_ARMS} arms, {best_mean.N_EXAMPLES} examples, batches of {best_mean.BATCH}, delta =
 {best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. Selectors that
-say the same as `champion` or `ucb-e`, by the same rules, have a tenth of the runs. It is wrong to call an arm best
-or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call that one
+say the same as `champion` or `ucb-e`, by the same rules, have a tenth of the runs. It is wrong to call an
+arm best or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call that one
 eliminated; of `the best 2`, to leave out one that is above one of those named (by more than epsilon). With
 `groups alike` and `the worst group` it is not means that are compared, but the mean or the lowest of the
 means on the first 6 examples and on the others.""",
