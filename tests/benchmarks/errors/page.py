@@ -54,10 +54,10 @@ ABOUT: Mapping[str, str] = {
 {best_mean.N_ARMS} arms, {best_mean.N_EXAMPLES} examples, batches of {best_mean.BATCH}, delta =
 {best_mean.DELTA}, no budget: unless outputs are unscored, the answer is exact in the end. Selectors that
 say the same as `champion` or `ucb-e`, by the same rules, have a tenth of the runs. It is wrong to call an
-arm best or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call that one
-eliminated; of `the best 2`, to leave out one that is above one of those named (by more than epsilon). With
-`groups alike` and `the worst group` it is not means that are compared, but the mean or the lowest of the
-means on the first 6 examples and on the others.""",
+arm best or tied that is worse than the best arm that was not dropped (by more than epsilon), or to call
+that one eliminated; of `the best 2`, to leave out one that is above one of those named (by more than
+epsilon). With `groups alike` and `the worst group` it is not means that are compared, but the mean or the
+lowest of the means on the first 6 examples and on the others.""",
     "champion": f"""
 Batches of {champion.BATCH}, no budget, at {len(champion.DELTAS)} values of delta; the list says how many arms
 and examples there are. It is wrong to name an arm that is worse than the best of those that were not dropped,
