@@ -79,8 +79,7 @@ def killed_at(context: ForkServerContext, folder: Path, storage: str, commit: in
 
 def _run(folder: str, storage: str, commit: int) -> None:
     os.chdir(folder)
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(pytest.MonkeyPatch(), name)
+    scripted_engines.provide_all(pytest.MonkeyPatch())
     processes.run(storage, processes.Kill(commit=commit, after=False))
 
 

@@ -45,8 +45,7 @@ def certified_campaign(folder):
 
 
 def provide_models(patch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(patch, name)
+    scripted_engines.provide_all(patch)
 
 
 def record(database, campaign, number, batch, selector):

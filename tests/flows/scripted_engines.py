@@ -390,3 +390,9 @@ SCRIPTED = {
 
 def provide(patch, name):
     patch.setitem(PROVIDERS, name, SCRIPTED[name])
+
+
+def provide_all(patch):
+    """Make every engine of `SCRIPTED` a provider, as long as a patch lasts."""
+    for name in SCRIPTED:
+        provide(patch, name)

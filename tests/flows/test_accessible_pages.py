@@ -52,8 +52,7 @@ def folder(tmp_path_factory, plain_runs):
     """A database of campaigns of a schedule, one that is decided, and one that waits for people."""
     folder = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         write_people(folder, "best-mean")
         assert winnow(folder, "run", "campaign.yaml").returncode == 3
     database = open_database(f"sqlite:///{folder}/winnow.db")

@@ -30,8 +30,7 @@ def forks():
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(monkeypatch, name)
+    scripted_engines.provide_all(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +38,7 @@ def finished(plain_runs, tmp_path_factory):
     """A campaign whose labels were all in its dataset."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         write_certify(folder, labelled=certify.N_EXAMPLES)
         assert ran(folder) == 0
     return folder
@@ -51,8 +49,7 @@ def told_at_once(plain_runs, tmp_path_factory):
     """The history of a campaign that waited for labels, and was then given all there are."""
     folder = tmp_path_factory.mktemp("told-at-once")
     with pytest.MonkeyPatch.context() as patch:
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         write_certify(folder)
         assert ran(folder) == 3
         done(folder, "label", "survivor", str(write_labels(folder, certify.all_keys())))

@@ -30,8 +30,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("live")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         spec = write_duels(
             folder,
             models=[model("one", "honest", "model-1"), model("two", "partial", "model-2")],

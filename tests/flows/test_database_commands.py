@@ -5,12 +5,10 @@ import json
 import sqlite3
 
 import pytest
-from scripted_engines import SCRIPTED
+from scripted_engines import provide_all
 from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
-
-from winnow.tasks.engines.providers import PROVIDERS
 
 MOMENTS = (("campaigns", "created_at"), ("rounds", "planned_at"), ("decisions", "decided_at"))
 
@@ -75,8 +73,7 @@ def test_sizes_are_told_per_table_and_per_comparison(folder):
 @pytest.fixture
 def real(tmp_path, monkeypatch):
     """A working directory whose winnow.db holds a campaign that was really run."""
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
+    provide_all(monkeypatch)
     database = new_database(tmp_path / "winnow.db")
     run_campaign(database, write_campaign(tmp_path, "real"))
     database.close()

@@ -33,8 +33,7 @@ def forks():
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(monkeypatch, name)
+    scripted_engines.provide_all(monkeypatch)
 
 
 @pytest.fixture(scope="module", params=JUDGES)
@@ -50,8 +49,7 @@ def uninterrupted(request, forks, tmp_path_factory):
 def prepared(folder, judge):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         return processes.store(write_duels(folder, judge=judge))
 
 

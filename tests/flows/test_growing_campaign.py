@@ -18,8 +18,7 @@ CANDIDATES = "SELECT position, name, first_round FROM candidates ORDER BY positi
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(monkeypatch, name)
+    scripted_engines.provide_all(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,7 @@ ANNOTATIONS = "SELECT verdict, reason, annotator, source FROM annotations"
 def folder(request, tmp_path, monkeypatch):
     """A campaign that waits, and the environment of a page that may be written on."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         write_people(tmp_path, request.param)
         assert winnow(tmp_path, "run", "campaign.yaml").returncode == 3
     monkeypatch.setenv(STORAGE_VARIABLE, f"sqlite:///{tmp_path}/winnow.db")

@@ -29,8 +29,7 @@ WRONG = """
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(monkeypatch, name)
+    scripted_engines.provide_all(monkeypatch)
 
 
 def comparing(**params):

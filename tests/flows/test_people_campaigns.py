@@ -27,8 +27,7 @@ ANSWERED = (
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(monkeypatch, name)
+    scripted_engines.provide_all(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +35,7 @@ def waiting(plain_runs, tmp_path_factory):
     """By objective, the folder of a campaign that waits for its first judgments."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name in scripted_engines.SCRIPTED:
-            scripted_engines.provide(patch, name)
+        scripted_engines.provide_all(patch)
         for objective in people.BY_OBJECTIVE:
             found[objective] = tmp_path_factory.mktemp(objective)
             write_people(found[objective], objective)

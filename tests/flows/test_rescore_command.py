@@ -36,8 +36,7 @@ PAIRS = "JOIN rounds r ON r.id = c.round_id JOIN campaigns k ON k.id = r.campaig
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name in scripted_engines.SCRIPTED:
-        scripted_engines.provide(monkeypatch, name)
+    scripted_engines.provide_all(monkeypatch)
 
 
 def judged(folder, *options):

@@ -61,6 +61,14 @@ def campaign_file(folder):
 
 
 @pytest.fixture
+def scripted_models(monkeypatch):
+    """The engines of `SCRIPTED` are providers."""
+    from scripted_engines import provide_all  # it loads an engine, which most tests need not
+
+    provide_all(monkeypatch)
+
+
+@pytest.fixture
 def database(tmp_path):
     """A new database with all tables and no rows."""
     database = new_database(tmp_path / "results.db")

@@ -29,14 +29,10 @@ from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec
 
+pytestmark = pytest.mark.usefixtures("scripted_models")
+
 N_EXAMPLES = 8
 SUBJECTS = ["odd", "even"]
-
-
-@pytest.fixture(autouse=True)
-def scripted_models(monkeypatch):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
 
 
 def written(folder, name="tagged", **changes):

@@ -7,13 +7,12 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from scripted_engines import SCRIPTED
+from scripted_engines import provide_all
 from stepwise_campaigns import prune, run_campaign, write_campaign, write_duels
 from stored_campaigns import new_database
 
 from winnow.storage.admin import recorded_comparisons
 from winnow.storage.engine.database import open_database
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.queries.check_texts import findings
 
 CERTIFY = {
@@ -42,8 +41,7 @@ def recorded(tmp_path_factory):
         "prompt": "What is {{ input }}?",
     }
     with pytest.MonkeyPatch.context() as patch:
-        for name, path in SCRIPTED.items():
-            patch.setitem(PROVIDERS, name, path)
+        provide_all(patch)
         run_campaign(database, write_campaign(folder, "first"))
         run_campaign(
             database,
@@ -64,8 +62,7 @@ WAYS = [{"name": "greedy"}, {"name": "warm", "temperature": 0.9}]
 @pytest.fixture
 def copy(recorded, tmp_path, monkeypatch):
     """A copy of the database that can be tampered with."""
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
+    provide_all(monkeypatch)
     shutil.copy(recorded / "results.db", tmp_path / "results.db")
     return tmp_path / "results.db"
 

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scripted_engines import SCRIPTED
+from scripted_engines import provide_all
 from stepwise_campaigns import begun, write_campaign
 from stored_campaigns import new_database, store_campaign
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.rounds.draws import MADE_OF, seed_of_draws
 from winnow.tasks.rounds.plan import plan_round
 
@@ -32,8 +31,7 @@ def drawn(database, path):
 def test_a_campaign_with_a_mended_prompt_draws_other_examples_and_one_that_stops_later_the_same(
     tmp_path, monkeypatch
 ):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
+    provide_all(monkeypatch)
     database = new_database(tmp_path / "results.db")
     given = {
         "numbers": range(60),

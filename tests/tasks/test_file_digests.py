@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from stored_campaigns import new_database
 
 from winnow.storage.records.file_digests import FileState, store_digests, stored_digests
 from winnow.tasks.data import file_digests
@@ -46,13 +45,6 @@ def weights(tmp_path):
     path = tmp_path / "weights.bin"
     path.write_bytes(b"w" * LARGE)
     return path
-
-
-@pytest.fixture
-def database(tmp_path):
-    database = new_database(tmp_path / "results.db")
-    yield database
-    database.close()
 
 
 def test_it_is_sha256_of_all_that_the_file_holds(weights):

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import yaml
-from scripted_engines import SCRIPTED
 from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
@@ -15,7 +14,6 @@ from winnow.algorithms.metrics import true_values
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences import answer_lines
 from winnow.tasks.data.score_tables import load_score_table
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.schedule_history import all_series, other_numbers
@@ -29,14 +27,10 @@ from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
 from winnow.tasks.simulation.results import measure_by
 from winnow.tasks.spec.campaign import CampaignSpec
 
+pytestmark = pytest.mark.usefixtures("scripted_models")
+
 N_EXAMPLES = 10
 WEIGHTS = "groups.weights: must be equal, size, or a number above 0 for each group, by name"
-
-
-@pytest.fixture(autouse=True)
-def scripted_models(monkeypatch):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
 
 
 def written(folder, name="grouped", **changes):

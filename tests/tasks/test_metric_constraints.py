@@ -5,14 +5,12 @@ import math
 import numpy as np
 import pytest
 import yaml
-from scripted_engines import SCRIPTED
 from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
 
 from winnow.flows.api.select import select
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.campaign.replay import restored
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.rounds.draws import seed_of_draws
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
@@ -21,15 +19,11 @@ from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import constraints_of
 
+pytestmark = pytest.mark.usefixtures("scripted_models")
+
 CHAMPION = {"name": "champion"}
 METRICS = [{"name": "right", "judge": {"type": "exact"}}, {"name": "there", "judge": {"type": "contains"}}]
 BOUNDS = [{"metric": "right", "at_least": 0.8}, {"metric": "there", "at_most": 0.9}]
-
-
-@pytest.fixture(autouse=True)
-def scripted_models(monkeypatch):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
 
 
 def written(folder, name="bounded", **changes):

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 import yaml
-from scripted_engines import SCRIPTED
+from scripted_engines import SCRIPTED, provide_all
 from stepwise_campaigns import Steps, begun, prune, run_campaign, write_campaign
 from stored_campaigns import new_database
 
@@ -44,15 +44,7 @@ def metric(name, judge):
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
-
-
-@pytest.fixture
-def database(tmp_path):
-    database = new_database(tmp_path / "results.db")
-    yield database
-    database.close()
+    provide_all(monkeypatch)
 
 
 def rows(database, query):
@@ -163,8 +155,7 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("metrics")
     database = new_database(folder / "results.db")
     with pytest.MonkeyPatch.context() as patch:
-        for name, path in SCRIPTED.items():
-            patch.setitem(PROVIDERS, name, path)
+        provide_all(patch)
         metrics = [metric("same", rater(folder)), metric("liked", rater(folder, "liking", "likes"))]
         run_campaign(database, write_campaign(folder, "both", judge=rater(folder), metrics=metrics))
     database.close()

@@ -4,7 +4,6 @@ import datetime as dt
 
 import pytest
 from both_databases import BOTH, fresh_database
-from scripted_engines import SCRIPTED
 from sqlalchemy import text
 from stepwise_campaigns import (
     STEPS,
@@ -26,9 +25,10 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate as generating
+
+pytestmark = pytest.mark.usefixtures("scripted_models")
 
 WRITERS = {"best-mean": write_campaign, "best-duel": write_duels}
 
@@ -37,12 +37,6 @@ WRITERS = {"best-mean": write_campaign, "best-duel": write_duels}
 def database(request, tmp_path):
     with fresh_database(request.param, tmp_path, request) as database:
         yield database
-
-
-@pytest.fixture(autouse=True)
-def scripted_models(monkeypatch):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
 
 
 @pytest.fixture

@@ -1,21 +1,19 @@
 """What a process records of its decisions is what the selector believes, whichever process came before it."""
 
 import numpy as np
-from scripted_engines import SCRIPTED
+from scripted_engines import provide_all
 from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
 
 from winnow.storage.records.candidates import standings
 from winnow.storage.records.outcomes import latest_decision
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.rounds.record import _known
 
 
 def test_what_was_known_is_read_once_by_each_process_and_each_decision_is_the_selectors(
     tmp_path, monkeypatch
 ):
-    for name, provider in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, provider)
+    provide_all(monkeypatch)
     read, reads = standings.known_after, []
     monkeypatch.setattr(standings, "known_after", lambda *given: reads.append(1) or read(*given))
     path = write_campaign(tmp_path, "small", selector={"name": "champion"}, batch_size=4)

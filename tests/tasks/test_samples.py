@@ -6,9 +6,8 @@ from contextlib import closing
 
 import pytest
 import yaml
-from scripted_engines import SCRIPTED
+from scripted_engines import SCRIPTED, provide_all
 from stepwise_campaigns import begun, prune, run_campaign, run_round, write_campaign
-from stored_campaigns import new_database
 
 from winnow.storage.admin.check import problems
 from winnow.storage.queries import campaign_views, costs, unscored
@@ -30,16 +29,8 @@ REFUSED = GenerationFailure(reason="refused", detail="not this one")
 
 @pytest.fixture(autouse=True)
 def scripted_models(monkeypatch):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
+    provide_all(monkeypatch)
     monkeypatch.setitem(PROVIDERS, "guesses", SCRIPTED["wavers"])
-
-
-@pytest.fixture
-def database(tmp_path):
-    database = new_database(tmp_path / "results.db")
-    yield database
-    database.close()
 
 
 WARM = [{"name": "warm", "temperature": 1.0}]

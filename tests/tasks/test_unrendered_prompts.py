@@ -1,13 +1,10 @@
 """Prompts are rendered once for all who ask; one that cannot be is a comparison with a reason, and no end."""
 
 import pytest
-from scripted_engines import SCRIPTED
 from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign, write_duels
-from stored_campaigns import new_database
 
 from winnow.tasks.candidates.weighing import asked_of
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate
@@ -15,20 +12,9 @@ from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.setup import trial_renders
 from winnow.tasks.setup.load import check_campaign_file
 
+pytestmark = pytest.mark.usefixtures("scripted_models")
+
 FAILS_ON_3 = "{{ input }}{{ '' if 1 / (input | int - 3) }}:"
-
-
-@pytest.fixture(autouse=True)
-def scripted_models(monkeypatch):
-    for name, path in SCRIPTED.items():
-        monkeypatch.setitem(PROVIDERS, name, path)
-
-
-@pytest.fixture
-def database(tmp_path):
-    database = new_database(tmp_path / "results.db")
-    yield database
-    database.close()
 
 
 def failing(tmp_path, write, **changes):
