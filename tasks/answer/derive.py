@@ -444,7 +444,7 @@ def _lacking(
         return found
     from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes
 
-    told = [selection_outcomes(session, campaign, each.name) for each in found]
+    told = selection_outcomes(session, campaign, [each.name for each in found])
     return tuple(
         replace(each, told=len(its), unscored=its.count(None)) for each, its in zip(found, told, strict=True)
     )

@@ -40,6 +40,7 @@ from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
+from winnow.tasks.spec.stored_spec import judging_fingerprints
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -263,9 +264,7 @@ class _Auditor:
 
     @property
     def _judge_fingerprints(self) -> Mapping[str, str]:
-        identity = self._campaign.spec.get("judge_identity") or {}
-        of_metrics = self._campaign.spec.get("metric_fingerprints", {})
-        return {**of_metrics, **identity.get("fingerprints", {})}
+        return judging_fingerprints(self._campaign.spec)
 
     def _pair_judge(self) -> PairJudge:
         if self._judge is None:

@@ -13,7 +13,13 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.spec.stored_spec import baseline_name, grouping_of, judge_parts, judging_models
+from winnow.tasks.spec.stored_spec import (
+    baseline_name,
+    grouping_of,
+    judge_parts,
+    judging_fingerprints,
+    judging_models,
+)
 
 Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge"]
 """What a warning is about:
@@ -119,8 +125,7 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
     Args:
         identity: Of the campaign, as it is stored.
     """
-    of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
-    known = {**identity.get("metric_fingerprints", {}), **of_judge}
+    known = judging_fingerprints(identity)
     names = [each.get("name", each.get("judge_id")) for _, each in judging_models(identity)]
     judging = {known[name]: name for name in names if name in known}
     for candidate, fingerprint in identity.get("model_fingerprints", {}).items():
@@ -203,7 +208,7 @@ def _second(decision: DecisionRecord, best: int) -> int | None:
     rivals: Sequence[tuple[bool, float, float, int]] = [
         (status == "active", -2.0 if behind is None else behind, estimate, -arm)
         for arm, (estimate, status, behind) in enumerate(
-            zip(decision.estimates, decision.status, lower, strict=False)
+            zip(decision.estimates, decision.status, lower, strict=True)
         )
         if arm != best and estimate is not None and status not in OUT
     ]

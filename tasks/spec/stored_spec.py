@@ -93,6 +93,12 @@ def judging_models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
             yield judge_place(place, model), model
 
 
+def judging_fingerprints(identity: JsonView) -> JsonObject:
+    """What the weights of each of these models are, by its name, as a campaign's identity has it."""
+    of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
+    return {**identity.get("metric_fingerprints", {}), **of_judge}
+
+
 def is_human(spec: Mapping[str, object]) -> bool:
     """Whether people judge a stored campaign, by its spec."""
     judge = spec.get("judge")

@@ -154,11 +154,13 @@ def selection_values(
     }
 
 
-def selection_outcomes(session: Session, campaign: CampaignRecord, name: str) -> list[float | None]:
-    """A candidate's outcomes on the examples that decide who is the best, None where there is none."""
+def selection_outcomes(
+    session: Session, campaign: CampaignRecord, names: Collection[str]
+) -> list[list[float | None]]:
+    """By candidate, its outcomes on the examples that decide who is the best, None where there is none."""
     seen = selection_keys(session, campaign)
-    outcomes = paired_views.outcomes(session, campaign.id, name)
-    return [outcome for key, outcome in outcomes.items() if key in seen]
+    found = [paired_views.outcomes(session, campaign.id, name) for name in names]
+    return [[outcome for key, outcome in each.items() if key in seen] for each in found]
 
 
 def _joined(session: Session, campaign: CampaignRecord, names: Sequence[str], seen: int) -> str | None:
