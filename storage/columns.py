@@ -1,8 +1,21 @@
-"""What columns hold, the same in every database: moments in UTC, any text, names and large integers."""
+"""What columns hold, the same in every database: moments in UTC, any text, names, large integers."""
 
 import datetime as dt
 
-from sqlalchemy import BigInteger, DateTime, Dialect, Integer, String, Text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    DateTime,
+    Dialect,
+    Integer,
+    SQLColumnExpression,
+    String,
+    Text,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import coercions, roles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import TypeDecorator
 
 from winnow.storage.text import storable
@@ -50,3 +63,27 @@ NAME = String(255).with_variant(Text(), "postgresql")
 
 LARGE = Integer().with_variant(BigInteger(), "postgresql")
 """Any integer of 64 bits, which in SQLite each INTEGER is."""
+
+
+class ByCodePoints(ColumnElement[str | None]):
+    """A text as rows are ordered by it: by its code points, as Python and SQLite compare texts.
+
+    PostgreSQL compares by the language of its database, for which B comes after a.
+    """
+
+    inherit_cache = True
+    _traverse_internals = [("text", InternalTraversal.dp_clauseelement)]  # noqa: RUF012 -- as SQLAlchemy has it
+
+    def __init__(self, text: SQLColumnExpression[str] | SQLColumnExpression[str | None]) -> None:
+        self.text = coercions.expect(roles.ExpressionElementRole, text)
+        self.type = self.text.type
+
+
+@compiles(ByCodePoints)
+def _as_it_is(element: ByCodePoints, compiler: SQLCompiler, **options: object) -> str:
+    return compiler.process(element.text, **options)
+
+
+@compiles(ByCodePoints, "postgresql")
+def _collated(element: ByCodePoints, compiler: SQLCompiler, **options: object) -> str:
+    return f'{compiler.process(element.text, **options)} COLLATE "C"'

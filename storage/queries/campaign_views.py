@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, case, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.database import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
@@ -151,7 +152,7 @@ def metrics(session: Session, campaign_id: int) -> list[Row]:
         )
         .join(Candidate, Candidate.id == MetricStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
-        .order_by(MetricStats.name, Candidate.position)
+        .order_by(ByCodePoints(MetricStats.name), Candidate.position)
     )
     return [dict(row) for row in rows.mappings()]
 
@@ -251,7 +252,7 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
         )
         .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id)
-        .order_by(Candidate.position, CandidateStats.reason)
+        .order_by(Candidate.position, ByCodePoints(CandidateStats.reason))
     )
     return [dict(row) for row in rows.mappings()]
 

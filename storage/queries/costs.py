@@ -10,6 +10,7 @@ from math import sqrt
 from sqlalchemy import and_, case, func, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.database import once_a_look
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
@@ -65,7 +66,7 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
         )
         .where(CostStats.campaign_id == campaign_id)
         .group_by(Candidate.id, CostStats.model)
-        .order_by(Candidate.position.is_(None), Candidate.position, CostStats.model)
+        .order_by(Candidate.position.is_(None), Candidate.position, ByCodePoints(CostStats.model))
     )
     rows = [_whole(dict(row)) for row in counted.mappings()]
     owned = [row for row in rows if row["candidate"] is not None]
@@ -155,7 +156,7 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
         .outerjoin(Campaign, Campaign.id == ReuseStats.taken_from_id)
         .where(ReuseStats.campaign_id == campaign_id)
         .group_by(ReuseStats.role, ReuseStats.name, Candidate.position, Campaign.id, Campaign.name)
-        .order_by(Candidate.position.nulls_last(), ReuseStats.name, Campaign.id.nulls_last())
+        .order_by(Candidate.position.nulls_last(), ByCodePoints(ReuseStats.name), Campaign.id.nulls_last())
     )
     # PostgreSQL's sums of whole numbers are of type Decimal.
     return [row | {name: int(row[name]) for name in SUMS[:3]} for row in map(dict, rows.mappings())]
@@ -229,7 +230,7 @@ def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequenc
             .join(Decision, Decision.round_id == Round.id)
             .where(Round.campaign_id == campaign_id, Round.number > after)
         )
-    rows = session.execute(spent.group_by(texts.model).order_by(texts.model))
+    rows = session.execute(spent.group_by(texts.model).order_by(ByCodePoints(texts.model)))
     return [
         ModelSpent(model=model, input_tokens=int(shown), output_tokens=int(made), seconds=seconds)
         for model, shown, made, seconds in rows

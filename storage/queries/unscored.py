@@ -5,6 +5,7 @@ from itertools import takewhile
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
 
@@ -18,13 +19,13 @@ def of_round(session: Session, round_id: int) -> list[Row]:
             second.name.label("opponent"),
             Comparison.reason,
             func.count().label("comparisons"),
-            func.min(Comparison.detail).label("detail"),
+            func.min(ByCodePoints(Comparison.detail)).label("detail"),
         )
         .join(first, first.id == Comparison.candidate_a_id)
         .outerjoin(second, second.id == Comparison.candidate_b_id)
         .where(Comparison.round_id == round_id, Comparison.outcome.is_(None))
         .group_by(first.name, second.name, Comparison.reason)
-        .order_by(first.name, second.name, Comparison.reason)
+        .order_by(ByCodePoints(first.name), ByCodePoints(second.name), ByCodePoints(Comparison.reason))
     )
     return [dict(row) for row in session.execute(rows).mappings()]
 
@@ -58,7 +59,7 @@ def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
         .join(Candidate, Candidate.id == CandidateStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
         .group_by(CandidateStats.reason)
-        .order_by(CandidateStats.reason)
+        .order_by(ByCodePoints(CandidateStats.reason))
     )
     return {reason: int(count) for reason, count in rows}
 
@@ -84,7 +85,7 @@ def shares(session: Session, campaign_id: int) -> list[Row]:
     commonest = (
         select(CandidateStats.reason)
         .where(CandidateStats.candidate_id == Candidate.id, CandidateStats.reason != "")
-        .order_by(CandidateStats.comparisons.desc(), CandidateStats.reason)
+        .order_by(CandidateStats.comparisons.desc(), ByCodePoints(CandidateStats.reason))
         .limit(1)
         .correlate(Candidate)
         .scalar_subquery()

@@ -38,7 +38,7 @@ def get_campaign(session: Session, name: str) -> CampaignRecord:
     """
     found = find_campaign(session, name)
     if found is None:
-        raise CampaignNotFound(name, list(session.scalars(select(Campaign.name).order_by(Campaign.name))))
+        raise CampaignNotFound(name, sorted(session.scalars(select(Campaign.name))))
     return found
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import ModelLoad
 from winnow.storage.records.values import NewModelLoad
@@ -39,7 +40,7 @@ def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
         )
         .where(ModelLoad.campaign_id == campaign_id)
         .group_by(ModelLoad.model)
-        .order_by(ModelLoad.model)
+        .order_by(ByCodePoints(ModelLoad.model))
     )
     return {model: {"loads": loads, "load_seconds": seconds} for model, loads, seconds in rows}
 

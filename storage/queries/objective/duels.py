@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import QueryableAttribute, Session, aliased
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import (
     Candidate,
@@ -174,9 +175,9 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
         .where(Round.campaign_id == campaign_id, Judgment.metric.is_(None))
         .group_by(Judgment.judge, Judgment.presentation_order, Judgment.verdict, Judgment.reason)
         .order_by(
-            Judgment.judge,
-            Judgment.presentation_order,
-            Judgment.reason.nulls_first(),
+            ByCodePoints(Judgment.judge),
+            ByCodePoints(Judgment.presentation_order),
+            ByCodePoints(Judgment.reason).nulls_first(),
             Judgment.verdict.desc().nulls_last(),
         )
     )

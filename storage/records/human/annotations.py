@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Select, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.raw_sql import rows_with
 from winnow.storage.models import Annotation, AnnotationTask, Decision, Example, Generation, Round
 from winnow.storage.records.values import (
@@ -78,9 +79,8 @@ def annotators(session: Session, campaign_id: int) -> list[str]:
         .join(Round, Round.id == AnnotationTask.round_id)
         .where(Round.campaign_id == campaign_id)
         .distinct()
-        .order_by(Annotation.annotator)
     )
-    return list(session.scalars(found))
+    return sorted(session.scalars(found))
 
 
 def tasks(session: Session, campaign_id: int) -> list[GivenTask]:
@@ -196,7 +196,7 @@ def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord)
     session.flush()
 
 
-_IN_ORDER = (AnnotationTask.example_id, AnnotationTask.key)
+_IN_ORDER = (AnnotationTask.example_id, ByCodePoints(AnnotationTask.key))
 """What is said of one example comes together; which candidate's text is first, a digest decides."""
 
 

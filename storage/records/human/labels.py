@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.leases import find
 from winnow.storage.models import Campaign, Candidate, Comparison, Example, Label, Lease, Round
 from winnow.storage.records.values import LeaseRecord
@@ -136,7 +137,7 @@ def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]
         select(Campaign.name, Campaign.id)
         .join(Lease, Lease.campaign_id == Campaign.id)
         .where(Campaign.dataset_id == dataset_id, Campaign.objective == OBJECTIVE)
-        .order_by(Campaign.name)
+        .order_by(ByCodePoints(Campaign.name))
     )
     return [(name, lease) for name, id_ in rows if (lease := find(session, id_)) is not None]
 
