@@ -9,7 +9,7 @@ from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences import answer_lines, badge
 from winnow.tasks.campaign.budget import amount
 
-NAMING = ("winner", "best", "certified")
+NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""
 
 

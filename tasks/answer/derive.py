@@ -128,14 +128,13 @@ def answer_of(
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted, earlier),
         refuted=refuted,
-        limit=_limit(reason, outcome, stopped_by, budgets),
         servers=servers,
         held_out=held_out,
         certificate=certificate,
         earlier=earlier,
         standing=standing,
     )
-    return replace(answer, known=_known(session, campaign, answer))
+    return replace(answer, known=_known(session, campaign, answer), limit=_limit(answer, stopped_by, budgets))
 
 
 def _held_out(
@@ -331,10 +330,11 @@ def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *,
 
 
 def _limit(
-    reason: str, outcome: Outcome | None, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
+    answer: Answer, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
 ) -> BudgetUsage | None:
     """The limit that ended it without an answer; to certify, also the one on labels, which ends the tests."""
-    if reason != "budget" and outcome != "none":
+    lacks_labels = answer.outcome == "winner" and bool(answer.unsettled)
+    if answer.reason != "budget" and answer.outcome != "none" and not lacks_labels:
         return None
     return stopped_by or next((each for each in budgets if each.is_spent), None)
 

@@ -214,6 +214,17 @@ class Answer:
         return max(known, key=lambda pair: pair[0])[1] if known else None
 
     @property
+    def unsettled(self) -> tuple[str, ...]:
+        """To certify, who would be the answer if its risk were shown to be low enough, which is open.
+
+        A plain mean leaves nothing open, once it has all labels.
+        """
+        if self.certificate is None or not self.certificate.is_reliable:
+            return ()
+        cheaper = [each.name for each in self.candidates].index(self.best) + 1 if self.best else 0
+        return tuple(each.name for each in self.candidates[cheaper:] if each.status == "active")
+
+    @property
     def held_out_mean(self) -> float | None:
         """The mean of the best candidate on the held-out examples, once all of them are done."""
         return None if self.held_out is None else self.held_out.mean

@@ -8,10 +8,12 @@ from winnow.tasks.answer.phrases import (
     MIXED,
     NOBODY,
     Line,
+    adding_up,
     assumed,
     dropped_lines,
     held,
     list_of,
+    more_labels,
     percent,
     rounded,
     spent,
@@ -22,6 +24,8 @@ from winnow.tasks.objectives.certify.certificate import Certificate
 if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing
 
+ROUNDING = 1e-9
+"""By which two sums of the same losses may differ."""
 COSTS = {
     "size": "its checkpoint has {} bytes of weights",
     "prompt-length": "its prompts have {} characters on average",
@@ -29,30 +33,75 @@ COSTS = {
     "custom": "its cost is {} as certify.costs counts it",
 }
 """What a cost says, by `certify.cost`."""
+GIVEN = ("price", "custom")
+"""Those that the file gives a number for."""
 
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     """What is certified and how surely, and what a plain estimate would have said."""
-    lines = [("certified", _certified(answer, certificate)), *_risk(answer, certificate)]
+    word = "certified" if _is_shown(answer, certificate) else "passed"
+    lines = [(word, _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     if refuted := answer.named("refuted"):
         lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))
+    lines += [*_unsettled(answer, certificate), *_untested(answer, certificate)]
     if answer.earlier is not None:
         lines.append(("seen", _seen(answer.earlier)))
-    lines += dropped_lines(answer)
-    if answer.limit is not None and answer.outcome is not None:
-        lines.append(("ended", spent(answer)))
+    lines += [*dropped_lines(answer), *_ended(answer, certificate)]
     if certificate.waits_for:
         keys = list_of(certificate.waits_for, most=8)
         lines.append(("waiting", f"for human labels of {len(certificate.waits_for)} examples: {keys}"))
     return lines
 
 
+def _is_shown(answer: Answer, certificate: Certificate) -> bool:
+    """Whether what is said of risks is shown, and does not only seem so."""
+    return certificate.is_reliable and answer.mixed is None
+
+
+def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
+    """Who would be the answer if more were known."""
+    if answer.outcome not in ("winner", "none") or not answer.unsettled:
+        return []
+    what = f"{_allowed(certificate)} was neither shown nor ruled out"
+    return [("open", f"{list_of(answer.unsettled)}: {what} with the labels so far")]
+
+
+def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
+    """Who was not looked at, which says nothing of their risks."""
+    untested = answer.named("untested")
+    if not untested:
+        return []
+    passed = answer.named("certified", "passed")
+    first = next(each.name for each in answer.candidates if each.name not in passed)
+    why = ""
+    if certificate.in_sequence:
+        fails = "is not certified" if certificate.is_reliable else "does not pass"
+        why = f", as the tests go from the dearest to the cheapest and end at the first that {fails}: {first}"
+    return [("untested", f"{list_of(untested)}: nothing is known of their risks{why}")]
+
+
+def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
+    """What ended the tests, where more might have been known."""
+    if answer.limit is not None and answer.outcome is not None:
+        return [("ended", spent(answer))]
+    if answer.outcome not in ("winner", "none") or not answer.unsettled:
+        return []
+    used = amount(certificate.labels_used)
+    return [
+        (
+            "ended",
+            f"all {used} examples that may be labelled are used; {more_labels(answer)}, on more examples or "
+            f"with more of them for certify.labellable: winnow run SPEC --fork NEW_NAME{adding_up(answer)}",
+        )
+    ]
+
+
 def _refuted(answer: Answer) -> str:
     if answer.mixed is not None:
         return f" (this guarantees nothing: {MIXED})"
     sure = f"the chance that this is wrong of any of them is at most {answer.delta:g}"
-    return f" ({sure}{assumed(answer.intervals_if)})"
+    return f" ({sure}{assumed(answer, answer.intervals_if)})"
 
 
 def _seen(earlier: Earlier) -> str:
@@ -80,13 +129,14 @@ def _too_much(certificate: Certificate) -> str:
 def _certified(answer: Answer, certificate: Certificate) -> str:
     allowed = _allowed(certificate)
     if answer.best is not None:
-        so_far = "" if answer.outcome == "winner" else " so far"
-        cost = COSTS[certificate.cost].format(amount(certificate.costs[answer.best]))
-        is_shown = certificate.is_reliable and answer.mixed is None
-        has = "that was shown to have" if is_shown else "that seems to have"
-        return f"{answer.best}, the cheapest candidate{so_far} {has} {allowed}; {cost}"
+        return _cheapest(answer, certificate, answer.best)
+    if answer.outcome == "none" and not certificate.is_reliable:
+        return f"none: no candidate seems to have {allowed}"
     if answer.outcome == "none":
-        others = " of those that are not refuted" if answer.named("refuted") else ""
+        refuted, left = answer.named("refuted"), len(answer.candidates)
+        if len(refuted) == left:
+            return f"none: {allowed} was shown of no candidate with these labels"
+        others = " of those that are not refuted" if refuted else ""
         return (
             f"none: {allowed} was shown of no candidate with these labels, which does not say that the "
             f"risks{others} are higher"
@@ -96,6 +146,29 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     return f"none yet: {allowed} is asked for"
 
 
+def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
+    """The cheapest candidate that is certified; others may cost the same."""
+    cost = certificate.costs[best]
+    said = f"{COSTS[certificate.cost].format(_cost(certificate, cost))}"
+    passed = answer.named("certified", "passed")
+    alike = [name for name in passed if name != best and certificate.costs[name] == cost]
+    so_far = "" if answer.outcome == "winner" else " so far"
+    shown = _is_shown(answer, certificate)
+    if not alike:
+        has = "that was shown to have" if shown else "that seems to have"
+        return f"{best}, the cheapest candidate{so_far} {has} {_allowed(certificate)}; {said}"
+    have = "that were shown to have" if shown else "that seem to have"
+    return (
+        f"{best}, the last tested of the {len(alike) + 1} cheapest candidates{so_far} {have} "
+        f"{_allowed(certificate)}; {said}, the same as that of {list_of(alike)}"
+    )
+
+
+def _cost(certificate: Certificate, cost: float) -> str:
+    """A cost with all its digits where somebody gave it: a price for one token is no 0."""
+    return f"{cost:.10g}" if certificate.cost in GIVEN else amount(cost)
+
+
 def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None:
@@ -103,7 +176,8 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     between = sure = ""
     if best.lower is not None and best.upper is not None:
         between, sure = f", between {rounded(best.lower)} and {rounded(best.upper)}", held(answer)
-    is_moved = best.estimate in (best.lower, best.upper)
+    mean = certificate.means.get(best.name)
+    is_moved = bool(between) and (mean is None or abs(best.estimate - mean) > ROUNDING)
     what = "the value in its interval that is nearest to its " if is_moved else "its "
     return [("risk", f"{rounded(best.estimate)}{between}: {what}{certificate.losses}{sure}")]
 
@@ -117,18 +191,25 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
     higher = "higher risk" if certificate.baseline is None else "larger mean drop"
+    worth = ", whatever the autoevaluator is worth" if certificate.reads_autoevaluator else ""
     # It holds at every moment, also before a campaign ends and claims it.
     return (
-        f"the chance that any certified candidate has a {higher} is at most {delta:g}, whatever the "
-        f"autoevaluator is worth{assumed(answer.intervals_if)}"
+        f"the chance that any certified candidate has a {higher} is at most {delta:g}{worth}"
+        f"{assumed(answer, answer.intervals_if)}"
     )
 
 
 def _plain(certificate: Certificate) -> str:
+    known = [name for name, mean in certificate.means.items() if mean is not None]
+    if not known:
+        return "no human loss is known yet, of which a plain mean could be taken"
+    some = len(known) < len(certificate.means)
     if certificate.plain is None:
-        return "the plain mean of human losses would certify none"
+        whom = f" of those with human losses ({list_of(known)})" if some else ""
+        return f"the plain mean of human losses would certify none{whom}"
+    whom = f"of those with human losses ({list_of(known)}), " if some else ""
     return (
-        f"the plain mean of human losses would say {certificate.plain} ({certificate.plain_mean:.3f}), "
+        f"{whom}the plain mean of human losses would say {certificate.plain} ({certificate.plain_mean:.3f}), "
         "without any guarantee"
     )
 

@@ -52,9 +52,21 @@ def estimated(answer: Answer) -> str:
     return ESTIMATED[answer.objective] if answer.groups is None else answer.groups.value
 
 
-def assumed(assumptions: Sequence[Assumption], *, n_dropped: int = 0) -> str:
+UNLABELLED_TOO = (
+    "the labelled examples and those that the autoevaluator alone answers were drawn at random from those "
+    "that matter"
+)
+"""What "random-labels" is where an autoevaluator is relied on: its losses on unlabelled examples stand for
+those on labelled ones, which examples from elsewhere do not."""
+
+
+def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
     """All that is taken for granted, as the end of a sentence; empty where that is nothing."""
-    found = IF | {"winner-exists": WINNER_OF_THE_REST} if n_dropped else IF
+    found = dict(IF)
+    if answer.dropped:
+        found["winner-exists"] = WINNER_OF_THE_REST
+    if answer.certificate is not None and answer.certificate.reads_autoevaluator:
+        found["random-labels"] = UNLABELLED_TOO
     return ", if " + " and ".join(found[each] for each in assumptions) if assumptions else ""
 
 
@@ -71,7 +83,7 @@ def held(answer: Answer) -> str:
     if answer.additions and not answer.expects_additions:
         error *= 1 + len(answer.additions)  # each list has intervals of its own
         assumptions = (*assumptions, "planned-additions")
-    if_what = assumed(assumptions)
+    if_what = assumed(answer, assumptions)
     if error >= 1.0:
         return "; it guarantees nothing: candidates were added too often"
     sure = percent(error)
@@ -121,7 +133,7 @@ def interval_words(
     if claimed is None or (claimed.least <= lower and upper <= claimed.most):
         return between + sure
     what = f"that {claimed.words} is {'known' if answer.claim.kind == 'exact' else 'proven'}"
-    what += assumed(answer.claim.assumptions, n_dropped=len(answer.dropped))
+    what += assumed(answer, answer.claim.assumptions)
     if lower > claimed.most or upper < claimed.least:
         return f"{between}{sure}; {what}, and one of the two is wrong: such errors are what both allow for"
     end = f"at most {rounded(upper, sign)}" if lower < claimed.least else f"at least {rounded(lower, sign)}"
@@ -141,11 +153,24 @@ def spent(answer: Answer) -> str:
         return "the budget is spent; go on with winnow run SPEC --set stopping.budget=MORE"
     if answer.limit.kind == "human_labels":
         return (
-            f"{answer.limit.sentence}; bets look ahead to the last label, so that more labels need another "
-            f"campaign: winnow run SPEC --fork NEW_NAME --set {answer.limit.key}=MORE (the chances of error "
-            "of the two add up, if nothing else is another)"
+            f"{answer.limit.sentence}; {more_labels(answer)}: winnow run SPEC --fork NEW_NAME --set "
+            f"{answer.limit.key}=MORE{adding_up(answer)}"
         )
     return f"{answer.limit.sentence}; go on with winnow run SPEC --set {answer.limit.key}=MORE"
+
+
+def more_labels(answer: Answer) -> str:
+    """Why labels are not added to a campaign that has ended."""
+    bets = answer.certificate is None or answer.certificate.is_reliable
+    why = "bets look ahead to the last label" if bets else "a mean is looked at once, with all labels"
+    return f"{why}, so that more labels need another campaign"
+
+
+def adding_up(answer: Answer) -> str:
+    """What another campaign with the same candidates and more labels does to the chances of error."""
+    if answer.certificate is not None and not answer.certificate.is_reliable:
+        return ""
+    return " (the chances of error of the two add up, if nothing else is another)"
 
 
 def added_lines(answer: Answer) -> list[Line]:

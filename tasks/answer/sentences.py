@@ -373,7 +373,7 @@ def _bounded(said: str, answer: Answer) -> str:
         raisers = " and ".join(RAISES[each] for each in claim.raised_by or dropped)
         why = f"; {raisers} raise it" if raisers else ""
         bound += f" ({answer.delta:g} was asked for{why})"
-    return bound + assumed(claim.assumptions, n_dropped=len(answer.dropped))
+    return bound + assumed(answer, claim.assumptions)
 
 
 def _what(answer: Answer) -> str:

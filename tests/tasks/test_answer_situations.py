@@ -40,7 +40,8 @@ POLICY = (
 )
 CERTIFIED = (
     "the chance that any certified candidate has a higher risk is at most 0.1, whatever the autoevaluator is "
-    "worth, if the labelled examples were drawn at random from those that matter"
+    "worth, if the labelled examples and those that the autoevaluator alone answers were drawn at random from "
+    "those that matter"
 )
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 ONE_GONE = "but the 1 that was dropped, of which nothing is claimed, "
@@ -271,6 +272,8 @@ def certificate(situation):
         incomplete=0,
         plain="c",
         plain_mean=0.1,
+        means={"a": 0.2, "b": 0.8, "c": 0.1},
+        in_sequence=True,
     )
 
 
@@ -432,7 +435,7 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
     said = lines_of(database, monkeypatch, "certify certified", refuted)["refuted"]
     assert said == (
         "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, if the labelled "
-        "examples were drawn at random from those that matter)"
+        "examples and those that the autoevaluator alone answers were drawn at random from those that matter)"
     )
     said = lines_of(
         database, monkeypatch, "certify certified", {**refuted, "mixed": True, "name": "a mixed one"}
@@ -531,14 +534,12 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (
         "0.800, between 0.700 and 0.900: its mean loss against human labels (all upper ends hold at once, at "
-        "every round, with probability 90%, and so do all lower ends, if the labelled examples were drawn at "
-        "random from those that matter)"
+        "every round, with probability 90%, and so do all lower ends, if the labelled examples and those that "
+        "the autoevaluator alone answers were drawn at random from those that matter)"
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"
-    assert without["certified"].startswith(
-        "b, the cheapest candidate that seems to have a risk of at most 0.2"
-    )
+    assert without["passed"].startswith("b, the cheapest candidate that seems to have a risk of at most 0.2")
 
 
 def test_a_risk_that_the_autoevaluator_alone_says_is_not_called_one_against_human_labels(
@@ -549,6 +550,103 @@ def test_a_risk_that_the_autoevaluator_alone_says_is_not_called_one_against_huma
         database, monkeypatch, "certify by a plain mean", changed, lower=[None] * 3, upper=[None] * 3
     )
     assert said["risk"] == "0.800: its mean loss against the autoevaluator's answers"
+
+
+def certified(database, monkeypatch, changed=None, **of_certificate):
+    """What is said where b is certified, and other things of its certificate hold."""
+    situation = next(each for each in SITUATIONS if each.name == "certify certified")
+    answer = answered(database, situation._replace(**(changed or {})), monkeypatch)
+    return dict(answer_lines(replace(answer, certificate=replace(answer.certificate, **of_certificate))))
+
+
+def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):
+    said = certified(database, monkeypatch, selector="r-eval")
+    assert said["sure"] == (
+        "the chance that any certified candidate has a higher risk is at most 0.1, if the labelled examples "
+        "were drawn at random from those that matter"
+    )
+    assert "autoevaluator" not in " ".join(said.values())
+
+
+def test_candidates_of_the_same_cost_are_not_called_dearer_than_the_one_that_is_named(database, monkeypatch):
+    said = certified(database, monkeypatch, costs={"a": 0.00015, "b": 0.00015, "c": 0.0001}, cost="price")
+    assert said["certified"] == (
+        "b, the last tested of the 2 cheapest candidates that were shown to have a risk of at most 0.2; its "
+        "price is 0.00015 as certify.costs counts it, the same as that of a"
+    )
+    alone = certified(database, monkeypatch, {"name": "alone"}, costs={"a": 2e-4, "b": 1.5e-4, "c": 1e-4})
+    assert alone["certified"].startswith("b, the cheapest candidate that was shown to have")
+
+
+def test_a_mean_is_moved_into_its_interval_only_where_it_lies_outside(database, monkeypatch):
+    ends = {"estimates": [0.2, 0.7, None], "lower": [0.1, 0.7, None], "upper": [0.3, 0.9, None]}
+    situation = next(each for each in SITUATIONS if each.name == "certify certified")
+    for number, (mean, what) in enumerate([(0.7 + 1e-16, "its mean"), (0.6, "the value in its interval")]):
+        named = situation._replace(name=f"moved {number}")
+        answer = answered(database, named, monkeypatch, **ends)
+        means = {"a": 0.2, "b": mean, "c": None}
+        said = dict(answer_lines(replace(answer, certificate=replace(answer.certificate, means=means))))
+        assert said["risk"].startswith(f"0.700, between 0.700 and 0.900: {what}")
+
+
+def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, monkeypatch):
+    untested = {"means": {"a": 0.3, "b": None, "c": None}, "plain": None, "plain_mean": None}
+    refuted = {"name": "refuted", "reason": "none-certified", "claim": NONE, "best": None}
+    statuses = {"status": ("refuted", "untested", "untested")}
+    said = certified(database, monkeypatch, {**refuted, **statuses}, **untested)
+    assert said["plain"] == "the plain mean of human losses would certify none of those with human losses (a)"
+    assert said["untested"] == (
+        "b, c: nothing is known of their risks, as the tests go from the dearest to the cheapest and end at "
+        "the first that is not certified: a"
+    )
+    winner = {"name": "untested", "status": ("certified", "dropped", "untested"), "best": 0}
+    said = certified(database, monkeypatch, winner, **untested | {"plain": "a", "plain_mean": 0.3})
+    assert said["plain"] == (
+        "of those with human losses (a), the plain mean of human losses would say a (0.300), without any "
+        "guarantee"
+    )
+    assert said["untested"].endswith("the first that is not certified: b")
+    nobody = dict.fromkeys("abc")
+    said = certified(database, monkeypatch, {"name": "nobody"}, **untested | {"means": nobody})
+    assert said["plain"] == "no human loss is known yet, of which a plain mean could be taken"
+
+
+@pytest.mark.parametrize(
+    ("spent", "ended"),
+    [
+        (LABELS, "the label budget is spent: 40 of 40; bets look ahead to the last label"),
+        (None, "all 40 examples that may be labelled are used; bets look ahead to the last label"),
+    ],
+)
+@pytest.mark.parametrize("best", [1, None])
+def test_tests_that_end_for_want_of_labels_say_so_and_whom_they_leave_open(
+    database, monkeypatch, spent, ended, best
+):
+    changed = {"spent": spent, "best": best}
+    if best is None:
+        changed |= {"reason": "none-certified", "claim": NONE, "status": ("active", "untested", "untested")}
+    said = certified(database, monkeypatch, changed)
+    left = "a" if best is None else "c"
+    assert (
+        said["open"]
+        == f"{left}: a risk of at most 0.2 was neither shown nor ruled out with the labels so far"
+    )
+    assert said["ended"].startswith(ended)
+    settled = {**changed, "name": "settled", "status": ("certified", "certified", "refuted"), "best": 1}
+    if best is not None:
+        assert not {"open", "ended"} & set(certified(database, monkeypatch, settled))
+
+
+def test_of_a_plain_mean_nothing_is_said_of_bets_and_nothing_is_called_certified(database, monkeypatch):
+    spent = {"name": "none passed", "selector": "eval", "spent": LABELS, "best": None, "claim": NONE}
+    ended = {"reason": "none-certified", "status": ("active", "untested", "untested")}
+    said = certified(database, monkeypatch, {**spent, **ended})
+    assert said["passed"] == "none: no candidate seems to have a risk of at most 0.2"
+    assert "certified" not in said
+    assert said["ended"] == (
+        "the label budget is spent: 40 of 40; a mean is looked at once, with all labels, so that more labels "
+        "need another campaign: winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE"
+    )
 
 
 def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch):
@@ -565,7 +663,7 @@ def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch
 
 def test_of_a_served_model_that_changed_no_risk_was_shown(database, monkeypatch):
     said = lines_of(database, monkeypatch, "certify certified", {"name": "a changed one", "mixed": True})
-    assert "candidate that seems to have a risk of at most 0.2" in said["certified"]
+    assert "candidate that seems to have a risk of at most 0.2" in said["passed"]
 
 
 ENDS = {"lower": [0.1, 0.8, 0.1], "upper": [0.3, 0.8, 0.2]}

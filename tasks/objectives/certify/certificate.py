@@ -16,6 +16,9 @@ UNRELIABLE = ("eval", "autoeval")
 BY_MODEL = "autoeval"
 """The selector whose losses are those that the autoevaluator finds on unlabelled examples, and no others."""
 
+BONFERRONI = "bonferroni"
+"""The procedure that tests all candidates at once."""
+
 HUMAN_ONLY = ("eval", "r-eval")
 """Selectors that read no autoevaluated losses, for which none are made."""
 
@@ -41,6 +44,10 @@ class Certificate:
     plain: str | None
     """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
     plain_mean: float | None
+    means: Mapping[str, float | None]
+    """By candidate, the plain mean of its human losses; None where none is known."""
+    in_sequence: bool
+    """Whether candidates are tested one after the other, up to the first that fails; all at once if not."""
 
     @property
     def losses(self) -> str:
@@ -51,6 +58,11 @@ class Certificate:
     def is_reliable(self) -> bool:
         """Whether certificates hold with the stated probability."""
         return self.selector not in UNRELIABLE
+
+    @property
+    def reads_autoevaluator(self) -> bool:
+        """Whether the answer rests on what the autoevaluator says of unlabelled examples, too."""
+        return self.selector not in HUMAN_ONLY
 
 
 def losses_of(selector: str, baseline: str | None = None) -> str:
@@ -73,7 +85,7 @@ def certificate_of(
     """
     section = campaign.spec["certify"]
     risk = section["alpha"] if section["alpha"] is not None else section["drop"]
-    means = labels.mean_losses(session, campaign.id) if decision else []
+    means = labels.mean_losses(session, campaign.id)
     passing = [arm for arm, mean in enumerate(means) if mean is not None and mean <= risk]
     return Certificate(
         risk=risk,
@@ -88,6 +100,8 @@ def certificate_of(
         ),
         plain=names[passing[-1]] if passing else None,
         plain_mean=means[passing[-1]] if passing else None,
+        means=dict(zip(names, means, strict=True)),
+        in_sequence=campaign.spec["selector"]["params"].get("procedure") != BONFERRONI,
     )
 
 

@@ -17,6 +17,7 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.certify.certificate import BONFERRONI
 from winnow.tasks.objectives.certify.labelling import parts_of
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.objectives.human.files import label_rows as people_rows
@@ -199,7 +200,7 @@ def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatA
 
 def _needed(campaign: CampaignRecord, n_arms: int) -> float:
     """What an e-value must reach: 1 / delta, or K / delta where all candidates are tested at once."""
-    tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == "bonferroni" else 1
+    tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == BONFERRONI else 1
     return float(tests / campaign.spec["stopping"]["delta"])
 
 
