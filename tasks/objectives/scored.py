@@ -1,4 +1,4 @@
-"""What objectives share whose outputs are scored one by one: the judge, and the models that it asks."""
+"""What objectives share whose outputs are scored one by one: judge, metrics, and the models these ask."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.protocol import Judge, models_of
+from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
 from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.spec.campaign import JudgeSpec
+from winnow.tasks.spec.campaign import CampaignSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,25 +27,68 @@ class ScoredCampaign(ResolvedCampaign):
         return list({each.name: each for each in asked}.values())
 
     @property
+    def deciding_models(self) -> Sequence[ModelRef]:
+        """See `ResolvedCampaign`: not those that metrics alone ask."""
+        return models_of(self.judge)
+
+    @property
     def judges(self) -> Sequence[Judge]:
         """The judge, then those of metrics in their order."""
         return self.judge, *self.metrics.values()
 
+    @property
+    def metric_particulars(self) -> JsonObject:
+        """The part of `particulars` on metrics: their judges' code, and the weights of models they ask."""
+        if not self.metrics:
+            return {}
+        judges = [(each.name, each.judge) for each in self.spec.metrics]
+        code = {name: judge_code(judge.type, **judge.params) for name, judge in judges}
+        asked = [model.name for judge in self.metrics.values() for model in models_of(judge)]
+        weights = {name: self.judge_fingerprints[name] for name in asked}
+        return {"metric_code": code, **({"metric_fingerprints": weights} if weights else {})}
 
-def check_score_judge(spec: JudgeSpec, candidates: Sequence[Candidate]) -> JsonObject:
-    """Make the judge of a spec; return the fields of `ScoredCampaign` that follow from it.
+
+def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObject:
+    """Make the judges of a spec; return the fields of `ScoredCampaign` that follow from them.
 
     Raises:
         SpecError: If there is no such judge, or a name stands for two models.
     """
-    judge = create_judge(spec.type, **spec.params)
-    models = models_of(judge)
-    refuse_shared_names(models, candidates)
+    judge = create_judge(spec.judge.type, **spec.judge.params)
+    refuse_shared_names(models_of(judge), candidates)
+    metrics = _metrics(spec, models_of(judge), candidates)
+    asked = [model for each in (judge, *metrics.values()) for model in models_of(each)]
     return {
         "judge": judge,
-        "judge_code": judge_code(spec.type, **spec.params),
-        "judge_fingerprints": fingerprints(models),
+        "judge_code": judge_code(spec.judge.type, **spec.judge.params),
+        "judge_fingerprints": fingerprints(asked),
+        "metrics": metrics,
     }
+
+
+def _metrics(
+    spec: CampaignSpec, asked: Sequence[ModelRef], candidates: Sequence[Candidate]
+) -> dict[str, Judge]:
+    """The judges of metrics, by the names of these; `asked` are the models of the spec's own judge."""
+    made: dict[str, Judge] = {}
+    known = list(asked)
+    for index, metric in enumerate(spec.metrics):
+        place = f"metrics[{index}].judge"
+        if metric.judge.type == BEST_OF:
+            raise SpecError(
+                f"judge {BEST_OF} chooses among the texts of a pair, and a metric is the mean of all; "
+                "name the judge that scores",
+                path=f"{place}.type",
+            )
+        try:
+            judge = create_judge(metric.judge.type, **metric.judge.params)
+            known += models_of(judge)
+            refuse_shared_names(known, candidates)
+        except SpecError as error:
+            path = (error.path or "judge").replace("judge", place, 1)
+            raise JudgeError(error.message, path) from error
+        made[metric.name] = judge
+    return made
 
 
 def fingerprints(models: Sequence[ModelRef]) -> Mapping[str, str]:

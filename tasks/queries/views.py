@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # the command line reads the names alone
 
 
 ANY = "any objective"
+SCORED = ("best-mean", "certify", "route")
+"""Objectives in which a judge scores each output by itself."""
 
 VIEWS: dict[str, dict[str, str]] = {
     "leaderboard": {
@@ -26,11 +28,9 @@ VIEWS: dict[str, dict[str, str]] = {
         "certify": "winnow.storage.queries.objective.certify:comparisons",
     },
     "pareto": {"best-mean": "winnow.tasks.queries.pareto:pareto"},
-    "metrics": {"best-mean": "winnow.tasks.queries.breakdowns:metrics"},
+    "metrics": dict.fromkeys(SCORED, "winnow.tasks.queries.breakdowns:metrics"),
     "tags": {"best-mean": "winnow.tasks.queries.breakdowns:tags"},
-    "outputs": dict.fromkeys(
-        ("best-mean", "certify", "route"), "winnow.storage.queries.campaign_views:outputs"
-    ),
+    "outputs": dict.fromkeys(SCORED, "winnow.storage.queries.campaign_views:outputs"),
     "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
     "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},
     "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},

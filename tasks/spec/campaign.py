@@ -57,7 +57,6 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     ),
     "certify": (
         "lookahead",
-        "metrics",
         "constraints",
         "groups",
         "tags",
@@ -69,7 +68,6 @@ FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
     ),
     "route": (
         "lookahead",
-        "metrics",
         "constraints",
         "groups",
         "tags",
@@ -201,7 +199,7 @@ class CampaignSpec(SpecModel):
     number alone is that many, and the mean."""
     judge: JudgeSpec
     metrics: list[MetricSpec] = []
-    """For best-mean: further judges, whose means are reported beside the score."""
+    """Not for best-duel: further judges, whose means are reported beside the score."""
     constraints: list[ConstraintSpec] = []
     """For best-mean: what the means of metrics have to be, so that a candidate may be the best."""
     certify: CertifySpec | None = None

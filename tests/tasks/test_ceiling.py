@@ -64,6 +64,13 @@ def test_labels_take_all_candidates_and_the_autoevaluator_on_all_that_belongs_to
     assert found.most.answer_tokens == 8 * (12 + 256)
     assert (found.most.judge_calls, found.most.judge_prompt_tokens) == (4, pytest.approx(4 * 6 / 4))
     assert found.most.judge_reply_tokens == 4 * 20
+    judge = f'{{type: llm, rubric: "Polite?", scale: yes/no, model: {GRADER}}}'
+    metric = f"metrics: [{{name: tone, judge: {judge}}}]\n"
+    beside = plan_ceiling(checked("certify", "{name: r-autoeval-plus}", *changes, add=section + metric)).most
+    # A metric is about the answers to the two labelled examples alone.
+    assert beside.judge_calls == 4 + 2 * 4
+    assert beside.judge_prompt_tokens > 4 * 6 / 4 + 2 * 4 * 256
+    assert beside.requests == found.most.requests
 
 
 def test_every_prompt_that_is_routed_counts_as_if_the_dearest_answered_it(checked, folder):

@@ -1,6 +1,6 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, cast
 
@@ -11,10 +11,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.errors import JudgeError, SpecError, unknown_name
-from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
-from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.best_mean.constraints import (
     check_constraints,
     params_of,
@@ -23,12 +20,7 @@ from winnow.tasks.objectives.best_mean.constraints import (
 from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
-from winnow.tasks.objectives.scored import (
-    ScoredCampaign,
-    check_score_judge,
-    fingerprints,
-    refuse_shared_names,
-)
+from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
 from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
@@ -56,17 +48,11 @@ class BestMean(ScoredCampaign):
     def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
         """See `ResolvedCampaign`."""
         candidates = build_candidates(spec, dataset)
-        scoring = check_score_judge(spec.judge, candidates)
-        metrics = check_metrics(spec, models_of(scoring["judge"]), candidates)
-        asked = [model for judge in metrics.values() for model in models_of(judge)]
         return cls(
             spec=spec,
             dataset=dataset,
-            judge=scoring["judge"],
-            judge_code=scoring["judge_code"],
-            judge_fingerprints=scoring["judge_fingerprints"] | fingerprints(asked),
+            **check_judges(spec, candidates),
             candidates=candidates,
-            metrics=metrics,
             groups=check_groups(spec, dataset.examples),
             constraints=check_constraints(spec),
             history=load_history(spec.history, spec.storage, dataset),
@@ -94,20 +80,8 @@ class BestMean(ScoredCampaign):
         return {
             "history_fingerprint": fingerprint_history(self.history),
             "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
-            **({"metric_code": metric_code(self.spec)} if self.metrics else {}),
-            **({"metric_fingerprints": asked} if (asked := self._metric_fingerprints) else {}),
+            **self.metric_particulars,
         }
-
-    @property
-    def deciding_models(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: not those that metrics alone ask."""
-        return models_of(self.judge)
-
-    @property
-    def _metric_fingerprints(self) -> JsonObject:
-        """What the weights of each model are that metrics ask, by its name."""
-        asked = [model.name for judge in self.metrics.values() for model in models_of(judge)]
-        return {name: self.judge_fingerprints[name] for name in asked}
 
     @property
     def n_selection_examples(self) -> int:
@@ -186,45 +160,6 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
             path="holdout",
         )
     return split
-
-
-def check_metrics(
-    spec: CampaignSpec, asked: Sequence[ModelRef], candidates: Sequence[Candidate]
-) -> dict[str, Judge]:
-    """Make the judges of a spec's metrics, by the names of these.
-
-    Args:
-        spec: Of the campaign.
-        asked: The models that its judge asks.
-        candidates: Its candidates.
-
-    Raises:
-        SpecError: If there is no such judge, or a name stands for two models.
-    """
-    made: dict[str, Judge] = {}
-    known = list(asked)
-    for index, metric in enumerate(spec.metrics):
-        place = f"metrics[{index}].judge"
-        if metric.judge.type == BEST_OF:
-            raise SpecError(
-                f"judge {BEST_OF} chooses among the texts of a pair, and a metric is the mean of all; "
-                "name the judge that scores",
-                path=f"{place}.type",
-            )
-        try:
-            judge = create_judge(metric.judge.type, **metric.judge.params)
-            known += models_of(judge)
-            refuse_shared_names(known, candidates)
-        except SpecError as error:
-            path = (error.path or "judge").replace("judge", place, 1)
-            raise JudgeError(error.message, path) from error
-        made[metric.name] = judge
-    return made
-
-
-def metric_code(spec: CampaignSpec) -> Mapping[str, object]:
-    """What the code of each of these judges is, by the name of its metric."""
-    return {each.name: judge_code(each.judge.type, **each.judge.params) for each in spec.metrics}
 
 
 BASELINE_PLACE = "selector.params.baseline"

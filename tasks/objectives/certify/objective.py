@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
 from winnow.algorithms.certify.config import rule_for
@@ -17,7 +18,7 @@ from winnow.tasks.objectives.certify.check import Certification, check_certifica
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.objectives.scored import (
     ScoredCampaign,
-    check_score_judge,
+    check_judges,
     fingerprints,
     refuse_shared_names,
 )
@@ -39,9 +40,10 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         candidates = build_candidates(spec, dataset)
         certification, ordered = check_certification(spec, dataset, candidates)
-        scoring = check_score_judge(spec.judge, candidates)
+        scoring = check_judges(spec, candidates)
         answering = answering_models(certification)
-        refuse_shared_names([*models_of(scoring["judge"]), *answering], [])
+        judges = (scoring["judge"], *scoring["metrics"].values())
+        refuse_shared_names([*chain.from_iterable(map(models_of, judges)), *answering], [])
         scoring["judge_fingerprints"] = {**scoring["judge_fingerprints"], **fingerprints(answering)}
         return cls(spec=spec, dataset=dataset, candidates=ordered, certification=certification, **scoring)
 
@@ -49,6 +51,12 @@ class Certify(ScoredCampaign):
     def judge_models(self) -> Sequence[ModelRef]:
         """See `ResolvedCampaign`."""
         known = [*answering_models(self.certification), *super().judge_models]
+        return list({each.name: each for each in known}.values())
+
+    @property
+    def deciding_models(self) -> Sequence[ModelRef]:
+        """See `ResolvedCampaign`."""
+        known = [*answering_models(self.certification), *super().deciding_models]
         return list({each.name: each for each in known}.values())
 
     @property
@@ -68,7 +76,11 @@ class Certify(ScoredCampaign):
 
     def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
-        return {"candidate_costs": dict(self.certification.costs), "betting_rule": self._betting_rule}
+        return {
+            "candidate_costs": dict(self.certification.costs),
+            "betting_rule": self._betting_rule,
+            **self.metric_particulars,
+        }
 
     @property
     def _betting_rule(self) -> str:

@@ -42,7 +42,7 @@ from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
-from winnow.tasks.rounds.score import scored, shown_of
+from winnow.tasks.rounds.score import scored, shown_of, with_metrics
 
 Author = int | None
 """Who answers: an arm, or None for the autoevaluator."""
@@ -126,6 +126,7 @@ def score_losses(
     scorer = _scorer(campaign, certification, judge, round_, texts)
     shown = _shown(scorer, round_, targets)
     [asked] = ask_models(campaign, [judge], round_, shown)
+    metrics = _asked_metrics(campaign, scorer, round_, targets)
     ahead(asked.judge, shown)
     scorer = replace(scorer, judge=asked.judge)
     comparisons = []
@@ -135,7 +136,7 @@ def score_losses(
         unlabelled = scorer.unlabelled(arm, example)
         comparisons.append(
             replace(
-                comparison,
+                with_metrics(comparison, metrics, scorer.measured(arm, example, human)),
                 detail=comparison.detail
                 or scorer.trouble(arm, example)
                 or (UNANSWERABLE if by_label and not human else None),
@@ -169,6 +170,20 @@ def _compared(
         judge=campaign.judge_id,
         **found_in(samples, asked, texts, shown),
     )
+
+
+def _asked_metrics(
+    campaign: CampaignSession,
+    scorer: "Scorer",
+    round_: RoundRecord,
+    targets: Mapping[int, Sequence[str]],
+) -> dict[str, AskedJudge]:
+    """The judges of metrics, by name: they are about what arms answered to labelled examples."""
+    metrics = campaign.checked.metrics
+    pairs = zip(round_.arms, round_.examples, strict=True)
+    samples = [sample for arm, each in pairs for sample in scorer.measured(arm, each, targets[each])]
+    asked = ask_models(campaign, [*metrics.values()], round_, samples)
+    return dict(zip(metrics, asked, strict=True))
 
 
 def _labels(campaign: CampaignSession, round_: RoundRecord) -> Mapping[int, Sequence[str]]:
@@ -307,6 +322,10 @@ class Scorer:
     def shown(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
         """What the judge sees of an arm's texts beside targets; nothing where an engine gave no text."""
         return [replace(sample, targets=targets) for sample in self.samples.get((arm, example), ())]
+
+    def measured(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
+        """What metrics see of them: where people rate outputs, the targets that the dataset has."""
+        return self.shown(arm, example, targets) if self.by_label else self.samples.get((arm, example), ())
 
     def _score(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
         """What the texts of an arm score, `WORST` where that cannot be said; None where one is missing."""

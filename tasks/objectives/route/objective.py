@@ -16,7 +16,7 @@ from winnow.tasks.embedding.embedded_prompts import Embedding, check_embedder
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
-from winnow.tasks.objectives.scored import ScoredCampaign, check_score_judge
+from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 
@@ -49,7 +49,7 @@ class Route(ScoredCampaign):
         return cls(
             spec=spec,
             dataset=dataset,
-            **check_score_judge(spec.judge, candidates),
+            **check_judges(spec, candidates),
             candidates=candidates,
             embedding=check_embedder(spec.embedder, dataset),
         )
@@ -65,7 +65,7 @@ class Route(ScoredCampaign):
 
     def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
-        return {"embedder_identity": self.embedding.identity}
+        return {"embedder_identity": self.embedding.identity, **self.metric_particulars}
 
     def create_selector(self, limit: int | None = None) -> Selector:
         """See `ResolvedCampaign`."""

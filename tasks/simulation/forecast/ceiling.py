@@ -11,7 +11,7 @@ from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.route.objective import Route
-from winnow.tasks.simulation.forecast.judging import JudgeUse, all_uses, duel_uses, judge_uses
+from winnow.tasks.simulation.forecast.judging import JudgeUse, all_uses, duel_uses, judge_uses, metric_uses
 from winnow.tasks.simulation.forecast.pricing import Amounts, Judged, Judgings, Pricing
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
@@ -70,6 +70,10 @@ class _Most:
     shown: int
     """How many answers are shown to a model with each."""
     beside: Sequence[Judged] = ()
+    for_metrics: Sequence[JudgeUse] = ()
+    """Where metrics are about fewer answers than the judge is: what is asked about each of these."""
+    measured: int = 0
+    """How many those are."""
 
 
 def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:
@@ -81,7 +85,7 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
     """
     most = _most(checked)
     pricing = Pricing(checked, most.judging, rate)
-    judged = most.judged * checked.spec.texts_each
+    judged, measured = (count * checked.spec.texts_each for count in (most.judged, most.measured))
     by_arm = pricing.dearest(most.texts, most.of_each)
     longest = float(pricing.longest.max())
     return Ceiling(
@@ -93,7 +97,18 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
             by_arm,
             at_length=True,
             judged=Judgings(judged, judged * most.shown * longest),
-            beside=most.beside,
+            beside=[
+                *most.beside,
+                *(
+                    Judged(
+                        model=use.model,
+                        calls=measured,
+                        shown=measured * (use.prompt_tokens + longest),
+                        made=measured * use.reply_tokens,
+                    )
+                    for use in most.for_metrics
+                ),
+            ],
         ),
         unforeseen=UNFORESEEN[_question(checked)],
         sampled_examples=pricing.tokens.examples,
@@ -176,6 +191,8 @@ def _of_labels(checked: Certify) -> _Most:
         judged=len(checked.candidates) * (answered + (limit if autoevaluator is not None else 0)),
         shown=1,
         beside=beside,
+        for_metrics=metric_uses(checked),
+        measured=len(checked.candidates) * limit,
     )
 
 

@@ -31,7 +31,13 @@ class JudgeUse:
 def all_uses(checked: ScoredCampaign) -> list[JudgeUse]:
     """The calls of one comparison, for its outcome and its metrics; what two judges share counts twice."""
     examples, seed = checked.dataset.examples, checked.spec.seed
-    return [use for judge in checked.judges for use in judge_uses(judge, examples, seed)]
+    return [*judge_uses(checked.judge, examples, seed), *metric_uses(checked)]
+
+
+def metric_uses(checked: ScoredCampaign) -> list[JudgeUse]:
+    """Those of them for its metrics."""
+    examples, seed = checked.dataset.examples, checked.spec.seed
+    return [use for judge in checked.metrics.values() for use in judge_uses(judge, examples, seed)]
 
 
 def judge_uses(judge: object, examples: Sequence[Example], seed: int) -> list[JudgeUse]:

@@ -70,7 +70,7 @@ class Pricing:
         self.tokens = prompt_tokens(
             checked.candidates, checked.dataset.examples, checked.spec.seed, weighing=checked.weighing
         )
-        self.measured = _measured(checked, sorted({*self.models, *(use.model for use in self.judging)}))
+        self.measured = _measured(checked, sorted({each.name for each in checked.models}))
         self.longest = np.array(
             [
                 0.0 if checked.weighing is not None else float(each.sampling.max_tokens)

@@ -170,6 +170,14 @@ def _spread(row: Row, name: str, digits: int) -> str:
     return "" if row[name] is None else f"{row[name]:.{digits}g} ± {row[f'{name}_sd']:.2g}"
 
 
+MEASURED = {
+    "best-mean": "the texts that were asked for",
+    "certify": "the answers to labelled examples",
+    "route": "the answers to the prompts that each candidate was given, which others were not",
+}
+"""What metrics are about, by objective."""
+
+
 def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
     """What further judges said of each candidate."""
     found = list(ask(session, campaign, "metrics"))
@@ -179,8 +187,8 @@ def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
     return Section(
         name="metrics",
         title="Metrics",
-        note="Means of what further judges said of the texts that were asked for, with Wilson's interval at "
-        f"95%. Plain intervals of single means, not certified; {_what_metrics_decided(campaign)}.{cut}",
+        note=f"Means of what further judges said of {MEASURED[campaign.objective]}, with Wilson's interval "
+        f"at 95%. Plain intervals of single means, not certified; {_what_metrics_decided(campaign)}.{cut}",
         table=[
             {
                 "metric": row["metric"],

@@ -43,6 +43,7 @@ def _of_certificates(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder,
     return (
         *by_objective.evidence_of(campaign),
         by_objective.risks,
+        common.metrics,
         common.curve("risk", "comparisons", read.points),
         common.allocation("human labels of the candidate's test"),
     )
@@ -58,6 +59,7 @@ def _of_routes(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
             "Best first. Each candidate was given the prompts that it was thought good at, so that its mean "
             "says nothing of others.",
         ),
+        common.metrics,
         common.allocation("prompts"),
     )
 
