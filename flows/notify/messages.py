@@ -26,6 +26,7 @@ def message_of(
     events: Sequence[Event],
     before: CampaignStatus | None,
     error: Exception | None,
+    differing: Sequence[str] = (),
 ) -> Message:
     """All there is to say, as JSON values.
 
@@ -35,6 +36,7 @@ def message_of(
         events: What happened; at least one.
         before: The last campaign of the same schedule that had a winner.
         error: What ended the run, where that was one.
+        differing: In what that campaign and this one differ; see `schedule_history.differs_in`.
     """
     answer, best = status.answer, status.answer.named_best
     return {
@@ -59,6 +61,7 @@ def message_of(
             "campaign": before.name,
             "winners": sorted(before.answer.winners),
             "claim": before.answer.claim.kind,
+            "differs_in": list(differing),
         },
         "comparisons": status.totals["answered"],
         "lines": [[word, printable(said)] for word, said in block_lines(answer, status.totals)],
@@ -87,7 +90,10 @@ def _sentences(message: Message) -> list[str]:
         now, then = (_names(found["winners"]) for found in (message, before))
         is_sure = {message["claim"], before["claim"]} <= {"exact", "proven"}
         sure = "" if is_sure else " (not proven of both)"
-        said.append(f"winner changed: {now}; it was {then} in {one_line(before['campaign'])}{sure}")
+        edited = (
+            f"; not the same since then: {', '.join(before['differs_in'])}" if before["differs_in"] else ""
+        )
+        said.append(f"winner changed: {now}; it was {then} in {one_line(before['campaign'])}{sure}{edited}")
     return [*said, *(f"{word}: {sentence}" for word, sentence in lines)]
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 
@@ -15,7 +16,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounded
 from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
-from winnow.tasks.queries.schedule_history import is_another, previous_winner
+from winnow.tasks.queries.schedule_history import differs_in, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 KEY_WIDTH = 10
@@ -165,7 +166,13 @@ def campaign_line(storage: str, name: str) -> str:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
-        changed = _changed(status, previous_winner(session, record))
+        before = previous_winner(session, record)
+        differing = (
+            ()
+            if before is None
+            else differs_in(session, campaign_records.get_campaign(session, before.name), record)
+        )
+        changed = _changed(status, before, differing)
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {status.totals['answered']} comparisons; "
@@ -186,11 +193,12 @@ def _best(answer: Answer) -> str:
     return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"
 
 
-def _changed(status: CampaignStatus, before: CampaignStatus | None) -> str:
+def _changed(status: CampaignStatus, before: CampaignStatus | None, differing: Sequence[str]) -> str:
     """Whether a schedule has another winner than last time, as the end of a sentence; a gate names none."""
     if before is None or not status.answer.winners:
         return ""
+    edited = f" (not the same since {before.name}: {', '.join(differing)})" if differing else ""
     if not is_another(before.answer.winners, status.answer.winners):
-        return "; the same winner as before"
+        return f"; the same winner as before{edited}"
     sure = "" if status.answer.is_guaranteed and before.answer.is_guaranteed else ", not proven of both"
-    return f"; another winner than before{sure}"
+    return f"; another winner than before{sure}{edited}"

@@ -13,6 +13,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify.certificate import BY_MODEL
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.rounds.draws import CONSTRAINED, made_of
 
 COLUMNS = (
     "campaign",
@@ -28,6 +29,7 @@ COLUMNS = (
     "comparisons",
     "generated",
     "reused",
+    "differs_in",
 )
 
 
@@ -44,14 +46,18 @@ def history(session: Session, campaign: CampaignRecord) -> list[Row]:
     """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
 
     `changed` says whether who leads has another name than in the last campaign before it in which somebody
-    led; it is null where there is nothing to compare, as of gates. Who leads need not have won.
+    led; it is null where there is nothing to compare, as of gates, and `differs_in` says in what
+    the two campaigns differ. Who leads need not have won.
     """
     rows = _as_they_stand(session, history_views.history(session, campaign.id))
     before: str | None = None
+    last: CampaignRecord | None = None
     for row in rows:
-        best = row["best"]
+        best, record = row["best"], campaign_records.get_campaign(session, row["campaign"])
         row["changed"] = best != before if best and before else None
-        before = best or before
+        row["differs_in"] = _difference(session, last, record) if best else None
+        if best:
+            before, last = best, record
     return rows
 
 
@@ -88,6 +94,56 @@ def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatu
     return next((status for status in statuses if status.answer.winners), None)
 
 
+OF_CANDIDATES = (
+    "names",
+    "prompts",
+    "guardrails",
+    "generate_configs",
+    "output_type",
+    "choices",
+    "target_delimiter",
+    "few_shot_examples",
+    "model_fingerprints",
+    "served",
+)
+"""What candidates are made of, and what they are called."""
+
+ASKED_BY: Mapping[str, Sequence[str]] = {
+    "the objective": ("objective",),
+    "the data": ("dataset_fingerprint",),
+    "the candidates": OF_CANDIDATES,
+    "the judge": ("judge", "judge_identity", "samples"),
+    "groups": ("groups",),
+    "constraints": (*CONSTRAINED, "metrics", "metric_fingerprints"),
+    "what is certified": ("certify",),
+    "the selector": ("selector",),
+    "the history": ("history_fingerprint",),
+    "delta or epsilon": ("stopping",),
+}
+"""What may make another candidate the winner though none does better or worse, and where it is told."""
+
+
+def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) -> list[str]:
+    """In what two campaigns of a schedule differ, so that their winners answer different questions."""
+    then, today = _asked(session, before), _asked(session, now)
+    return [words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)]
+
+
+def _difference(session: Session, before: CampaignRecord | None, now: CampaignRecord) -> str | None:
+    """The same as one text; None where there is nothing to compare or no difference."""
+    return ", ".join(differs_in(session, before, now)) or None if before is not None else None
+
+
+def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
+    spec = campaign.spec
+    return {
+        **made_of(campaign),
+        "objective": campaign.objective,
+        "names": sorted(campaign_records.candidate_names(session, campaign.id)),
+        **{key: spec.get(key) for key in ("certify", "selector", "stopping")},
+    }
+
+
 def _has_changed(before: frozenset[str], now: frozenset[str]) -> bool | None:
     """Whether there is another winner; None where nobody won before, or now."""
     return is_another(before, now) if before and now else None
@@ -97,14 +153,16 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
     `changed` says whether the winner is another one than in the last campaign before it that had a winner,
-    and is null where there is nothing to compare, as where the question was left open. `generated` counts the
-    texts that were made anew, `reused` those that were taken from earlier campaigns.
+    and is null where there is nothing to compare, as where the question was left open; `differs_in` says in
+    what the two differ, the file of a schedule being read anew each time. `generated` counts the texts that
+    were made anew, `reused` those that were taken from earlier campaigns.
 
     Raises:
         SeriesNotFound: If there is no such series; the error lists those there are.
     """
     rows: list[dict[str, object]] = []
     before: frozenset[str] = frozenset()
+    last: CampaignRecord | None = None
     for row in history_views.series(session, series):
         record = campaign_records.get_campaign(session, row["campaign"])
         generated, reused = history_views.texts(session, record.id)
@@ -118,9 +176,16 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
         }
         if status.answer.baseline is not None:
             row |= NOBODY_IS_BEST
-        standing = {**row, **ended, "generated": generated, "reused": reused}
+        standing = {
+            **row,
+            **ended,
+            "generated": generated,
+            "reused": reused,
+            "differs_in": _difference(session, last, record) if now else None,
+        }
         rows.append({name: standing[name] for name in COLUMNS})
-        before = now or before
+        if now:
+            before, last = now, record
     return rows
 
 
@@ -196,10 +261,11 @@ def all_series(session: Session) -> list[Series]:
 def over_time(session: Session, series: Series) -> list[Row]:
     """One row per campaign of a series, oldest first: how it ended, and what it cost.
 
-    `changed` is that of `series_rows`: of winners, and null where the question was left open.
+    `changed` and `differs_in` are those of `series_rows`: of winners, and null where the question was open.
     """
     rows: list[Row] = []
     before: frozenset[str] = frozenset()
+    last: CampaignRecord | None = None
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
         answer, best = status.answer, status.answer.named_best
@@ -215,6 +281,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "lower": best and best.lower,
                 "upper": best and best.upper,
                 "changed": _has_changed(before, answer.winners),
+                "differs_in": _difference(session, last, record) if answer.winners else None,
                 "comparisons": status.totals["answered"],
                 "generated": generated,
                 "reused": reused,
@@ -223,7 +290,8 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "load_seconds": status.totals["load_seconds"],
             }
         )
-        before = answer.winners or before
+        if answer.winners:
+            before, last = answer.winners, record
     return rows
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 import scripted_engines
 from scored_campaigns import write_scored
+from sqlalchemy import select
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 from webhook_servers import webhook
@@ -17,10 +18,19 @@ from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run import flow
+from winnow.storage.models import Campaign
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.queries.schedule_history import is_another, previous_winner, series_rows
+from winnow.tasks.queries.schedule_history import (
+    Series,
+    differs_in,
+    history,
+    is_another,
+    over_time,
+    previous_winner,
+    series_rows,
+)
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -143,7 +153,7 @@ def test_a_slack_text_names_both_winners_where_they_changed():
         "events": ["decided", "winner-changed"],
         "winners": ["a"],
         "claim": "proven",
-        "before": {"campaign": "c-1", "winners": ["b", "d"], "claim": "exact"},
+        "before": {"campaign": "c-1", "winners": ["b", "d"], "claim": "exact", "differs_in": []},
         "lines": [["winner", "a"]],
     }
     expected = "c-2: winner, proven\nwinner changed: a; it was b, d in c-1\nwinner: a"
@@ -228,6 +238,77 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
         "winners": ["a"],
     }
     json.dumps(message, allow_nan=False)
+
+
+EDITS = {
+    "the objective": {"objective": "route"},
+    "the data": {"spec": {"dataset_fingerprint": "other"}},
+    "the candidates": {"spec": {"model_fingerprints": {"m": "other weights"}}},
+    "the judge": {"spec": {"judge": {"type": "exact"}}},
+    "groups": {"spec": {"groups": {"by": "level"}}},
+    "constraints": {"spec": {"constraints": [{"metric": "valid", "at_least": 0.9}]}},
+    "what is certified": {"spec": {"certify": {"alpha": 0.1}}},
+    "the selector": {"spec": {"selector": {"name": "race", "params": {}}}},
+    "the history": {"spec": {"history_fingerprint": "other"}},
+    "delta or epsilon": {"spec": {"stopping": {"delta": 0.05, "epsilon": 0.1}}},
+}
+"""What may be edited between two campaigns of a schedule, and what is stored of it."""
+
+
+def two_nights(folder, *, best=1, edited=None, models="abc"):
+    """Two campaigns of one schedule, the second of which has another winner, and perhaps another question."""
+    database = new_database(folder / "winnow.db")
+    claim = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
+    for name, winner, names in (("first", 0, "abc"), ("second", best, models)):
+        campaign = store_campaign(database, name, names=names)
+        known = {"estimates": [0.5] * len(names), "lower": [0.4] * len(names), "upper": [0.6] * len(names)}
+        kinds = ["best" if arm == winner else "eliminated" for arm in range(len(names))]
+        ended = {"stop": True, "reason": "confident", "best": winner, "status": kinds, "claim": claim}
+        campaign.finish(campaign.plan(0, [0], [0]), [1.0], **known, **ended)
+    with database.writing() as session:
+        first, second = session.scalars(select(Campaign).order_by(Campaign.id))
+        first.series = second.series = "f"
+        second.spec = {**second.spec, **(edited or {}).get("spec", {})}
+        second.objective = (edited or {}).get("objective", second.objective)
+    return database, f"sqlite:///{folder / 'winnow.db'}"
+
+
+@pytest.mark.parametrize("what", sorted(EDITS))
+def test_winners_of_other_questions_are_not_said_to_differ_alone(tmp_path, what):
+    database, _ = two_nights(tmp_path, edited=EDITS[what])
+    with database.reading() as session:
+        before, now = campaign_records.campaigns(session)
+        assert differs_in(session, before, now) == [what]
+        assert differs_in(session, before, before) == []
+
+
+@pytest.mark.parametrize(
+    ("best", "said"), [(1, "another winner than before"), (0, "the same winner as before")]
+)
+def test_an_edited_file_is_named_where_a_schedule_tells_of_the_winner(tmp_path, best, said):
+    spec = EDITS["the judge"]["spec"] | EDITS["delta or epsilon"]["spec"]
+    database, url = two_nights(tmp_path, best=best, edited={"spec": spec})
+    assert campaign_line(url, "second").endswith(
+        f"; {said} (not the same since first: the judge, delta or epsilon)"
+    )
+    with database.reading() as session:
+        before, now = campaign_records.campaigns(session)
+        rows = series_rows(session, "f")
+        of_all = over_time(session, Series(title="f", campaigns=[before, now]))
+        for told in (rows, history(session, now), of_all):
+            assert [row["differs_in"] for row in told] == [None, "the judge, delta or epsilon"]
+        status, then = campaign_status(session, now), campaign_status(session, before)
+        message = message_of(status, now, events_of(status, then), then, None, ["the judge"])
+    assert message["before"]["differs_in"] == ["the judge"]
+    if best == 1:
+        assert "it was a in first; not the same since then: the judge" in slack_message(message)["text"]
+
+
+def test_a_winner_that_is_no_candidate_any_more_makes_the_candidates_others(tmp_path):
+    _, url = two_nights(tmp_path, best=0, models="bc")
+    assert campaign_line(url, "second").endswith(
+        "; another winner than before (not the same since first: the candidates)"
+    )
 
 
 @pytest.mark.parametrize(
