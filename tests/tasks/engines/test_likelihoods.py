@@ -268,7 +268,8 @@ def test_a_continuation_is_greedy_if_decoding_gives_it_and_not_if_its_last_token
                 found[prompt, expected] = answer.is_greedy
                 assert (answer.text == text) is answer.is_greedy
                 assert answer.text in (text, "")
-                assert answer.choice_logprobs == pytest.approx(plain.choice_logprobs, abs=1e-6)
+                # An engine may batch the two differently, and float32 sums are the same to about 1e-6.
+                assert answer.choice_logprobs == pytest.approx(plain.choice_logprobs, abs=1e-5)
                 assert (plain.text, plain.is_greedy) == (text, None)
     assert found == {key: key[1] for key in found}
     assert {expected for _, expected in found} == {True, False}
