@@ -42,7 +42,8 @@ class Earlier:
 def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     """The latest campaign before this one that tested something else on examples that it takes for fresh.
 
-    Those are the ones whose labels it was told, and those that it holds out. Duels are no such test. Nor is a
+    Those are the ones whose labels it was told, those that its autoevaluator answered beside them, and those
+    that it holds out. Duels are no such test. Nor is a
     campaign that differs in its budget alone, as the firings of a schedule do: of two of these, the chances
     of error add up.
     """
@@ -92,7 +93,8 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
 def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
     if campaign.objective == "certify":
-        return scored_positions(session, campaign)
+        labelled = scored_positions(session, campaign)
+        return labelled | _unlabelled(session, campaign, labelled)
     from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 
     keys = dataset_records.example_keys(session, campaign.dataset_id)
@@ -100,6 +102,20 @@ def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
         keys, share=campaign.spec["holdout"], seed=campaign.seed
     ).held_out.tolist()
     return held_out
+
+
+def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection[int]) -> set[int]:
+    """Positions of the unlabelled examples that belong to labelled ones, where an autoevaluator is read.
+
+    A candidate that was mended where it failed on these seems better on them than it is, too.
+    """
+    from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
+    from winnow.tasks.objectives.certify.labelling import parts_of
+
+    if campaign.spec["selector"]["name"] in HUMAN_ONLY:
+        return set()
+    parts = parts_of(campaign, dataset_records.examples(session, campaign.dataset_id))
+    return {each for example in labelled for each in parts.block(example)}
 
 
 def _tested(campaign: CampaignRecord) -> dict[str, object]:

@@ -46,7 +46,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
         lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))
     lines += [*_unsettled(answer, certificate), *_untested(answer, certificate)]
     if answer.earlier is not None:
-        lines.append(("seen", _seen(answer.earlier)))
+        lines.append(("seen", _seen(answer.earlier, certificate)))
     lines += [*dropped_lines(answer), *_ended(answer, certificate)]
     if certificate.waits_for:
         keys = list_of(certificate.waits_for, most=8)
@@ -104,11 +104,13 @@ def _refuted(answer: Answer) -> str:
     return f" ({sure}{assumed(answer, answer.intervals_if)})"
 
 
-def _seen(earlier: Earlier) -> str:
+def _seen(earlier: Earlier, certificate: Certificate) -> str:
     """What an earlier campaign showed, which no test here can make up for."""
-    labels = f"{earlier.examples} of the {earlier.of} labels that count here"
+    shown = f"by {earlier.examples} of the {earlier.of} labels that count here"
+    if certificate.reads_autoevaluator:
+        shown = f"on {earlier.examples} of the {earlier.of} examples that count here, labelled or not"
     return (
-        f"campaign {earlier.campaign}, with other candidates or another test, has outcomes by {labels}; "
+        f"campaign {earlier.campaign}, with other candidates or another test, has outcomes {shown}; "
         "where candidates were changed, or chosen among many, in sight of these, nothing is certified"
     )
 

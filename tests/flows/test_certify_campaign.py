@@ -10,6 +10,7 @@ import campaign_processes as processes
 import certify_campaigns as certify
 import pytest
 import scripted_engines
+import yaml
 from campaign_processes import ENDED_AT_MOMENT, Kill, Moment, rows
 from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
@@ -148,7 +149,35 @@ def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_p
     ran(tmp_path, "--fork", "mended", "--set", f"stopping.budget={certify.BUDGET}")
     mended = done(tmp_path, "status", "mended")
     assert "nothing about this campaign was chosen in sight of what an earlier one showed" in mended
-    assert "campaign again, with other candidates or another test, has outcomes by" in mended
+    assert "campaign again, with other candidates or another test, has outcomes on" in mended
+
+
+@pytest.mark.parametrize("selector", ["r-autoeval-plus", "r-eval"])
+def test_candidates_may_have_been_chosen_by_what_the_autoevaluator_alone_answers_here(tmp_path, selector):
+    path = write_certify(tmp_path, labelled=80, selector={"name": selector})
+    lines = (tmp_path / "data.jsonl").read_text().splitlines()
+    tuned = [{**json.loads(line), "target": certify.truth(n)} for n, line in enumerate(lines) if n >= 80]
+    (tmp_path / "tuned.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in tuned))
+    spec = yaml.safe_load(path.read_text())
+    del spec["certify"]
+    changes = {
+        "name": "tuned",
+        "objective": "best-mean",
+        "dataset": {**spec["dataset"], "path": "tuned.jsonl"},
+        "selector": {"name": "row-mean"},
+        "stopping": {"budget": 480},
+    }
+    (tmp_path / "tuned.yaml").write_text(yaml.safe_dump({**spec, **changes}))
+    done(tmp_path, "run", "tuned.yaml")
+    assert ran(tmp_path) == 0
+    found = status(tmp_path)
+    if selector == "r-eval":  # it was told nothing of the examples without a label
+        assert found["earlier"] is None
+        return
+    labels, said = found["certificate"]["labels_used"], done(tmp_path, "status", "survivor")
+    assert found["earlier"] == {"campaign": "tuned", "examples": 2 * labels, "of": 3 * labels}
+    assert f"campaign tuned, with other candidates or another test, has outcomes on {2 * labels} of" in said
+    assert "nothing about this campaign was chosen in sight of what an earlier one showed of them" in said
 
 
 def test_half_the_labels_of_a_round_are_not_enough(tmp_path):

@@ -427,8 +427,9 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
 ):
     said = lines_of(database, monkeypatch, "certify certified by labels that were seen")
     assert said["seen"].startswith(
-        "campaign first, with other candidates or another test, has outcomes by 60 of the 100 labels that "
-        "count here; where candidates were changed, or chosen among many, in sight of these, nothing is"
+        "campaign first, with other candidates or another test, has outcomes on 60 of the 100 examples that "
+        "count here, labelled or not; where candidates were changed, or chosen among many, in sight of these, "
+        "nothing is"
     )
     assert "in sight of what an earlier one showed" in said["risk"]
     refuted = {"status": ("refuted", "certified", "active")}
@@ -566,6 +567,11 @@ def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_exampl
         "were drawn at random from those that matter"
     )
     assert "autoevaluator" not in " ".join(said.values())
+
+
+def test_without_an_autoevaluator_only_labels_may_have_been_seen(database, monkeypatch):
+    said = certified(database, monkeypatch, {"name": "seen", "earlier": SEEN}, selector="r-eval")
+    assert "has outcomes by 60 of the 100 labels that count here; where" in said["seen"]
 
 
 def test_candidates_of_the_same_cost_are_not_called_dearer_than_the_one_that_is_named(database, monkeypatch):
