@@ -189,8 +189,15 @@ class Answer:
 
     @property
     def named_best(self) -> CandidateStanding | None:
-        """Whom a list shows as the best; None of a gate, which looks for none."""
+        """Who leads; None of a gate, which looks for no best one."""
         return self.of_best if self.baseline is None else None
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """Whom a list of campaigns shows as the best: those that tied or the m best, or else who leads."""
+        if (best := self.named_best) is None:
+            return ()
+        return self.top or self.tied or (best.name,)
 
     @property
     def runner_up(self) -> CandidateStanding | None:

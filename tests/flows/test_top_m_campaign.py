@@ -37,6 +37,12 @@ def test_the_answer_names_the_two_best_and_who_comes_next(tmp_path):
     difference = next(each for each in shown["candidates"] if each["name"] == "guesses/plain")["difference"]
     assert difference["against"] == "slips/plain"
     assert difference["lower"] <= difference["estimate"] <= difference["upper"] < 0.0
+    (listed,) = json.loads(winnow(tmp_path, "list", "--json").stdout)
+    assert [listed[key] for key in ("best", "winners", "estimate")] == [
+        "knows/plain, slips/plain",
+        ["knows/plain", "slips/plain"],
+        None,
+    ]
 
 
 def test_more_best_than_there_are_candidates_are_refused_in_a_sentence(tmp_path):

@@ -63,6 +63,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.answer.phrases import list_of
     from winnow.tasks.queries.status import campaign_status
 
     rows: list[JsonObject] = []
@@ -79,8 +80,10 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
                     "outcome": each.answer.outcome,
                     "claim": each.answer.claim.kind,
                     "baseline": each.answer.baseline,
-                    "best": best and best.name,
-                    "estimate": best and best.estimate,
+                    "best": list_of(each.answer.listed) or None,
+                    "winners": sorted(each.answer.winners),
+                    # A number beside several of the best would be taken for theirs.
+                    "estimate": best and (None if each.answer.top else best.estimate),
                     "held_out": each.answer.held_out_mean,
                     "comparisons": each.totals["answered"],
                     "grid": each.totals["grid"],
@@ -89,7 +92,12 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
                     "created": record.created_at,
                 }
             )
-    print_json(rows) if json else print_rows(rows, "table")
+    if json:
+        print_json(rows)
+        return
+    for row in rows:
+        del row["winners"]  # as far as a line has room, `best` names them
+    print_rows(rows, "table")
 
 
 def show(

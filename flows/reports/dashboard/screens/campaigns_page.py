@@ -9,6 +9,7 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.phrases import list_of
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.queries.status import campaign_status
 
@@ -51,8 +52,9 @@ def campaign_rows(session: Session) -> list[Row]:
                 "campaign": each.name,
                 "objective": each.objective,
                 "state": headline(each.answer, each.state),
-                "best": best and best.name,
-                "estimate": best and best.estimate,
+                "best": list_of(each.answer.listed) or None,
+                # A number beside several of the best would be taken for theirs.
+                "estimate": best and (None if each.answer.top else best.estimate),
                 "held_out": each.answer.held_out_mean,
                 "comparisons": each.totals["answered"],
                 "of grid": f"{each.share_of_grid:.1%}",
