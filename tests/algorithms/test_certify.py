@@ -195,13 +195,20 @@ def test_unscored_losses_count_at_their_worst_and_are_left_out_of_estimates(name
 def test_the_naive_methods_compare_a_mean_with_alpha_once_all_labels_are_told(name, column):
     world = CertifyWorld((0.2,), 50)
     mean = world.losses[0, :, column].mean()
-    for alpha, reason in ((mean + 1e-9, "passed"), (mean - 1e-9, "none-certified")):
+    for alpha, reason in ((mean + 1e-8, "passed"), (mean - 1e-8, "none-certified")):
         selector = world.selector(name, alpha=alpha)
         for _ in world.rounds(selector):
             assert selector.decision().stop == (selector.n_labels == 50)
         assert selector.decision().reason == reason
         assert selector.decision().estimates[0] == pytest.approx(mean)
         assert np.isnan(selector.decision().lower).all()
+
+
+@pytest.mark.parametrize("order", [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.2, 0.1, 0.3]])
+def test_a_mean_that_is_alpha_passes_however_its_sum_was_rounded(order):
+    # 0.1 + 0.2 + 0.3 is above 3 * 0.2, and 0.3 + 0.2 + 0.1 is not.
+    selector = told("eval", [[loss, 0.0, 0.0] for loss in order], alpha=0.2)
+    assert selector.certified.tolist() == [True]
 
 
 def test_an_arm_that_is_certified_early_saves_the_rest_of_its_labels():
