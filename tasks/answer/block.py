@@ -49,7 +49,8 @@ def cost(answer: Answer, totals: JsonView) -> str:
     """What the answer took, beside an evaluation of every candidate on every example."""
     spent = f"{amount(totals['answered'])} comparisons in {rounds(totals['rounds'])}"
     if answer.certificate is not None:
-        return f"{spent}, {amount(answer.certificate.labels_used)} human labels"
+        used = amount(answer.certificate.labels_used)
+        return f"{spent}, " + (f"{used} human labels" if answer.people is None else f"of {used} examples")
     grid = totals["grid"]
     if not grid:
         return spent

@@ -110,7 +110,7 @@ def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection
     A candidate that was mended where it failed on these seems better on them than it is, too.
     """
     from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
-    from winnow.tasks.objectives.certify.labelling import parts_of
+    from winnow.tasks.objectives.certify.split import parts_of
 
     if campaign.spec["selector"]["name"] in HUMAN_ONLY:
         return set()

@@ -19,13 +19,11 @@ from winnow.tasks.answer.phrases import (
     spent,
 )
 from winnow.tasks.campaign.budget import amount
-from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.certify.certificate import ROUNDING, Certificate
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing
 
-ROUNDING = 1e-9
-"""By which two sums of the same losses may differ."""
 COSTS = {
     "size": "its checkpoint has {} bytes of weights",
     "prompt-length": "its prompts have {} characters on average",
@@ -83,9 +81,11 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
     """What ended the tests, where more might have been known."""
-    if answer.limit is not None and answer.outcome is not None:
+    has_all = certificate.labels_used >= answer.n_examples
+    lacks_labels = answer.outcome in ("winner", "none") and bool(answer.unsettled)
+    if answer.limit is not None and answer.outcome is not None and not (has_all and lacks_labels):
         return [("ended", spent(answer))]
-    if answer.outcome not in ("winner", "none") or not answer.unsettled:
+    if not lacks_labels:
         return []
     used = amount(certificate.labels_used)
     return [

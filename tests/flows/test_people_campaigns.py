@@ -13,7 +13,7 @@ import people_campaigns as people
 import pytest
 import scripted_engines
 from campaign_processes import rows
-from certify_campaigns import truth
+from certify_campaigns import model, truth
 from people_campaigns import judged_to_the_end, labelled_elsewhere, tasks, write_people
 from test_command_line import one_message, winnow
 
@@ -259,3 +259,27 @@ def at_a_terminal(folder, keys):
         pass
     assert os.waitpid(pid, 0)[1] == 0, said
     return said
+
+
+def test_a_certificate_counts_examples_and_calls_ratings_no_labels_and_a_mean_of_alpha_passes(tmp_path):
+    # To a computer 1 - 0.7 is more than 0.3.
+    fine = {**people.QUALITY, "levels": {"right": 0.7, "wrong": 0.0}}
+    write_people(
+        tmp_path,
+        "certify",
+        judge=fine,
+        models=[model("medium", "knows")],
+        certify={"alpha": 0.3, "cost": "custom", "costs": {"medium/plain": 1}},
+    )
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 3
+    judged_to_the_end(tmp_path)
+    found = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    assert found["certificate"]["plain"] == "medium/plain"
+    said = dict(found["lines"])
+    assert (
+        said["plain"]
+        == "the plain mean of human losses would say medium/plain (0.300), without any guarantee"
+    )
+    assert said["cost"] == "40 comparisons in 4 rounds, of 40 examples"
+    assert said["ended"].startswith("all 40 examples that may be labelled are used; bets look ahead")
+    assert "passes" in winnow(tmp_path, "report", "survivor").stdout

@@ -557,7 +557,8 @@ def certified(database, monkeypatch, changed=None, **of_certificate):
     """What is said where b is certified, and other things of its certificate hold."""
     situation = next(each for each in SITUATIONS if each.name == "certify certified")
     answer = answered(database, situation._replace(**(changed or {})), monkeypatch)
-    return dict(answer_lines(replace(answer, certificate=replace(answer.certificate, **of_certificate))))
+    answer = replace(answer, n_examples=240, certificate=replace(answer.certificate, **of_certificate))
+    return dict(answer_lines(answer))
 
 
 def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):
@@ -638,6 +639,8 @@ def test_tests_that_end_for_want_of_labels_say_so_and_whom_they_leave_open(
         == f"{left}: a risk of at most 0.2 was neither shown nor ruled out with the labels so far"
     )
     assert said["ended"].startswith(ended)
+    every = certified(database, monkeypatch, {**changed, "name": "every example"}, labels_used=240)
+    assert every["ended"].startswith("all 240 examples that may be labelled are used; bets look ahead")
     settled = {**changed, "name": "settled", "status": ("certified", "certified", "refuted"), "best": 1}
     if best is not None:
         assert not {"open", "ended"} & set(certified(database, monkeypatch, settled))

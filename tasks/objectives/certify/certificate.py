@@ -16,6 +16,9 @@ UNRELIABLE = ("eval", "autoeval")
 BY_MODEL = "autoeval"
 """The selector whose losses are those that the autoevaluator finds on unlabelled examples, and no others."""
 
+ROUNDING = 1e-9
+"""By which two sums of the same losses may differ, as of two databases."""
+
 BONFERRONI = "bonferroni"
 """The procedure that tests all candidates at once."""
 
@@ -65,6 +68,11 @@ class Certificate:
         return self.selector not in HUMAN_ONLY
 
 
+def is_at_most(mean: float, risk: float) -> bool:
+    """Whether a mean of losses is at most a risk, though rounding may lift it above, as 1 - 0.7 above 0.3."""
+    return mean <= risk + ROUNDING
+
+
 def losses_of(selector: str, baseline: str | None = None) -> str:
     """What the estimates of a selector are means of; with a baseline, losses are drops from it."""
     what = "loss" if baseline is None else f"drop below {baseline}"
@@ -86,7 +94,7 @@ def certificate_of(
     section = campaign.spec["certify"]
     risk = section["alpha"] if section["alpha"] is not None else section["drop"]
     means = labels.mean_losses(session, campaign.id)
-    passing = [arm for arm, mean in enumerate(means) if mean is not None and mean <= risk]
+    passing = [arm for arm, mean in enumerate(means) if mean is not None and is_at_most(mean, risk)]
     return Certificate(
         risk=risk,
         baseline=section["baseline"],

@@ -17,9 +17,9 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.objectives.certify.certificate import BONFERRONI
-from winnow.tasks.objectives.certify.labelling import parts_of
+from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.objectives.certify.split import parts_of
 from winnow.tasks.objectives.human.files import label_rows as people_rows
 from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.stored_spec import is_human
@@ -97,7 +97,7 @@ def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
             "needed": _needed(campaign, len(names)),
             "certified": bool(certified[arm]),
             "mean_loss": mean,
-            "plain_estimate": "" if mean is None else "passes" if mean <= risk else "fails",
+            "plain_estimate": "" if mean is None else "passes" if is_at_most(mean, risk) else "fails",
         }
         for arm, (name, mean) in enumerate(zip(names, labels.mean_losses(session, campaign.id), strict=True))
     ]

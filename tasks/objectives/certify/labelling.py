@@ -12,14 +12,12 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
-from winnow.storage.records.values import CampaignRecord, NewExample, RoundRecord
+from winnow.storage.records.values import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
-from winnow.tasks.objectives.certify.check import divide_dataset
-from winnow.tasks.objectives.certify.split import Parts
-from winnow.tasks.setup.open_campaign import stored_spec
+from winnow.tasks.objectives.certify.split import parts_of
 
 TERMINAL = "terminal"
 ID, TARGET, SKIP = "id", "target", "skip"
@@ -131,15 +129,6 @@ def store_labels(
             if position not in labellable:
                 result.idle.append(key)
     return result
-
-
-def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
-    """The parts of a stored campaign's dataset."""
-    return divide_dataset(
-        stored_spec(campaign, ""),
-        [bool(each.targets) for each in examples],
-        fingerprint=str(campaign.spec["dataset_fingerprint"]),
-    )
 
 
 def require_certifying(campaign: CampaignRecord) -> None:

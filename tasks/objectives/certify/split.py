@@ -16,8 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.algorithms.state.arrays import IntArray
+from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.stored_spec import is_human
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,3 +65,15 @@ def divide(
     order = order[np.argsort(~np.array(has_target)[order], kind="stable")]
     pool = rng.permutation(order[count:])[: count * per_label]
     return Parts(labellable=order[:count], blocks=pool.reshape(count, per_label))
+
+
+def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
+    """The parts of a stored campaign's dataset. A target is no label where people rate outputs."""
+    section, by_people = campaign.spec["certify"], is_human(campaign.spec)
+    return divide(
+        [bool(each.targets) and not by_people for each in examples],
+        seed=campaign.seed,
+        fingerprint=str(campaign.spec["dataset_fingerprint"]),
+        per_label=0 if section["autoevaluator"] is None else section["unlabelled_per_label"],
+        labellable=section["labellable"],
+    )
