@@ -17,6 +17,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TORCHDYNAMO_DISABLE": "1",  # see `tasks.engines.vllm.loaded_model`
     "VLLM_CPU_KVCACHE_SPACE": "1",
+    # Its engine computes in its own process: another one would import all of vLLM for a third time.
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_NO_USAGE_STATS": "1",
 }
 

@@ -1,4 +1,4 @@
-"""Campaigns in processes of their own, which can be killed at chosen or at random moments.
+"""Campaigns in processes of their own, which can be killed at chosen moments.
 
 A fork server imports torch, transformers and Prefect once, and runs a campaign; each campaign of a test is
 then a fork of it and begins within a fraction of a second, so that a test can afford dozens of kills.
@@ -39,18 +39,6 @@ class Kill:
     commit: int
     after: bool
     """Right after the commit, or when it is about to be made."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moment:
-    """When the system ends a process at once, wherever it then is, and however busy the machine."""
-
-    cpu_s: float
-    """Seconds that the process has computed by then."""
-
-
-ENDED_AT_MOMENT = -signal.SIGPROF
-"""The exit code of a process that met its `Moment`."""
 
 
 def fork_server() -> ForkServerContext:
@@ -145,7 +133,7 @@ def start(
     context: ForkServerContext,
     folder: Path,
     storage: str,
-    kill: Kill | Moment | None = None,
+    kill: Kill | None = None,
     *,
     prefect_api: str | None = None,
 ) -> BaseProcess:
@@ -245,20 +233,18 @@ def history(folder: Path) -> dict[str, list[tuple]]:
     }
 
 
-def _resume(folder: str, storage: str, kill: Kill | Moment | None, prefect_api: str | None) -> None:
+def _resume(folder: str, storage: str, kill: Kill | None, prefect_api: str | None) -> None:
     _write_down_requests(Path(folder) / "asked.jsonl")
     run(storage, kill, prefect_api)
 
 
-def run(storage: str, kill: Kill | Moment | None, prefect_api: str | None = None) -> None:
+def run(storage: str, kill: Kill | None, prefect_api: str | None = None) -> None:
     """Run the stored campaign in this process, to its end or until it is killed."""
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     from winnow.flows.run import flow
 
-    if isinstance(kill, Moment):
-        signal.setitimer(signal.ITIMER_PROF, kill.cpu_s)
-    elif kill is not None:
+    if kill is not None:
         kill_at_commit(kill)
     if prefect_api is None:
         leave_prefect_out(pytest.MonkeyPatch())

@@ -6,7 +6,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import campaign_processes as processes
-from campaign_processes import Kill, Moment, rows
+from campaign_processes import Kill, rows
 from duel_campaigns import start, write_spec
 from tiny_models import save_tiny_llama
 
@@ -94,9 +94,7 @@ def all_keys() -> list[str]:
     return [f"e{number}" for number in range(N_EXAMPLES)]
 
 
-def begin(
-    context: ForkServerContext, folder: Path, storage: str, kill: Kill | Moment | None = None
-) -> BaseProcess:
+def begin(context: ForkServerContext, folder: Path, storage: str, kill: Kill | None = None) -> BaseProcess:
     """Resume the stored campaign in a process of its own."""
     return start(context, folder, storage, kill)
 

@@ -1,4 +1,8 @@
+import fcntl
 import os
+import shutil
+import sqlite3
+from contextlib import closing, contextmanager
 from functools import cache
 
 import pytest
@@ -23,11 +27,45 @@ def prefect_api(tmp_path_factory):
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         settle_environment(folder / "home")
-        with prefect_server(folder / "server.log", schedules=True):
+        with (
+            _tables_of_another(
+                folder / "home" / "prefect.db", tmp_path_factory.getbasetemp().parent
+            ) as share,
+            prefect_server(folder / "server.log", schedules=True),
+        ):
+            share()
             from prefect.settings import PREFECT_API_URL
 
             patch.setenv("PREFECT_API_URL", PREFECT_API_URL.value())
             yield os.environ["PREFECT_API_URL"]
+
+
+@contextmanager
+def _tables_of_another(database, common):
+    """Prefect migrates one database for all processes of the suite: each takes five seconds of a processor.
+
+    Who finds none yet makes it, and shares it by calling what is given; others wait until then.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if run is None:
+        yield lambda: None
+        return
+    made = common / f"prefect-{run}.db"
+    with made.with_suffix(".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if made.exists():
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            shutil.copyfile(made, database)
+
+        def share():
+            if not made.exists():
+                part = made.with_suffix(".part")
+                with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(part)) as to:
+                    source.backup(to)
+                part.rename(made)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+        yield share
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import campaign_processes as processes
 import yaml
-from campaign_processes import Kill, Moment, rows
+from campaign_processes import Kill, rows
 from scripted_engines import SCRIPTED
 from tiny_models import save_tiny_llama
 
@@ -92,9 +92,7 @@ def write_spec(folder: Path, spec: dict) -> Path:
     return path
 
 
-def start(
-    context: ForkServerContext, folder: Path, storage: str, kill: Kill | Moment | None = None
-) -> BaseProcess:
+def start(context: ForkServerContext, folder: Path, storage: str, kill: Kill | None = None) -> BaseProcess:
     """Resume the stored campaign in a process of its own; see `asked_texts` for what it writes down."""
     (folder / "asked.jsonl").unlink(missing_ok=True)
     process = context.Process(target=_resume, args=(str(folder), storage, kill))
@@ -141,7 +139,7 @@ def history(folder: Path) -> dict[str, list]:
     }
 
 
-def _resume(folder: str, storage: str, kill: Kill | Moment | None) -> None:
+def _resume(folder: str, storage: str, kill: Kill | None) -> None:
     import os
 
     from winnow.tasks.engines.providers import PROVIDERS

@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import random
 import sys
 
 import campaign_processes as processes
@@ -11,7 +10,7 @@ import certify_campaigns as certify
 import pytest
 import scripted_engines
 import yaml
-from campaign_processes import ENDED_AT_MOMENT, Kill, Moment, rows
+from campaign_processes import Kill, rows
 from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
 from test_command_line import winnow
@@ -213,21 +212,6 @@ def test_a_campaign_killed_while_labels_arrive_is_like_an_uninterrupted_one(fork
             kills += 1
     assert kills >= 6
     assert certify.history(tmp_path) == told_at_once
-
-
-def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks, finished, tmp_path):
-    storage = prepared(tmp_path, labelled=certify.N_EXAMPLES)
-    chance, kills = random.Random(3), 0
-    for attempt in range(ENOUGH):
-        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.2 * attempt)) if attempt < ENOUGH - 1 else None
-        process = certify.begin(forks, tmp_path, storage, moment)
-        process.join(PATIENCE_S)
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == ENDED_AT_MOMENT
-        kills += 1
-    assert kills >= 1
-    assert certify.history(tmp_path) == certify.history(finished)
 
 
 def test_labels_typed_in_are_stored_one_by_one(tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """Campaigns of duels from end to end: kills, orders, fresh answers, guardrails, features, bad models."""
 
 import json
-import random
 from collections import defaultdict
 from importlib.resources import files
 
@@ -9,7 +8,7 @@ import campaign_processes as processes
 import duel_campaigns
 import pytest
 import scripted_engines
-from campaign_processes import ENDED_AT_MOMENT, Kill, Moment, rows
+from campaign_processes import Kill, rows
 from duel_campaigns import duels, model, model_judge, write_duels
 from hostile_answers import FENCE, HOSTILE_ANSWERS
 from scripted_engines import vowel_share
@@ -92,25 +91,6 @@ def test_a_campaign_killed_at_commit_boundaries_is_like_an_uninterrupted_one(for
             break
         assert process.exitcode == -9
     assert kills >= 4
-    assert duel_campaigns.history(tmp_path) == history
-
-
-def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks, uninterrupted, tmp_path):
-    judge, history = uninterrupted
-    storage = prepared(tmp_path, judge)
-    chance = random.Random(3)
-    kills = 0
-    for attempt in range(ENOUGH):
-        stored_before = duel_campaigns.stored_texts(tmp_path)
-        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.2 * attempt)) if attempt < ENOUGH - 1 else None
-        process = duel_campaigns.start(forks, tmp_path, storage, moment)
-        process.join(PATIENCE_S)
-        assert_nothing_is_made_twice(tmp_path, stored_before)
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == ENDED_AT_MOMENT
-        kills += 1
-    assert kills >= 1
     assert duel_campaigns.history(tmp_path) == history
 
 

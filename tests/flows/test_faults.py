@@ -29,10 +29,8 @@ from winnow.tasks.engines.providers import PROVIDERS
 CHEAP = {
     "SIGTERM within a batch / best-mean / sqlite",
     "its texts' campaign is pruned within a round / best-mean / sqlite",
-    "an engine's message is of the wrong kind / workers / sqlite",
     "the file system becomes read-only in the middle / best-mean / sqlite",
     "the database is on a network file system / best-mean / sqlite",
-    "an engine's message has 100 MB / workers / sqlite",
 }
 
 

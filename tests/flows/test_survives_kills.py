@@ -1,13 +1,15 @@
-"""kill -9 at any moment, then resume: the same rounds, texts and decisions, nothing made twice."""
+"""kill -9 at commits, then resume: the same rounds, texts and decisions, nothing made twice.
+
+`make faults` kills at random moments, and at every system call of a round.
+"""
 
 import os
-import random
 import signal
 import time
 
 import campaign_processes as processes
 import pytest
-from campaign_processes import ENDED_AT_MOMENT, Kill, Moment
+from campaign_processes import Kill
 from postgres_server import postgres_server
 from waiting import PATIENCE_S
 
@@ -170,24 +172,6 @@ def test_killed_with_rounds_in_flight_ends_as_uninterrupted(forks, uninterrupted
     assert len(exits) > 4
     assert processes.history(tmp_path) == uninterrupted
     assert processes.rows(tmp_path, "SELECT max(number - planned_after) FROM rounds") == [(1,)]
-
-
-def test_killed_at_random_moments(forks, uninterrupted, prepared, server_of, tmp_path):
-    chance = random.Random(5)
-    kills = 0
-    for attempt in range(ENOUGH):
-        stored_before = processes.stored_texts(tmp_path)
-        # The first ones die young on any machine, later ones get far even on a slow one.
-        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.1 * attempt)) if attempt < ENOUGH - 1 else None
-        process = processes.start(forks, tmp_path, prepared, moment, prefect_api=server_of(prepared))
-        process.join(PATIENCE_S)
-        assert_nothing_is_made_twice(tmp_path, stored_before)
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == ENDED_AT_MOMENT
-        kills += 1
-    assert processes.history(tmp_path) == uninterrupted
-    assert kills >= 3
 
 
 def test_a_server_killed_within_a_round_ends_the_run_and_resume_completes_it(

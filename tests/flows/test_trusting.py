@@ -134,7 +134,7 @@ def test_one_of_two_keys_given_to_the_command_is_not_both(folder):
     check(Trust(), ["models[1].api_key=$OTHER", f"models[1].model_base_url={URL}"])
 
 
-def test_a_stored_campaign_needs_the_same_whoever_stored_it(folder):
+def test_a_stored_campaign_needs_the_same_whoever_stored_it(folder, plain_runs):
     checked = check_campaign_file("campaign.yaml")
     store_campaign(checked)
     storage, name = checked.spec.storage, checked.spec.name

@@ -1,7 +1,7 @@
 """Campaigns run by plain calls, for tests of what campaigns do and say: Prefect is most of the cost of one.
 
 What Prefect is for is looked at with Prefect: that a run and its steps show there, engines that die and are
-asked again, interrupts, schedules, work pools, lost servers, and kills at random moments.
+asked again, interrupts, schedules, work pools, lost servers, and kills.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import campaign_processes as processes
-from campaign_processes import Kill, Moment, rows
+from campaign_processes import Kill, rows
 from duel_campaigns import write_spec
 from scripted_engines import ScriptedEngine, letter
 from tiny_models import save_tiny_llama
@@ -91,9 +91,7 @@ def write_prompts(path: Path, numbers: range) -> Path:
     return path
 
 
-def begin(
-    context: ForkServerContext, folder: Path, storage: str, kill: Kill | Moment | None = None
-) -> BaseProcess:
+def begin(context: ForkServerContext, folder: Path, storage: str, kill: Kill | None = None) -> BaseProcess:
     """Resume the stored campaign in a process of its own, which writes down what it generates and embeds."""
     for name in ("asked.jsonl", "embedded.jsonl"):
         (folder / name).unlink(missing_ok=True)
@@ -126,7 +124,7 @@ def history(folder: Path) -> dict[str, list]:
     }
 
 
-def _resume(folder: str, storage: str, kill: Kill | Moment | None) -> None:
+def _resume(folder: str, storage: str, kill: Kill | None) -> None:
     _settle(folder)
     processes.run(storage, kill)
 

@@ -1,13 +1,12 @@
 """Campaigns that route from end to end: what is learned, stored and shown, kills, refusals."""
 
 import json
-import random
 import re
 
 import campaign_processes as processes
 import pytest
 import route_campaigns as route
-from campaign_processes import ENDED_AT_MOMENT, Kill, Moment, asked_texts, rows
+from campaign_processes import Kill, asked_texts, rows
 from route_campaigns import EXPERTS, write_route
 from route_commands import asked, done, prepared, refused, spell
 from waiting import PATIENCE_S
@@ -96,21 +95,6 @@ def test_a_campaign_killed_at_commits_is_like_an_uninterrupted_one(forks, finish
         assert process.exitcode == -9
         kills += 1
     assert kills >= 3
-    assert route.history(tmp_path) == route.history(finished)
-
-
-def test_a_campaign_killed_at_random_moments_is_like_an_uninterrupted_one(forks, finished, tmp_path):
-    storage = prepared(tmp_path)
-    chance, kills = random.Random(3), 0
-    for attempt in range(ENOUGH):
-        moment = Moment(cpu_s=chance.uniform(0.02, 0.1 + 0.2 * attempt)) if attempt < ENOUGH - 1 else None
-        process = route.begin(forks, tmp_path, storage, moment)
-        process.join(PATIENCE_S)
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == ENDED_AT_MOMENT
-        kills += 1
-    assert kills >= 1
     assert route.history(tmp_path) == route.history(finished)
 
 
