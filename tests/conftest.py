@@ -15,7 +15,7 @@ from distribution import IdleServers, place_of
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# As `winnow` has it: a fork server that began without it would not fork for what commands of this process want.
+# As `winnow` has it: a fork server that began without it does not serve the commands of this process.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Every client of HTTP reads all certificates of the world, for 25 ms, and none of those of tests speaks TLS.
