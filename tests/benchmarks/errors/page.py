@@ -128,8 +128,8 @@ def _summary(cells: Sequence[Cell], found: Mapping[str, Total]) -> Iterator[str]
     yield ""
     all_runs, others = (sum(found[cell.name].counts[of] for cell in cells) for of in ("runs", "other code"))
     yield (
-        f"{all_runs} runs, {others} of them by earlier code that plays alike; the last of them on {cpu_name()}, "
-        f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}."
+        f"{all_runs} runs, {others} of them by earlier code that plays alike; the last of them on"
+        f" {cpu_name()}, Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}."
     )
 
 
