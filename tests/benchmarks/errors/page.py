@@ -129,7 +129,8 @@ def _summary(cells: Sequence[Cell], found: Mapping[str, Total]) -> Iterator[str]
     all_runs, others = (sum(found[cell.name].counts[of] for cell in cells) for of in ("runs", "other code"))
     yield (
         f"{all_runs} runs, {others} of them by earlier code that plays alike; the last of them on"
-        f" {cpu_name()}, Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}."
+        f" {cpu_name()}, Python {platform.python_version()},"
+        f" numpy {np.__version__}, scipy {scipy.__version__}."
     )
 
 
