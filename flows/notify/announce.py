@@ -12,7 +12,7 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.queries.printable import one_line
-from winnow.tasks.queries.schedule_history import differs_in, previous_winner
+from winnow.tasks.queries.schedule_history import edited_since, previous_winner
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.sections.execution import WebhookSpec
 
@@ -85,11 +85,7 @@ def _message(storage: str, name: str, error: Exception | None) -> Message | None
         events = ("failed",) if error is not None else events_of(status, before)
         if not events:
             return None
-        differing: Sequence[str] = ()
-        if before is not None:
-            earlier = campaign_records.get_campaign(session, before.name)
-            differing = differs_in(session, earlier, campaign)
-        return message_of(status, campaign, events, before, error, differing)
+        return message_of(status, campaign, events, before, error, edited_since(session, before, campaign))
 
 
 def _events(message: Message) -> list[str]:

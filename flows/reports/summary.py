@@ -16,7 +16,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounded
 from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
-from winnow.tasks.queries.schedule_history import differs_in, is_another, previous_winner
+from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 KEY_WIDTH = 10
@@ -167,12 +167,7 @@ def campaign_line(storage: str, name: str) -> str:
         status = campaign_status(session, record)
         generated, reused = history_views.texts(session, record.id)
         before = previous_winner(session, record)
-        differing = (
-            ()
-            if before is None
-            else differs_in(session, campaign_records.get_campaign(session, before.name), record)
-        )
-        changed = _changed(status, before, differing)
+        changed = _changed(status, before, edited_since(session, before, record))
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {status.totals['answered']} comparisons; "

@@ -333,8 +333,7 @@ def _limit(
     answer: Answer, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
 ) -> BudgetUsage | None:
     """The limit that ended it without an answer; to certify, also the one on labels, which ends the tests."""
-    lacks_labels = answer.outcome == "winner" and bool(answer.unsettled)
-    if answer.reason != "budget" and answer.outcome != "none" and not lacks_labels:
+    if answer.reason != "budget" and answer.outcome != "none" and not answer.unsettled:
         return None
     return stopped_by or next((each for each in budgets if each.is_spent), None)
 

@@ -197,7 +197,13 @@ class Answer:
         """Whom a list of campaigns shows as the best: those that tied or the m best, or else who leads."""
         if (best := self.named_best) is None:
             return ()
-        return self.top or self.tied or (best.name,)
+        return (*self.top, *self.tied) or (best.name,)
+
+    @property
+    def listed_estimate(self) -> float | None:
+        """The one estimate of all of these; None where they have several: one would be taken for theirs."""
+        found = {each.estimate for each in self.candidates if each.name in self.listed}
+        return found.pop() if len(found) == 1 else None
 
     @property
     def runner_up(self) -> CandidateStanding | None:
@@ -222,11 +228,13 @@ class Answer:
 
     @property
     def unsettled(self) -> tuple[str, ...]:
-        """To certify, who would be the answer if its risk were shown to be low enough, which is open.
+        """To certify, who would be the answer if its risk, open at the end, were shown to be low enough.
 
         A plain mean leaves nothing open, once it has all labels.
         """
         if self.certificate is None or not self.certificate.is_reliable:
+            return ()
+        if self.outcome not in ("winner", "none"):
             return ()
         cheaper = [each.name for each in self.candidates].index(self.best) + 1 if self.best else 0
         return tuple(each.name for each in self.candidates[cheaper:] if each.status == "active")

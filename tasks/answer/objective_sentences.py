@@ -59,7 +59,7 @@ def _is_shown(answer: Answer, certificate: Certificate) -> bool:
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
     """Who would be the answer if more were known."""
-    if answer.outcome not in ("winner", "none") or not answer.unsettled:
+    if not answer.unsettled:
         return []
     what = f"{_allowed(certificate)} was neither shown nor ruled out"
     return [("open", f"{list_of(answer.unsettled)}: {what} with the labels so far")]
@@ -82,10 +82,9 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
     """What ended the tests, where more might have been known."""
     has_all = certificate.labels_used >= answer.n_examples
-    lacks_labels = answer.outcome in ("winner", "none") and bool(answer.unsettled)
-    if answer.limit is not None and answer.outcome is not None and not (has_all and lacks_labels):
+    if answer.limit is not None and answer.outcome is not None and not (has_all and answer.unsettled):
         return [("ended", spent(answer))]
-    if not lacks_labels:
+    if not answer.unsettled:
         return []
     used = amount(certificate.labels_used)
     return [
@@ -135,8 +134,8 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
     if answer.outcome == "none" and not certificate.is_reliable:
         return f"none: no candidate seems to have {allowed}"
     if answer.outcome == "none":
-        refuted, left = answer.named("refuted"), len(answer.candidates)
-        if len(refuted) == left:
+        refuted = answer.named("refuted")
+        if len(refuted) == len(answer.candidates):
             return f"none: {allowed} was shown of no candidate with these labels"
         others = " of those that are not refuted" if refuted else ""
         return (
@@ -151,7 +150,7 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
 def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
     """The cheapest candidate that is certified; others may cost the same."""
     cost = certificate.costs[best]
-    said = f"{COSTS[certificate.cost].format(_cost(certificate, cost))}"
+    said = COSTS[certificate.cost].format(_cost(certificate, cost))
     passed = answer.named("certified", "passed")
     alike = [name for name in passed if name != best and certificate.costs[name] == cost]
     so_far = "" if answer.outcome == "winner" else " so far"

@@ -50,14 +50,10 @@ def history(session: Session, campaign: CampaignRecord) -> list[Row]:
     the two campaigns differ. Who leads need not have won.
     """
     rows = _as_they_stand(session, history_views.history(session, campaign.id))
-    before: str | None = None
-    last: CampaignRecord | None = None
+    since = _Since(session)
     for row in rows:
-        best, record = row["best"], campaign_records.get_campaign(session, row["campaign"])
-        row["changed"] = best != before if best and before else None
-        row["differs_in"] = _difference(session, last, record) if best else None
-        if best:
-            before, last = best, record
+        leads = frozenset({row["best"]} if row["best"] else ())
+        row |= since.told(leads, campaign_records.get_campaign(session, row["campaign"]))
     return rows
 
 
@@ -129,9 +125,11 @@ def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) ->
     return [words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)]
 
 
-def _difference(session: Session, before: CampaignRecord | None, now: CampaignRecord) -> str | None:
-    """The same as one text; None where there is nothing to compare or no difference."""
-    return ", ".join(differs_in(session, before, now)) or None if before is not None else None
+def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
+    """The same of the campaign that had the winner before; nothing where none had one."""
+    if before is None:
+        return []
+    return differs_in(session, campaign_records.get_campaign(session, before.name), now)
 
 
 def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
@@ -144,9 +142,26 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
     }
 
 
-def _has_changed(before: frozenset[str], now: frozenset[str]) -> bool | None:
-    """Whether there is another winner; None where nobody won before, or now."""
-    return is_another(before, now) if before and now else None
+class _Since:
+    """What is not the same any more since the last campaign that had a winner, campaign by campaign."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._before: tuple[frozenset[str], CampaignRecord] | None = None
+
+    def told(self, winners: frozenset[str], campaign: CampaignRecord) -> Row:
+        """`changed` and `differs_in` of the next campaign; null where nobody won before, or now.
+
+        `differs_in` is null where nothing differs, too.
+        """
+        if not winners:
+            return {"changed": None, "differs_in": None}
+        before, self._before = self._before, (winners, campaign)
+        if before is None:
+            return {"changed": None, "differs_in": None}
+        names, record = before
+        differing = differs_in(self._session, record, campaign)
+        return {"changed": is_another(names, winners), "differs_in": ", ".join(differing) or None}
 
 
 def series_rows(session: Session, series: str) -> list[dict[str, object]]:
@@ -161,31 +176,21 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
         SeriesNotFound: If there is no such series; the error lists those there are.
     """
     rows: list[dict[str, object]] = []
-    before: frozenset[str] = frozenset()
-    last: CampaignRecord | None = None
+    since = _Since(session)
     for row in history_views.series(session, series):
         record = campaign_records.get_campaign(session, row["campaign"])
         generated, reused = history_views.texts(session, record.id)
         status = campaign_status(session, record)
-        now = status.answer.winners
         ended = {
-            "changed": _has_changed(before, now),
+            **since.told(status.answer.winners, record),
             "state": status.state,
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
         }
         if status.answer.baseline is not None:
             row |= NOBODY_IS_BEST
-        standing = {
-            **row,
-            **ended,
-            "generated": generated,
-            "reused": reused,
-            "differs_in": _difference(session, last, record) if now else None,
-        }
+        standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
-        if now:
-            before, last = now, record
     return rows
 
 
@@ -264,8 +269,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
     `changed` and `differs_in` are those of `series_rows`: of winners, and null where the question was open.
     """
     rows: list[Row] = []
-    before: frozenset[str] = frozenset()
-    last: CampaignRecord | None = None
+    since = _Since(session)
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
         answer, best = status.answer, status.answer.named_best
@@ -280,8 +284,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "estimate": best and best.estimate,
                 "lower": best and best.lower,
                 "upper": best and best.upper,
-                "changed": _has_changed(before, answer.winners),
-                "differs_in": _difference(session, last, record) if answer.winners else None,
+                **since.told(answer.winners, record),
                 "comparisons": status.totals["answered"],
                 "generated": generated,
                 "reused": reused,
@@ -290,8 +293,6 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "load_seconds": status.totals["load_seconds"],
             }
         )
-        if answer.winners:
-            before, last = answer.winners, record
     return rows
 
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 import scripted_engines
@@ -194,6 +195,24 @@ def status(outcome, *, state="ended", settled=True, best="a", kinds=(), **answer
 )
 def test_what_there_is_to_tell_of_each_end(stands, events):
     assert events_of(stands, None) == events
+
+
+LISTED = [
+    # Of two that tied within epsilon, of two that tied exactly, of the m best with two for the last place.
+    ([("a", "tied", 0.9), ("b", "tied", 0.8), ("c", "eliminated", 0.1)], {}, ("a", "b"), None),
+    ([("a", "tied", 0.9), ("b", "tied", 0.9)], {}, ("a", "b"), 0.9),
+    ([("a", "top", 0.9), ("b", "tied", 0.8), ("c", "tied", 0.8)], {"top_m": 2}, ("a", "b", "c"), None),
+    ([("a", "best", 0.9), ("b", "eliminated", 0.1)], {}, ("a",), 0.9),
+    ([("a", "better", 0.9), ("b", "baseline", 0.1)], {"baseline": "b"}, (), None),
+    ([("a", "active", None)], {}, ("a",), None),
+]
+
+
+@pytest.mark.parametrize(("kinds", "more", "listed", "estimate"), LISTED)
+def test_a_list_names_all_of_the_best_and_no_number_of_one_of_them(kinds, more, listed, estimate):
+    known = tuple(CandidateStanding(name=name, status=kind, estimate=mean) for name, kind, mean in kinds)
+    answer = replace(status("winner", **more).answer, candidates=known)
+    assert (answer.listed, answer.listed_estimate) == (listed, estimate)
 
 
 def test_another_winner_is_told_of_and_one_that_ties_is_none():

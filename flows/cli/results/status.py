@@ -70,7 +70,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     with reading(storage) as session:
         for record in campaign_records.campaigns(session):
             each = campaign_status(session, record)
-            certificate, people, best = each.answer.certificate, each.answer.people, each.answer.named_best
+            certificate, people = each.answer.certificate, each.answer.people
             rows.append(
                 {
                     "campaign": each.name,
@@ -82,9 +82,8 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
                     "baseline": each.answer.baseline,
                     "best": list_of(each.answer.listed) or None,
                     "winners": sorted(each.answer.winners),
-                    # A number beside several of the best would be taken for theirs.
-                    "estimate": best and (None if each.answer.top else best.estimate),
-                    "held_out": each.answer.held_out_mean,
+                    "estimate": each.answer.listed_estimate,
+                    "held_out": each.answer.held_out_mean if len(each.answer.listed) == 1 else None,
                     "comparisons": each.totals["answered"],
                     "grid": each.totals["grid"],
                     "labels_used": certificate and certificate.labels_used,

@@ -17,7 +17,7 @@ from winnow.tasks.engines.chat import words_of
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.certify.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
 from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
-from winnow.tasks.objectives.certify.split import Parts, divide
+from winnow.tasks.objectives.certify.split import Parts, divide_by_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import given_costs
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
@@ -75,27 +75,17 @@ def check_certification(
     certification = Certification(
         spec=section,
         costs=costs,
-        parts=divide_dataset(
-            spec, [bool(each.targets) for each in dataset.examples], fingerprint=dataset.fingerprint
+        parts=divide_by_spec(
+            spec.model_dump(mode="json", include={"certify", "judge"}),
+            [bool(each.targets) for each in dataset.examples],
+            seed=spec.seed,
+            fingerprint=dataset.fingerprint,
         ),
         autoevaluator=_autoevaluator(spec, dataset, candidates),
         baseline=None if section.baseline is None else order.index(section.baseline),
         samples=spec.samples,
     )
     return certification, sorted(candidates, key=lambda each: order.index(each.name))
-
-
-def divide_dataset(spec: CampaignSpec, has_target: Sequence[bool], *, fingerprint: str) -> Parts:
-    """The parts of a campaign's dataset; see `divide`. A target is no label where people rate outputs."""
-    section = certify_section(spec)
-    by_people = spec.judge.type == HUMAN
-    return divide(
-        [False] * len(has_target) if by_people else has_target,
-        seed=spec.seed,
-        fingerprint=fingerprint,
-        per_label=0 if section.autoevaluator is None else section.unlabelled_per_label,
-        labellable=section.labellable,
-    )
 
 
 def _autoevaluator(

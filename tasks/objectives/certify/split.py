@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.algorithms.state.arrays import IntArray
+from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import SpecError
@@ -68,12 +69,22 @@ def divide(
 
 
 def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
-    """The parts of a stored campaign's dataset. A target is no label where people rate outputs."""
-    section, by_people = campaign.spec["certify"], is_human(campaign.spec)
-    return divide(
-        [bool(each.targets) and not by_people for each in examples],
+    """The parts of a stored campaign's dataset."""
+    return divide_by_spec(
+        campaign.spec,
+        [bool(each.targets) for each in examples],
         seed=campaign.seed,
         fingerprint=str(campaign.spec["dataset_fingerprint"]),
+    )
+
+
+def divide_by_spec(spec: JsonView, has_target: Sequence[bool], *, seed: int, fingerprint: str) -> Parts:
+    """As `divide`, by a spec's JSON values. A target is no label where people rate outputs."""
+    section = spec["certify"]
+    return divide(
+        [False] * len(has_target) if is_human(spec) else has_target,
+        seed=seed,
+        fingerprint=fingerprint,
         per_label=0 if section["autoevaluator"] is None else section["unlabelled_per_label"],
         labellable=section["labellable"],
     )

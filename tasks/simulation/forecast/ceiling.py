@@ -97,24 +97,23 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
             by_arm,
             at_length=True,
             judged=Judgings(judged, judged * most.shown * longest),
-            beside=[
-                *most.beside,
-                *(
-                    Judged(
-                        model=use.model,
-                        calls=measured,
-                        shown=measured * (use.prompt_tokens + longest),
-                        made=measured * use.reply_tokens,
-                    )
-                    for use in most.for_metrics
-                ),
-            ],
+            beside=[*most.beside, *(_of_metric(use, measured, longest) for use in most.for_metrics)],
         ),
         unforeseen=UNFORESEEN[_question(checked)],
         sampled_examples=pricing.tokens.examples,
         guessed_tokens=pricing.tokens.guessed,
         measured=pricing.measured,
         rate=rate,
+    )
+
+
+def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
+    """A call for a metric about each of so many answers, which have so many tokens at the most."""
+    return Judged(
+        model=use.model,
+        calls=answers,
+        shown=answers * (use.prompt_tokens + longest),
+        made=answers * use.reply_tokens,
     )
 
 

@@ -29,17 +29,12 @@ VALUES = """
 """
 
 
-def rater(model, **params):
-    """A scripted model that says what `exact` says."""
-    judge = {"type": "llm", "rubric": "The same?", "scale": "yes/no", "reference": True, "read": "text"}
-    return judge | {"model": model("judging", "compares")} | params
-
-
-def measured(model):
-    return [
-        {"name": "right", "judge": {"type": "exact"}},
-        {"name": "said", "judge": rater(model)},
-    ]
+RATER = {"type": "llm", "rubric": "The same?", "scale": "yes/no", "reference": True, "read": "text"}
+"""A judge that asks a scripted model, which says what `exact` says."""
+METRICS = [
+    {"name": "right", "judge": {"type": "exact"}},
+    {"name": "said", "judge": RATER | {"model": certify.model("judging", "compares")}},
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,8 +85,7 @@ def finished(plain_runs, tmp_path_factory):
     found = {}
     for objective, metrics in product(WRITERS, (True, False)):
         folder = tmp_path_factory.mktemp(objective)
-        model = certify.model if objective == "certify" else route.model
-        written(folder, objective, **({"metrics": measured(model)} if metrics else {}))
+        written(folder, objective, metrics=METRICS if metrics else None)
         assert winnow(folder, "run", "campaign.yaml").returncode in (0, 3)
         found[objective, metrics] = folder
     return found
@@ -156,8 +150,7 @@ def test_a_certificate_asks_for_metrics_of_labelled_examples_alone(finished):
 
 @pytest.mark.parametrize("objective", WRITERS)
 def test_a_campaign_that_is_killed_ends_as_one_that_is_not_and_is_found_sound(finished, objective, tmp_path):
-    model = certify.model if objective == "certify" else route.model
-    written(tmp_path, objective, metrics=measured(model))
+    written(tmp_path, objective, metrics=METRICS)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         storage = processes.store(tmp_path / "campaign.yaml")
@@ -173,9 +166,8 @@ def test_a_campaign_that_is_killed_ends_as_one_that_is_not_and_is_found_sound(fi
 
 
 def test_where_people_rate_the_answers_metrics_see_the_targets_of_the_dataset(tmp_path):
-    metrics = [{"name": "right", "judge": {"type": "exact"}}]
     data = {"path": "targets.jsonl", "fields": {"id": "id", "input": "input", "target": "target"}}
-    write_people(tmp_path, "certify", metrics=metrics, dataset=data)
+    write_people(tmp_path, "certify", metrics=METRICS[:1], dataset=data)
     with (tmp_path / "targets.jsonl").open("w") as file:
         for number in range(N_EXAMPLES):
             row = {"id": f"e{number}", "input": f"{number}", "target": certify.truth(number)}

@@ -46,16 +46,14 @@ def campaign_rows(session: Session) -> list[Row]:
     rows = []
     for record in reversed(campaign_records.campaigns(session)):
         each = campaign_status(session, record)
-        best = each.answer.named_best
         rows.append(
             {
                 "campaign": each.name,
                 "objective": each.objective,
                 "state": headline(each.answer, each.state),
                 "best": list_of(each.answer.listed) or None,
-                # A number beside several of the best would be taken for theirs.
-                "estimate": best and (None if each.answer.top else best.estimate),
-                "held_out": each.answer.held_out_mean,
+                "estimate": each.answer.listed_estimate,
+                "held_out": each.answer.held_out_mean if len(each.answer.listed) == 1 else None,
                 "comparisons": each.totals["answered"],
                 "of grid": f"{each.share_of_grid:.1%}",
                 "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
