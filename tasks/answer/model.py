@@ -112,7 +112,7 @@ class Answer:
     reason: str
     """Why it ended, as the selector says, or "running"; "budget" whichever limit is spent."""
     best: str | None
-    """The winner, the first of the tied, or who leads so far."""
+    """The winner, the first of the tied, or who leads so far; None of a gate, which looks for no best one."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
     dropped: tuple[Unscored, ...] = ()
@@ -188,14 +188,9 @@ class Answer:
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
-    def named_best(self) -> CandidateStanding | None:
-        """Who leads; None of a gate, which looks for no best one."""
-        return self.of_best if self.baseline is None else None
-
-    @property
     def listed(self) -> tuple[str, ...]:
         """Whom a list of campaigns shows as the best: those that tied or the m best, or else who leads."""
-        if (best := self.named_best) is None:
+        if (best := self.of_best) is None:
             return ()
         return (*self.top, *self.tied) or (best.name,)
 

@@ -33,10 +33,6 @@ COLUMNS = (
 )
 
 
-NOBODY_IS_BEST: Row = dict.fromkeys(("best", "estimate", "lower", "upper"))
-"""What a gate says of the best candidate: it looks for none, and leads alone claim nothing."""
-
-
 def campaigns(session: Session) -> list[Row]:
     """Where every campaign of the database stands, oldest first, and why it ended."""
     return _as_they_stand(session, history_views.campaigns(session))
@@ -63,8 +59,7 @@ def _as_they_stand(session: Session, rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         status = campaign_status(session, campaign_records.get_campaign(session, row["campaign"]))
         has_ended = None if row["stop"] is None else status.state == "ended"
-        gate = {} if status.answer.baseline is None else NOBODY_IS_BEST
-        found.append({**row, **gate, "stop": has_ended, "reason": row["reason"] and status.answer.reason})
+        found.append({**row, "stop": has_ended, "reason": row["reason"] and status.answer.reason})
     return found
 
 
@@ -187,8 +182,6 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
         }
-        if status.answer.baseline is not None:
-            row |= NOBODY_IS_BEST
         standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
     return rows
@@ -272,7 +265,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
     since = _Since(session)
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
-        answer, best = status.answer, status.answer.named_best
+        answer, best = status.answer, status.answer.of_best
         generated, reused = history_views.texts(session, record.id)
         rows.append(
             {

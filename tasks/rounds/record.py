@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
@@ -15,12 +15,15 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
 from winnow.tasks.rounds.replicates import arms_and_examples
+from winnow.tasks.spec.stored_spec import baseline_name
 
 
 def decide_round(
     campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:
     """Tell the selector a round's outcomes, in planned order, and ask what it believes.
+
+    Of a gate nobody is the best: its selector ranks candidates to go on, and claims nothing of who leads.
 
     Raises:
         ContradictoryState: If what it believes cannot be true of any scores.
@@ -35,9 +38,10 @@ def decide_round(
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:
-        return campaign.selector.decision()
+        decision = campaign.selector.decision()
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error
+    return decision if baseline_name(campaign.record.spec["selector"]) is None else replace(decision, best=None)
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:

@@ -203,7 +203,7 @@ LISTED = [
     ([("a", "tied", 0.9), ("b", "tied", 0.9)], {}, ("a", "b"), 0.9),
     ([("a", "top", 0.9), ("b", "tied", 0.8), ("c", "tied", 0.8)], {"top_m": 2}, ("a", "b", "c"), None),
     ([("a", "best", 0.9), ("b", "eliminated", 0.1)], {}, ("a",), 0.9),
-    ([("a", "better", 0.9), ("b", "baseline", 0.1)], {"baseline": "b"}, (), None),
+    ([("a", "better", 0.9), ("b", "baseline", 0.1)], {"baseline": "b", "best": None}, (), None),
     ([("a", "active", None)], {}, ("a",), None),
 ]
 

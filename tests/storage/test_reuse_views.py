@@ -150,17 +150,6 @@ def test_a_campaign_that_a_limit_ended_is_not_said_to_run(database):
     assert (found["stop"], found["reason"]) == (True, "budget")
 
 
-def test_of_a_gate_nobody_is_called_the_best(database):
-    spec = {"selector": {"name": "gate", "params": {"baseline": "b"}}}
-    campaign = store_campaign(database)
-    with database.writing() as session:
-        row = session.get(Campaign, campaign.record.id)
-        row.spec = {**row.spec, **spec}
-    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0)
-    (found,) = history_of(campaign)
-    assert [found[name] for name in ("best", "estimate", "lower", "upper", "changed")] == [None] * 5
-
-
 def test_what_could_not_be_asked_is_no_comparison_of_a_list(campaign):
     round_ = campaign.plan(0, [0, 1], [0, 0])
     lost = NewComparison(
