@@ -247,7 +247,7 @@ def _closest_pair(answer: Answer) -> tuple[str, str] | None:
 
 
 def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
-    """The candidate with the highest estimate, of those that are not shown to be worse if any, and the baseline."""
+    """Who has the highest estimate, the worse ones last, and the baseline."""
     if answer.outcome == "failed":
         return None
     others = _estimated(answer, baseline)

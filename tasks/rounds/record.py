@@ -41,7 +41,8 @@ def decide_round(
         decision = campaign.selector.decision()
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error
-    return decision if baseline_name(campaign.record.spec["selector"]) is None else replace(decision, best=None)
+    is_gate = baseline_name(campaign.record.spec["selector"]) is not None
+    return replace(decision, best=None) if is_gate else decision
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:

@@ -247,8 +247,8 @@ def test_of_the_m_best_the_last_of_them_has_a_closest_rival():
 @pytest.mark.parametrize(("lucky", "pair"), [("no-worse", ("lucky", "old")), ("worse", ("best", "old"))])
 def test_a_gate_compares_the_highest_estimate_with_the_baseline(lucky, pair):
     """Who is shown to be worse comes last: its estimate may be high by luck."""
-    others = standing("lucky", lucky, 0.95), standing("gone", "dropped", 1.0), standing("old", "baseline", 0.85)
-    answer = answer_with(MANY, *others, best=None, baseline="old")
+    old, gone = standing("old", "baseline", 0.85), standing("gone", "dropped", 1.0)
+    answer = answer_with(MANY, standing("lucky", lucky, 0.95), old, gone, best=None, baseline="old")
     assert derive._closest_pair(answer) == pair
     assert derive._closest_pair(replace(answer, outcome="failed")) is None
     only = answer_with(best=None, baseline="best")
