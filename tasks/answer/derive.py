@@ -231,11 +231,15 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
 def _closest_pair(answer: Answer) -> tuple[str, str] | None:
     """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
 
-    Of the m best it is the last of them that has a closest rival. In duels, and where differences are not
-    known, the highest estimate is the closest.
+    Of the m best it is the last of them that has a closest rival; where they are not settled, the last and
+    the first of those in question between whom they end by their estimates. In duels, and where differences
+    are not known, the highest estimate is the closest.
     """
     if answer.baseline is not None:
         return _pair_of_gate(answer, answer.baseline)
+    if answer.top_m > 1 and not answer.top and not answer.tied:
+        last = answer.contenders[answer.top_m - 1 : answer.top_m + 1]
+        return last if len(last) == 2 else None
     runner_up, others = answer.runner_up, _estimated(answer, answer.best)
     tied = [each for each in others if each.status == "tied"]
     closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)

@@ -207,9 +207,10 @@ class Answer:
         Whoever is still in question comes before all that are out. Of either, it is the candidate that is
         behind by the least in the worst case: the one whose difference has the highest lower end. A high
         estimate on a few examples does not make a runner-up. Without intervals it is the highest estimate.
-        None with constraints: whether who has the next mean meets them is often not known.
+        None with constraints: whether who has the next mean meets them is often not known. None, too, where
+        the m best are not settled: who comes next to the first of them is one of them itself.
         """
-        if self.constraints:
+        if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
         known = [
             ((each.status == "active", _at_worst(each.difference), each.difference.estimate), each)

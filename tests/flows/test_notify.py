@@ -297,6 +297,7 @@ def test_a_tie_does_not_hide_that_the_winner_changed(tmp_path, nights, changed, 
     told = ["winner-changed" in events_of(*each) for each in zip(statuses, before, strict=True)]
     assert told == [bool(each) for each in changed]
     line = campaign_line(f"sqlite:///{tmp_path / 'winnow.db'}", campaigns[-1].name)
+    assert f", best {', '.join(nights[-1])}; " in line
     assert line.endswith("; another winner than before" if changed[-1] else "; the same winner as before")
 
 

@@ -16,7 +16,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
-from winnow.tasks.answer.phrases import MIXED
+from winnow.tasks.answer.phrases import IF, MIXED
 from winnow.tasks.answer.sentences import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.queries.status import campaign_status
@@ -104,8 +104,9 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, monkeypat
         )
     monkeypatch.setattr(beyond, "LEAST", 4)
     said = dict(answer_lines(full(ended)))["beyond"]
-    left_out = "1 comparisons without an outcome are left out"  # c's is not of the two
+    left_out = "1 comparison without an outcome is left out"  # c's is not of the two
     assert f"(4 examples, taken as a random sample of those that matter; {left_out}; 95%" in said
+    assert f", if {IF['missing-at-random']})" in said
     monkeypatch.setattr(beyond, "LEAST", 5)
     said = dict(answer_lines(full(ended)))["beyond"]
     assert said.endswith(f"only 4 examples were scored for both b and a; {left_out}")
