@@ -13,7 +13,7 @@ from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line, rounded
+from winnow.tasks.answer.phrases import Line, list_of, rounded
 from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
@@ -178,11 +178,11 @@ def campaign_line(storage: str, name: str) -> str:
 def _best(answer: Answer) -> str:
     if answer.baseline is not None:
         return subject(answer)
-    best = answer.of_best
+    best, alone = answer.of_best, len(answer.listed) == 1
     if best is None:
         return "no winner"
-    if best.estimate is None or best.lower is None or best.upper is None:
-        return f"best {best.name}"
+    if best.estimate is None or best.lower is None or best.upper is None or not alone:
+        return f"best {list_of(answer.listed)}"
     held_out = "" if answer.held_out_mean is None else f", held out {rounded(answer.held_out_mean)}"
     interval = f"[{rounded(best.lower)}, {rounded(best.upper)}]"
     return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"

@@ -19,7 +19,7 @@ from winnow.flows.run.artifacts import Artifacts, server_is_the_users
 from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
 from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
-from winnow.flows.run.progress_lines import PlainProgress, Tally, interval, limit_of
+from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
@@ -71,7 +71,6 @@ BAR_WIDTH = 30
 
 ESTIMATES = {"best-mean": "mean", "best-duel": "least preference", "certify": "risk", "route": "mean"}
 """What an estimate is, by objective."""
-IN_QUESTION = "active"
 
 
 class LiveProgress(Tally):

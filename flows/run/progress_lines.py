@@ -10,6 +10,9 @@ from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.spec.stored_spec import GATE
+
+IN_QUESTION = "active"
 
 
 class Tally:
@@ -83,8 +86,10 @@ def limit_of(campaign: CampaignSession) -> int:
 
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
-    """Who leads, in a few words."""
+    """Who leads, in a few words; of a gate, how many it has still to settle."""
     spec = campaign.checked.spec
+    if spec.selector.name == GATE:
+        return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
     certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in UNRELIABLE
     if decision.best is None:
         return "nothing certified yet" if certifies else "nothing known yet"

@@ -202,7 +202,7 @@ def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -
 
 def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
     """How the best candidate compares with its closest rival on new examples; None without a pair."""
-    if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None or answer.best is None:
+    if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
         return None  # the held-out examples say it, at no price for having chosen the two
@@ -231,26 +231,41 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
 def _closest_pair(answer: Answer) -> tuple[str, str] | None:
     """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
 
-    Of the m best it is the last of them that has a closest rival; of a gate, the best candidate is held
-    against the baseline. In duels, and where differences are not known, the highest estimate is the closest.
+    Of the m best it is the last of them that has a closest rival; where they are not settled, the last and
+    the first of those in question between whom they end by their estimates. In duels, and where differences
+    are not known, the highest estimate is the closest.
     """
-    runner_up, baseline = answer.runner_up, answer.baseline
-    others = [
-        each
-        for each in answer.candidates
-        if each.name not in (answer.best, baseline) and each.status != "dropped" and each.estimate is not None
-    ]
+    if answer.baseline is not None:
+        return _pair_of_gate(answer, answer.baseline)
+    if answer.top_m > 1 and not answer.top and not answer.tied:
+        last = answer.contenders[answer.top_m - 1 : answer.top_m + 1]
+        return last if len(last) == 2 else None
+    runner_up, others = answer.runner_up, _estimated(answer, answer.best)
     tied = [each for each in others if each.status == "tied"]
     closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)
-    if baseline is not None and answer.best not in (None, baseline):
-        return answer.best, baseline
     if closest is None or answer.best is None:
         return None
-    if baseline is not None:
-        return closest.name, baseline
     if not tied and runner_up is not None and runner_up.difference is not None:
         return runner_up.difference.against, runner_up.name
     return answer.best, closest.name
+
+
+def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
+    """Who has the highest estimate, the worse ones last, and the baseline."""
+    if answer.outcome == "failed":
+        return None
+    others = _estimated(answer, baseline)
+    first = max(others, key=lambda each: (each.status != "worse", each.estimate or 0.0), default=None)
+    return None if first is None else (first.name, baseline)
+
+
+def _estimated(answer: Answer, but: str | None) -> list[CandidateStanding]:
+    """The candidates, but for one and those that were dropped, that have an estimate."""
+    return [
+        each
+        for each in answer.candidates
+        if each.name != but and each.status != "dropped" and each.estimate is not None
+    ]
 
 
 def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:

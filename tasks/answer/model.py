@@ -112,7 +112,7 @@ class Answer:
     reason: str
     """Why it ended, as the selector says, or "running"; "budget" whichever limit is spent."""
     best: str | None
-    """The winner, the first of the tied, or who leads so far."""
+    """The winner, the first of the tied, or who leads so far; None of a gate, which looks for no best one."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
     dropped: tuple[Unscored, ...] = ()
@@ -188,14 +188,9 @@ class Answer:
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
-    def named_best(self) -> CandidateStanding | None:
-        """Who leads; None of a gate, which looks for no best one."""
-        return self.of_best if self.baseline is None else None
-
-    @property
     def listed(self) -> tuple[str, ...]:
         """Whom a list of campaigns shows as the best: those that tied or the m best, or else who leads."""
-        if (best := self.named_best) is None:
+        if (best := self.of_best) is None:
             return ()
         return (*self.top, *self.tied) or (best.name,)
 
@@ -212,9 +207,10 @@ class Answer:
         Whoever is still in question comes before all that are out. Of either, it is the candidate that is
         behind by the least in the worst case: the one whose difference has the highest lower end. A high
         estimate on a few examples does not make a runner-up. Without intervals it is the highest estimate.
-        None with constraints: whether who has the next mean meets them is often not known.
+        None with constraints: whether who has the next mean meets them is often not known. None, too, where
+        the m best are not settled: who comes next to the first of them is one of them itself.
         """
-        if self.constraints:
+        if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
         known = [
             ((each.status == "active", _at_worst(each.difference), each.difference.estimate), each)

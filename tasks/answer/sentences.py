@@ -232,10 +232,15 @@ def _how_well(answer: Answer) -> list[Line]:
     if answer.objective == "best-duel":
         return _wins(answer, best)
     found = rounded(best.estimate)
-    if best.lower is not None and best.upper is not None and not _is_exact(answer):
+    if answer.outcome == "tied" and answer.listed_estimate is None:  # within epsilon of each other
+        tied = (each.estimate for each in answer.candidates if each.name in answer.tied)
+        means = [mean for mean in tied if mean is not None]
+        found = f"{rounded(min(means))} to {found}"
+    elif best.lower is not None and best.upper is not None and not _is_exact(answer):
         found += f", between {rounded(best.lower)} and {rounded(best.upper)}"
     of = "" if answer.groups is None else f" as {estimated(answer)}"
-    return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
+    whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
+    return [("mean", f"{whose}{found}{of} on the {_examples(answer)}{_held(answer)}")]
 
 
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:

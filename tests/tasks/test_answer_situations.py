@@ -1017,6 +1017,39 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
     assert told["out"] == f"{said} comparisons"
 
 
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ([0.62, 0.6, 0.1], "0.600 to 0.620 on"),
+        ([0.02, 0.0, 0.0], "0.000 to 0.020 on"),
+        ([0.62, 0.62, 0.1], "0.620, between"),
+    ],
+)
+def test_those_that_tied_within_epsilon_are_not_given_the_mean_of_one_of_them(
+    database, monkeypatch, means, said
+):
+    known = {"estimates": means, "lower": means, "upper": means, "best": "a"}
+    told = lines_of(database, monkeypatch, "mean tied within epsilon", {"status": TIED}, **known)
+    assert told["mean"].startswith(f"{said} "), told
+
+
+def test_while_the_m_best_are_open_none_of_them_is_the_runner_up_and_a_mean_names_whose_it_is(
+    database, monkeypatch
+):
+    """Who comes next to the first of those that lead leads as well."""
+    situation = next(each for each in SITUATIONS if each.name == "mean, the two best, budget")
+    differences = {"against": 1, "delta": 0.05, "estimates": [-0.1, None, -0.2]}
+    differences |= {"lower": [-0.3, None, -0.4], "upper": [0.1, None, 0.0]}
+    known = {"estimates": [0.7, 0.8, 0.6], "lower": [0.5] * 3, "upper": [0.9] * 3}
+    answer = answered(database, situation, monkeypatch, differences=differences, **known)
+    told = dict(answer_lines(answer))
+    assert told["leading"] == "b, a"
+    assert told["mean"].startswith("b: 0.800, between 0.500 and 0.900")
+    assert "runner-up" not in told
+    assert answer.runner_up is None
+    assert derive._closest_pair(answer) == ("a", "c")
+
+
 def test_of_a_changed_model_nothing_is_said_to_miss_a_constraint(database, monkeypatch):
     told = lines_of(database, monkeypatch, "nobody meets the constraints, proven", changes={"mixed": True})
     assert not told.keys() & {"missed", "unfit"}

@@ -66,12 +66,14 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
     if not found:
         return None
     rows, cut = first_of(found, "eliminations")
+    in_answer = any(row["status"] in ("tied", "chosen") for row in found)
+    kept = " Who is tied or chosen is a part of the answer, and not out, all the same." if in_answer else ""
     missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
     return Section(
         name="eliminations",
         title="Who is out since when",
         note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
-        f"where no score of what is left could make it the best{missed}.{cut}",
+        f"where no score of what is left could make it the best{missed}.{kept}{cut}",
         table=[
             {
                 "candidate": row["candidate"],
