@@ -69,6 +69,7 @@ class RayEngine:
             log_folder=settings.log_folder.absolute(),
             adapters=tuple(_absolute(each) for each in settings.adapters),
             devices=(),
+            memory_share=gpus if 0.0 < gpus < 1.0 else 1.0,
         )
         actor = (
             ray.remote(EngineActor)
