@@ -59,30 +59,17 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="rows:\n" + "\n".join(f"  {name:<16}{step.title}" for name, step in STEPS.items()),
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path(".winnow/gpu-check"), help="where the table is written"
-    )
-    parser.add_argument("--provider", choices=PROVIDERS, default="vllm", help="what runs the models")
-    parser.add_argument(
-        "--only", choices=list(STEPS), nargs="+", metavar="ROW", help="these rows alone, anew"
-    )
-    parser.add_argument(
-        "--device", choices=["cuda", "cpu"], default="cuda", help="cpu tries the same without GPUs"
-    )
-    parser.add_argument("--devices", type=int, help="how many devices to use; all by default")
-    parser.add_argument(
-        "--demo",
-        type=Path,
-        default=Path(".winnow/demo"),
-        help="folder of the demo's models, trained where missing",
-    )
-    parser.add_argument(
-        "--model", type=Path, help="a checkpoint to measure in the place of the demo's largest"
-    )
-    parser.add_argument(
-        "--texts", type=int, default=64, help="requests where answers are compared (default 64)"
-    )
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for a row (default 300)")
+    option = parser.add_argument
+    option("--out", type=Path, default=Path(".winnow/gpu-check"), help="gets gpu-check.md, .csv and .json")
+    option("--work", type=Path, default=Path(".winnow/gpu-check/work"), help="gets logs, caches, databases")
+    option("--provider", choices=PROVIDERS, default="vllm", help="what runs the models")
+    option("--only", choices=list(STEPS), nargs="+", metavar="ROW", help="these rows alone, measured anew")
+    option("--device", choices=["cuda", "cpu"], default="cuda", help="cpu tries the same without GPUs")
+    option("--devices", type=int, help="how many devices to use; all by default")
+    option("--demo", type=Path, default=Path(".winnow/demo"), help="the demo's models, trained if missing")
+    option("--model", type=Path, help="a checkpoint to measure in the place of the demo's largest")
+    option("--texts", type=int, default=64, help="requests where answers are compared")
+    option("--limit", type=float, default=300.0, help="seconds for a row")
     return parser.parse_args(arguments)
 
 

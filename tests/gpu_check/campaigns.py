@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from tests.gpu_check.site import Site, trained
+from tests.gpu_check.site import Site
 from tests.gpu_check.steps import Measured
 
 DECIDED = (0, 3)
@@ -23,11 +23,11 @@ PATIENCE_S = 240.0
 QUERIES = {
     "rounds": "SELECT number, arms, examples FROM rounds ORDER BY number",
     "texts": "SELECT key, text, finish_reason FROM generations ORDER BY key",
-    "comparisons": "SELECT r.number, c.position, c.candidate_a_id, c.example_id, c.outcome FROM comparisons c "
-    "JOIN rounds r ON r.id = c.round_id ORDER BY r.number, c.position",
+    "comparisons": "SELECT r.number, c.position, c.candidate_a_id, c.example_id, c.outcome "
+    "FROM comparisons c JOIN rounds r ON r.id = c.round_id ORDER BY r.number, c.position",
     "decisions": "SELECT r.number, n.name, d.best_estimate, d.best_lower, d.best_upper, d.stop, d.reason "
-    "FROM decisions d JOIN rounds r ON r.id = d.round_id LEFT JOIN candidates n ON n.id = d.best_candidate_id "
-    "ORDER BY r.number",
+    "FROM decisions d JOIN rounds r ON r.id = d.round_id "
+    "LEFT JOIN candidates n ON n.id = d.best_candidate_id ORDER BY r.number",
 }
 """All that has to be the same, killed or not."""
 History = Mapping[str, list[tuple[object, ...]]]
@@ -143,8 +143,7 @@ def write_spec(site: Site, folder: Path, **changes: object) -> Path:
     from winnow.infra.demo.campaigns.best_mean import campaign_text
     from winnow.infra.demo.recipes import RECIPES
 
-    demo = trained(site.demo)
-    spec = yaml.safe_load(campaign_text(demo, demo / "data" / "demo.jsonl", RECIPES))
+    spec = yaml.safe_load(campaign_text(site.demo, site.demo / "data" / "demo.jsonl", RECIPES))
     for model in spec["models"]:
         model.update(provider=site.provider, model_args=site.model_args(max_model_len=128))
     spec.update(storage=f"sqlite:///{folder}/winnow.db", **changes)

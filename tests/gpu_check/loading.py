@@ -1,11 +1,12 @@
-"""What loads cost: in fresh processes, in forked ones, and in one process that is emptied and filled again."""
+"""What loads cost: in fresh processes, in forked ones, and in one that is emptied and filled again."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from unittest import mock
 
 from tests.gpu_check.site import Site, gib, texts_of
@@ -107,7 +108,6 @@ def plain_vllm(program: str, job: dict[str, object]) -> Iterator[list[object]]:
         RuntimeError: If it fails, with the last thing it said.
     """
     from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
-    import os
 
     result = subprocess.run(
         [sys.executable, "-c", program, json.dumps(job)],

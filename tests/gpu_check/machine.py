@@ -81,10 +81,10 @@ def missing(provider: str) -> str | None:
     if not absent:
         return None
     named = " ".join(f"'{name}'" if "<" in name else name for name in absent)
-    other = "; without vLLM, --provider transformers tries what needs none" if "vllm" in absent else ""
+    other = "; --provider transformers needs no vLLM" if "vllm" in absent else ""
     return (
-        f"this Python lacks {', '.join(name.partition('<')[0] for name in absent)}; install what is missing with "
-        f"`{Path(sys.executable).name} -m pip install {named}`, or all that there is with `make gpu-check`{other}"
+        f"this Python lacks {', '.join(name.partition('<')[0] for name in absent)}; install it with "
+        f"`{Path(sys.executable).name} -m pip install {named}`, or run `make gpu-check`, which installs all{other}"
     )
 
 
@@ -117,7 +117,7 @@ def refused(machine: Machine, provider: str, device: str) -> str | None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables of the processes of a check: caches lie in its folder, and nothing is asked of the network."""
+    """Variables of the processes of a check: caches lie in its folder, nothing asks the network."""
     cache = folder.absolute() / "cache"
     kept = {
         "HF_HOME": str(cache / "huggingface"),

@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ class Site:
     """Where a check takes place."""
 
     folder: Path
-    """Gets the table, the logs and what campaigns leave."""
+    """Gets logs, caches and what campaigns leave."""
     provider: str
     device: str
     """"cuda" or "cpu"."""
@@ -52,8 +52,8 @@ class Site:
         return self.folder / "logs"
 
     def checkpoint(self) -> Path:
-        """The folder of the model that is measured; the demo's are trained where they are missing."""
-        return self.model or trained(self.demo) / LARGEST
+        """The folder of the model that is measured."""
+        return self.model or self.demo / LARGEST
 
     def model_args(self, **changes: object) -> dict[str, object]:
         """Arguments for a checkpoint: those of the demo's campaign for its own models."""
@@ -118,12 +118,11 @@ class Site:
         return float(said.stdout) / 1024 if said.returncode == 0 else None
 
 
-def trained(demo: Path) -> Path:
-    """The folder of the demo's models, which takes minutes of the processor where they are missing."""
+def trained(demo: Path, tell: Callable[[str], None]) -> None:
+    """Have the demo's models in a folder, which takes minutes of the processor where they are missing."""
     from winnow.infra.demo.prepare import prepare_demo
 
-    prepare_demo(demo, lambda line: None)
-    return demo
+    prepare_demo(demo, tell)
 
 
 def texts_of(answers: "Sequence[Answer]") -> list[str]:

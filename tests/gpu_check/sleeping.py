@@ -1,6 +1,7 @@
 """Sleep and wake of a model: level 1 moves the weights to the machine's memory, level 2 forgets them."""
 
 import time
+from collections.abc import Callable
 
 from tests.gpu_check.loading import plain_vllm
 from tests.gpu_check.site import Site, gib, texts_of
@@ -34,8 +35,7 @@ def level_1(site: Site) -> Measured:
         yield "wakes (level 1)", f"{seconds:.2f} s, the first answers {answered:.2f} s later, the same texts"
 
 
-def _seconds(call: "object") -> float:
-    assert callable(call)
+def _seconds(call: Callable[[], None]) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
