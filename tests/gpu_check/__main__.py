@@ -41,8 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
     table = Table(options.out, machine.lines(site))
     wanted = [name for name, step in STEPS.items() if site.provider in step.providers]
     named = options.only or [name for name in wanted if not table.is_done(site.provider, name)]
-    trained(site.demo, _tell)
-    for name in [each for each in wanted if each in named]:
+    names = [each for each in wanted if each in named]
+    if site.model is None or any(STEPS[each].of_demo for each in names):
+        trained(site.demo, _tell)
+    for name in names:
         table.replace(site.provider, name, tried(site, name, limit=options.limit, tell=_tell))
     print(f"written to {table.path}")
     return 1 if table.has_failures else 0

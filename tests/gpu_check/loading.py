@@ -52,9 +52,10 @@ def _in_this_process(site: Site) -> Measured:
             raise RuntimeError("the same model, loaded again, writes other texts")
         known = texts
         kept = torch.cuda.memory_allocated() / 2**20 if site.device == "cuda" else 0.0
+        imports = ", imports included" if number == 1 else ""
         yield (
-            f"load {number} in this process, until its first answer",
-            (f"{seconds:.2f} s, {kept:.0f} MiB still taken by tensors once it is closed"),
+            f"load {number} in this process{imports}, until its first answer",
+            f"{seconds:.2f} s, {kept:.0f} MiB still taken by tensors once it is closed",
         )
 
 

@@ -84,7 +84,7 @@ def missing(provider: str) -> str | None:
     other = "; --provider transformers needs no vLLM" if "vllm" in absent else ""
     return (
         f"this Python lacks {', '.join(name.partition('<')[0] for name in absent)}; install it with "
-        f"`{Path(sys.executable).name} -m pip install {named}`, or run `make gpu-check`, which installs all{other}"
+        f"`{Path(sys.executable).name} -m pip install {named}`, or run `make gpu-check`{other}"
     )
 
 
@@ -130,6 +130,7 @@ def environment(folder: Path) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
+        "OMP_NUM_THREADS": "1",  # threads of the processor would mostly wait for each other
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
     }

@@ -13,7 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from tests.gpu_check.machine import environment
 from tests.gpu_check.site import PROVIDERS, Site
@@ -32,13 +32,17 @@ class Step(NamedTuple):
     function: str
     """"module:name" of a generator of `Measured`, given a `Site`."""
     providers: tuple[str, ...] = PROVIDERS
+    of_demo: bool = False
+    """Whether it needs the demo's models, whatever model is measured."""
 
 
 STEPS = {
     "campaign": Step(
-        "the demo's campaign, killed and resumed, `streaming: off`", "campaigns:with_fixed_calls"
+        "the demo's campaign, killed and resumed, `streaming: off`",
+        "campaigns:with_fixed_calls",
+        of_demo=True,
     ),
-    "streamed": Step("the same as the demo has it, with streaming", "campaigns:streamed", VLLM),
+    "streamed": Step("the same as the demo has it, with streaming", "campaigns:streamed", VLLM, of_demo=True),
     "loads": Step("loads: with its own imports, and forked from a process that has them", "loading:loads"),
     "refilled": Step("loads in one process that is emptied and filled again", "loading:refilled"),
     "beside": Step("two models on one device at once", "loading:beside"),
@@ -70,17 +74,8 @@ def tried(site: Site, name: str, *, limit: float, tell: Callable[[str], None]) -
 
     site.logs.mkdir(parents=True, exist_ok=True)
     log = site.logs / f"{site.provider}-{name}.log"
-    with log.open("ab") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", __name__, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=environment(site.folder),
-            start_new_session=True,
-            text=True,
-        )
-        overdue = threading.Event()
+    overdue = threading.Event()
+    with log.open("ab") as errors, _process(site, name, errors) as process:
         timer = threading.Timer(limit, lambda: (overdue.set(), _end(process)))
         timer.start()
         try:
@@ -101,6 +96,18 @@ def tried(site: Site, name: str, *, limit: float, tell: Callable[[str], None]) -
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         take(STEPS[name].title, f"{FAILED}its process ended by {how}; see {log}")
     return rows
+
+
+def _process(site: Site, name: str, errors: BinaryIO) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=environment(site.folder),
+        start_new_session=True,
+        text=True,
+    )
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
