@@ -82,8 +82,6 @@ class VllmModel:
         is_fresh: bool,
     ) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
-        import vllm
-        from vllm import envs
         from vllm.lora.request import LoRARequest
         from vllm.platforms import current_platform
 
@@ -91,9 +89,8 @@ class VllmModel:
         from winnow.tasks.engines.choices.continuations import ContinuationEncoder
         from winnow.tasks.engines.choices.likelihoods import Likelihoods
 
-        is_cpu = current_platform.is_cpu()
         self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
-        self._device = DeviceLock(Path(locks), is_shared=memory_share < 1.0 and not is_cpu)
+        self._device = DeviceLock(Path(locks), is_shared=memory_share < 1.0 and not current_platform.is_cpu())
         with self._device.held():
             self._llm = _new_llm(
                 memory_share,
@@ -133,11 +130,7 @@ class VllmModel:
             ask_all=self._continuation_logprobs,
         )
         self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=self._answer)
-        device = "cpu" if is_cpu else current_platform.get_device_name()
-        precision = str(config.dtype).removeprefix("torch.")
-        # On a CPU vLLM takes the variable, and computes nothing that matters in another way.
-        invariant = " batch-invariant" if envs.VLLM_BATCH_INVARIANT and not is_cpu else ""
-        self.identity = f"vllm {vllm.__version__} {device} {precision}{invariant}"
+        self.identity = _identity(config.dtype)
 
     def may_join(self, requests: Sequence[Request]) -> bool:
         """Whether requests may be written beside those that are: texts of the same adapter, or of none."""
@@ -333,6 +326,19 @@ class VllmVectors:
     def close(self) -> None:
         """See `VllmModel`."""
         _shut_down(self._llm)
+
+
+def _identity(dtype: object) -> str:
+    """Software, version, device and precision, and whether a text depends on what is written beside it."""
+    import vllm
+    from vllm import envs
+    from vllm.platforms import current_platform
+
+    is_cpu = current_platform.is_cpu()
+    device = "cpu" if is_cpu else current_platform.get_device_name()
+    # On a CPU vLLM takes the variable, and computes nothing that matters in another way.
+    invariant = " batch-invariant" if envs.VLLM_BATCH_INVARIANT and not is_cpu else ""
+    return f"vllm {vllm.__version__} {device} {str(dtype).removeprefix('torch.')}{invariant}"
 
 
 def _refusals() -> tuple[type[Exception], ...]:

@@ -1,5 +1,6 @@
 """What engines do where there are GPUs, looked at without one: stand-ins say what a GPU would."""
 
+import fcntl
 import os
 import sys
 import threading
@@ -30,10 +31,16 @@ H100 = "NVIDIA H100 80GB HBM3"
 def vllm(monkeypatch):
     """A stand-in for vLLM, whose models are the arguments that they were loaded with."""
 
-    def vllm(*, is_cpu=False, exceptions=None):
-        platform = SimpleNamespace(is_cpu=lambda: is_cpu)
+    def vllm(*, is_cpu=False, is_invariant=False, exceptions=None):
+        platform = SimpleNamespace(
+            is_cpu=lambda: is_cpu, get_device_name=lambda: H100, is_sleep_mode_available=lambda: not is_cpu
+        )
+        envs = SimpleNamespace(VLLM_BATCH_INVARIANT=is_invariant)
         for name, module in {
-            "vllm": SimpleNamespace(LLM=dict, exceptions=exceptions or SimpleNamespace()),
+            "vllm": SimpleNamespace(
+                LLM=dict, envs=envs, exceptions=exceptions or SimpleNamespace(), __version__="0.32.0"
+            ),
+            "vllm.lora.request": SimpleNamespace(LoRARequest=None),
             "vllm.platforms": SimpleNamespace(current_platform=platform),
         }.items():
             monkeypatch.setitem(sys.modules, name, module)
@@ -99,6 +106,20 @@ def test_what_vllm_refuses_is_known_in_versions_without_a_common_class(vllm):
     assert loaded_model._refusals() == (newer, ValueError)
 
 
+@pytest.mark.parametrize(
+    ("is_cpu", "is_invariant", "identity"),
+    [
+        (True, False, "vllm 0.32.0 cpu bfloat16"),
+        (True, True, "vllm 0.32.0 cpu bfloat16"),  # it computes as it would without
+        (False, False, f"vllm 0.32.0 {H100} bfloat16"),
+        (False, True, f"vllm 0.32.0 {H100} bfloat16 batch-invariant"),
+    ],
+)
+def test_vllm_is_batch_invariant_where_it_has_that(vllm, is_cpu, is_invariant, identity):
+    vllm(is_cpu=is_cpu, is_invariant=is_invariant)
+    assert loaded_model._identity(torch.bfloat16) == identity
+
+
 @pytest.fixture
 def lock(tmp_path, monkeypatch):
     def lock(devices, *, is_shared=True):
@@ -139,6 +160,48 @@ def test_nobody_waits_for_who_loads_elsewhere(lock, tmp_path):
             "device-1.lock",
             "device-2.lock",
         ]
+
+
+def is_locked(path):
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("is_cpu", [False, True])
+def test_a_model_that_shares_its_device_has_it_alone_while_it_loads(vllm, monkeypatch, tmp_path, is_cpu):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    vllm(is_cpu=is_cpu)
+    path, given = tmp_path / "device-3.lock", []
+
+    def load(share, **args):
+        given.append((share, args.get("enable_sleep_mode", False), path.exists() and is_locked(path)))
+        raise InterruptedError
+
+    monkeypatch.setattr(loaded_model, "_new_llm", load)
+    for share, sleeps in ((1.0, False), (0.5, True)):
+        how = {"adapters": (), "memory_share": share, "locks": str(tmp_path)}
+        with pytest.raises(InterruptedError):
+            loaded_model.VllmModel(model("m"), sleeps=sleeps, is_fresh=False, **how)
+    assert given == [(1.0, False, False), (0.5, not is_cpu, not is_cpu)]
+    assert not (path.exists() and is_locked(path))
+
+
+def test_a_model_that_shares_its_device_has_it_alone_while_it_falls_asleep_or_wakes(lock, tmp_path):
+    path, done = tmp_path / "logs" / "device-0.lock", []
+    sleeper = object.__new__(loaded_model.VllmModel)
+    sleeper._device = lock("0")
+    sleeper._llm = SimpleNamespace(
+        sleep=lambda level: done.append((level, is_locked(path))),
+        wake_up=lambda: done.append(("wake", is_locked(path))),
+    )
+    sleeper.sleep()
+    sleeper.wake()
+    assert done == [(1, True), ("wake", True)]
+    assert not is_locked(path)
 
 
 def test_a_lock_ends_with_its_block_though_a_forked_process_has_its_file_open(lock):
