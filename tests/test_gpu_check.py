@@ -46,7 +46,7 @@ def test_each_row_is_told_as_it_comes_and_a_failed_one_ends_itself_alone(site, m
 
 
 def test_a_site_is_the_same_in_another_process(site):
-    for each in (site, replace(site, model=None, device="cuda", n_devices=2)):
+    for each in (site, replace(site, model=None, device="cuda", n_devices=2, budget=9)):
         assert Site.from_json(each.as_json()) == each
 
 

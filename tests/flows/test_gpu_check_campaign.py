@@ -104,6 +104,7 @@ def test_the_campaign_of_the_demo_runs_on_the_device_and_in_a_database_of_its_ow
         demo=tmp_path / "demo",
         model=None,
         texts=4,
+        budget=128,
     )
     path = campaigns.write_spec(site, tmp_path / "campaign", streaming=False)
     spec = json.loads(path.read_text())
@@ -111,7 +112,7 @@ def test_the_campaign_of_the_demo_runs_on_the_device_and_in_a_database_of_its_ow
     assert {model["provider"] for model in spec["models"]} == {provider}
     args = {"transformers": {"device": "cuda"}, "vllm": {"enforce_eager": True}}[provider]
     assert spec["models"][0]["model_args"] == {"max_model_len": 128, "dtype": "float32", **args}
-    assert spec["streaming"] is False
+    assert (spec["streaming"], spec["stopping"]) == (False, {"budget": 128, "delta": 0.05})
     (tmp_path / "demo" / "data").mkdir(parents=True)
     (tmp_path / "demo" / "data" / "demo.jsonl").write_text(
         '{"id": "a", "task": "t", "input": "1", "target": ["2"]}\n'

@@ -122,7 +122,7 @@ def test_a_campaign_with_texts_of_different_lengths_is_put_beside_one_call(site,
 
 
 def test_plain_vllm_that_fails_says_the_last_thing_it_said():
-    program = "import json, sys; print(json.dumps(['a', 1.0])); sys.exit('no memory')"
+    program = "import sys; print('[W noise]'); print('ROW [\"a\", 1.0]', flush=True); sys.exit('no memory')"
     lines = loading.plain_vllm(program, {})
     assert next(lines) == ["a", 1.0]
     with pytest.raises(RuntimeError, match="ended with 1: no memory"):

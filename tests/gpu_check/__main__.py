@@ -37,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         demo=options.demo.absolute(),
         model=options.model.absolute() if options.model else None,
         texts=options.texts,
+        budget=options.budget,
     )
     table = Table(options.out, machine.lines(site))
     wanted = [name for name, step in STEPS.items() if site.provider in step.providers]
@@ -71,6 +72,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     option("--demo", type=Path, default=Path(".winnow/demo"), help="the demo's models, trained if missing")
     option("--model", type=Path, help="a checkpoint to measure in the place of the demo's largest")
     option("--texts", type=int, default=64, help="requests where answers are compared")
+    option("--budget", type=int, help="comparisons of a campaign, for slow machines; the demo's by default")
     option("--limit", type=float, default=300.0, help="seconds for a row")
     return parser.parse_args(arguments)
 

@@ -146,6 +146,8 @@ def write_spec(site: Site, folder: Path, **changes: object) -> Path:
     spec = yaml.safe_load(campaign_text(site.demo, site.demo / "data" / "demo.jsonl", RECIPES))
     for model in spec["models"]:
         model.update(provider=site.provider, model_args=site.model_args(max_model_len=128))
+    if site.budget is not None:
+        spec["stopping"]["budget"] = site.budget
     spec.update(storage=f"sqlite:///{folder}/winnow.db", **changes)
     spec["execution"]["log_folder"] = str(folder / "logs")
     folder.mkdir(parents=True)

@@ -74,7 +74,7 @@ started = time.perf_counter()
 import torch
 from vllm import LLM, SamplingParams
 from vllm.distributed import cleanup_dist_env_and_memory
-print(json.dumps(["imports", time.perf_counter() - started, 0.0]), flush=True)
+print("ROW", json.dumps(["imports", time.perf_counter() - started, 0.0]), flush=True)
 for number in range(job["times"]):
     started = time.perf_counter()
     llm = LLM(model=job["model"], **job["args"])
@@ -85,7 +85,7 @@ for number in range(job["times"]):
     cleanup_dist_env_and_memory()
     gc.collect()
     free, total = torch.cuda.mem_get_info() if torch.cuda.is_available() else (0, 0)
-    print(json.dumps(["load", seconds, (total - free) / 2**30]), flush=True)
+    print("ROW", json.dumps(["load", seconds, (total - free) / 2**30]), flush=True)
 """
 
 
@@ -103,27 +103,31 @@ def refilled(site: Site) -> Measured:
 
 
 def plain_vllm(program: str, job: dict[str, object]) -> Iterator[list[object]]:
-    """The lines of JSON that a program prints, in a process of its own.
+    """What a program prints behind "ROW", as JSON, as soon as it does, from a process of its own.
 
     Raises:
         RuntimeError: If it fails, with the last thing it said.
     """
     from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
 
-    result = subprocess.run(
+    last = "nothing"
+    with subprocess.Popen(
         [sys.executable, "-c", program, json.dumps(job)],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
+        errors="replace",
         env={**WORKER_ENVIRONMENT, **os.environ},
-    )
-    sys.stderr.write(result.stdout + result.stderr)
-    for line in result.stdout.splitlines():
-        if line.startswith("["):
-            yield json.loads(line)
-    if result.returncode != 0:
-        said = [line for line in result.stderr.splitlines() if line.strip()] or ["nothing"]
-        raise RuntimeError(f"plain vLLM ended with {result.returncode}: {said[-1]}")
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stderr.write(line)
+            if line.startswith("ROW "):
+                yield json.loads(line.removeprefix("ROW "))
+            elif line.strip():
+                last = line.strip()
+    if process.returncode != 0:
+        raise RuntimeError(f"plain vLLM ended with {process.returncode}: {last}")
 
 
 def beside(site: Site) -> Measured:

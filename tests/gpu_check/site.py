@@ -34,6 +34,8 @@ class Site:
     """A checkpoint in the place of the demo's largest."""
     texts: int
     """Requests where answers are compared."""
+    budget: int | None = None
+    """Comparisons of a campaign; None for those of the demo."""
 
     def as_json(self) -> str:
         """For another process."""

@@ -54,7 +54,7 @@ def told(what, call):
     call()
     seconds = time.perf_counter() - started
     free, total = torch.cuda.mem_get_info()
-    print(json.dumps([what, seconds, (total - free) / 2**30]), flush=True)
+    print("ROW", json.dumps([what, seconds, (total - free) / 2**30]), flush=True)
 before = texts()
 told("falls asleep (level 2)", lambda: llm.sleep(level=2))
 told("wakes for its weights", lambda: llm.wake_up(tags=["weights"]))
