@@ -97,7 +97,7 @@ class Site:
             engine.close()
 
     def requests(self, count: int | None = None, *, tokens: int = MOST_TOKENS) -> "list[Request]":
-        """Questions of the demo, every other one answered by chance."""
+        """Questions of the demo, every other one answered by much chance: its models are sure of most."""
         from winnow.infra.demo.data import evaluation_examples
         from winnow.tasks.engines.protocol import Request, Sampling
 
@@ -105,7 +105,7 @@ class Site:
         return [
             Request(
                 prompt=f"{examples[n % len(examples)].task} {examples[n % len(examples)].input} steps:",
-                sampling=Sampling(temperature=0.8 if n % 2 else 0.0, max_tokens=tokens),
+                sampling=Sampling(temperature=1.5 if n % 2 else 0.0, max_tokens=tokens),
                 seed=n,
             )
             for n in range(self.texts if count is None else count)
