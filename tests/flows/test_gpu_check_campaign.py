@@ -87,6 +87,9 @@ def test_a_difference_is_a_failure_where_calls_are_the_same(whole, tmp_path):
     assert campaigns.differences(one, other) == []
     other["texts"] = [*other["texts"][:-1], ("key", "another", "stop")]
     assert campaigns.differences(one, other) == ["texts (2 rows)"]
+    assert campaigns.verdict(["texts (2 rows)"], must_equal=False) == "differs in texts (2 rows)"
+    with pytest.raises(RuntimeError, match=r"killed and resumed it differs in texts \(2 rows\)"):
+        campaigns.verdict(["texts (2 rows)"], must_equal=True)
 
 
 def test_a_campaign_that_ends_before_it_is_killed_is_no_proof(whole):

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,20 +90,24 @@ def compared(whole: Path, killed: Path, start: Start, *, must_equal: bool) -> Me
     begun = time.perf_counter()
     _ended(start(killed), killed)
     seconds = time.perf_counter() - begun
-    differing = differences(alone, history(killed))
-    said = (
-        f"differs in {', '.join(differing)}"
-        if differing
-        else "the same rounds, texts, comparisons, decisions"
-    )
-    if differing and must_equal:
-        raise RuntimeError(f"killed by SIGKILL at {stored} texts and resumed it {said}")
-    if differing:
-        said += f"; {_decided(killed)} in the end"
+    said = verdict(differences(alone, history(killed)), must_equal=must_equal)
     yield (
         f"killed by SIGKILL at {stored} of {len(alone['texts'])} texts, resumed",
-        f"{said} ({seconds:.1f} s)",
+        f"{said} ({_decided(killed)}, {seconds:.1f} s)",
     )
+
+
+def verdict(differing: Sequence[str], *, must_equal: bool) -> str:
+    """What is said of a campaign that was killed.
+
+    Raises:
+        RuntimeError: If it has to be as one that was not, and is not.
+    """
+    if not differing:
+        return "the same rounds, texts, comparisons, decisions"
+    if must_equal:
+        raise RuntimeError(f"killed and resumed it differs in {', '.join(differing)}")
+    return f"differs in {', '.join(differing)}"
 
 
 def history(folder: Path) -> History:
