@@ -96,6 +96,7 @@ def sample_of(
         finish_reason=text.finish_reason,
         input_tokens=text.input_tokens,
         output_tokens=text.output_tokens,
+        logprobs=text.token_logprobs,
         choices=() if asked is None else asked.texts,
         loglikelihoods=() if asked is None else [told[each] for each in asked.continuations],
         candidate=candidate.choices,

@@ -16,6 +16,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.steps import MOST_IN_A_ROW, JudgeBroken
 from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
 from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup.check import check_campaign
 
 ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
@@ -145,6 +146,48 @@ def test_a_judge_that_fails_on_some_outputs_leaves_those_unscored(acme, database
     assert detail.endswith("its traceback is in logs/letters/plugins.log")
     assert detail.isprintable()
     assert len(detail) < 1_000
+
+
+def asking_spec(url, name="letters", **keys):
+    judge = {"type": "acme-asking", "model": served_model(url, "grader"), **keys}
+    return served_spec(served_model(url), name=name, judge=judge, batch_size=12)
+
+
+def grade(call):
+    """Sums with 3 are right; whoever is asked for one repeats it."""
+    prompt = call.body["prompt"]
+    if not prompt.startswith("ok? "):
+        return prompt
+    return "yes" if "3" in prompt else "no"
+
+
+def test_a_plug_in_that_scores_can_ask_models_whose_replies_are_stored_and_used_again(acme, database):
+    with faulty_server(reply=grade) as server:
+        served_campaigns.run(database, asking_spec(server.url))
+        asked = len(server.calls)
+        served_campaigns.run(database, asking_spec(server.url, name="again"))
+        assert len(server.calls) == asked
+    with database.reading() as session:
+        rows = session.execute(
+            text(
+                "SELECT c.outcome, g.text, j.judge, j.verdict, r.text FROM comparisons c "
+                "JOIN generations g ON g.id = c.generation_a_id JOIN judgments j ON j.comparison_id = c.id "
+                "JOIN generations r ON r.id = j.generation_id"
+            )
+        ).all()
+    assert len(rows) == reasons(database).total() == 24
+    assert {row[0] for row in rows} == {0.0, 1.0}
+    for outcome, output, judge, verdict, reply in rows:
+        assert (judge, reply) == ("grader", "yes" if "3" in output else "no")
+        assert outcome == verdict == float("3" in output)
+        assert list(findings(session)) == []
+
+
+def test_a_plug_in_whose_calls_fail_for_some_outputs_leaves_those_unscored(acme, database):
+    with faulty_server(reply=grade) as server:
+        served_campaigns.run(database, asking_spec(server.url, on="3 plus"))
+    found = reasons(database)
+    assert found[None] > found["judge_failed"] > 0
 
 
 @pytest.mark.parametrize("kind", ["acme-judge", "acme-pairs"])

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection
 from contextlib import suppress
-from math import isnan
+from math import isfinite, isnan
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -67,8 +67,9 @@ class TokenLogprob(_Part):
 
 
 class TokenPosition(_Part):
-    """The most probable tokens at one place of a chat's answer."""
+    """The token at one place of a chat's answer, and the most probable ones there."""
 
+    logprob: float | None = None
     top_logprobs: list[TokenLogprob] = Field(default=[], fail_fast=True)
 
 
@@ -107,6 +108,17 @@ class Generated(_Part):
         """See `Logprobs.first`; empty where the server told none."""
         logprobs = self.choices[0].logprobs
         return logprobs.first() if logprobs else {}
+
+    @property
+    def token_logprobs(self) -> list[float] | None:
+        """Log-probability of each token of a text; None where the server does not tell that of each."""
+        if (logprobs := self.choices[0].logprobs) is None:
+            return None
+        told = logprobs.token_logprobs
+        if logprobs.content is not None:
+            told = [each.logprob for each in logprobs.content]
+        known = [each for each in told or () if each is not None and isfinite(each)]
+        return known if told and len(known) == len(told) else None
 
     @property
     def prompt_highest(self) -> list[float | None]:
@@ -192,7 +204,9 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     return generated
 
 
-def answer_of(generated: Generated, server: Server, seconds: float, latency: float) -> Answer:
+def answer_of(
+    generated: Generated, server: Server, seconds: float, latency: float, *, wants_logprobs: bool = False
+) -> Answer:
     """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
@@ -212,4 +226,5 @@ def answer_of(generated: Generated, server: Server, seconds: float, latency: flo
         latency=latency,
         reasoning=choice.message.thought if choice.message else None,
         cached_tokens=generated.usage.cached_tokens,
+        token_logprobs=generated.token_logprobs if wants_logprobs else None,
     )

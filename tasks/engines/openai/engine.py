@@ -177,8 +177,10 @@ class OpenaiEngine:
         finally:
             share = self._shares.end(begun, len(requests))
         return [
-            each if isinstance(each, GenerationFailure) else answer_of(each[0], self._server, share, each[1])
-            for each in generated
+            each
+            if isinstance(each, GenerationFailure)
+            else answer_of(each[0], self._server, share, each[1], wants_logprobs=request.sampling.logprobs)
+            for request, each in zip(requests, generated, strict=True)
         ]
 
     async def _generated(

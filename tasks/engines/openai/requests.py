@@ -75,6 +75,7 @@ def generation_body(
         **(PLAIN_VLLM if is_vllm else {}),
         **_rare(sampling),
         **_structured(sampling.structure, vllm),
+        **_logprobs(model, sampling),
         **dict(model.model_args),
     }
     if sampling.stop:
@@ -145,6 +146,11 @@ def _rare(sampling: Sampling) -> JsonObject:
     if sampling.logit_bias:
         body["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
     return body
+
+
+def _logprobs(model: ModelRef, sampling: Sampling) -> JsonObject:
+    """A plain completion asks for the most probable token as well: to some servers 0 is nothing."""
+    return {"logprobs": model.chat or 1} if sampling.logprobs else {}
 
 
 def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:

@@ -108,7 +108,16 @@ def acme(tmp_path, monkeypatch):
             "'http://h/s' leads out",
         ),
         ("json-schema", {"schema": {"minimum": math.nan}}, "judge.schema", "is not JSON"),
-        ("json-schema", {"schema": "s.json"}, "judge.schema", "must be a valid dictionary, got 's.json'"),
+        (
+            "json-schema",
+            {"schema": "s.json"},
+            "judge.schema",
+            "must be a mapping of keys to values, got 's.json'",
+        ),
+        ("json-schema", {"schema": [1]}, "judge.schema", "must be a mapping of keys to values, got [1]"),
+        ("choice", {"options": "A,B"}, "judge.options", "must be a list, got 'A,B'"),
+        ("all", {"judges": {"type": "exact"}}, "judge.judges", "must be a list, got {'type': 'exact'}"),
+        ("any", {"judges": []}, "judge.judges", "must have 1 or more entries, got []"),
         ("math", {"target_format": "latex"}, "judge.target_format", "must be 'expression' or 'text'"),
         (
             "bleu",

@@ -62,7 +62,7 @@ VLLM = {**MODEL, "provider": "vllm"}
             "unknown pair judge 'lmm'; did you mean 'llm'? available: human, llm, rules",
         ),
         ("rules", {}, "judge.scorer", "rules needs scorer"),
-        ("rules", {"scorer": "exact"}, "judge.scorer", "must be a valid dictionary, got 'exact'"),
+        ("rules", {"scorer": "exact"}, "judge.scorer", "must be a mapping of keys to values, got 'exact'"),
         ("rules", {"scorer": {}}, "judge.scorer.type", "must name a judge: one of acc, acc_norm, all, any"),
         ("rules", {"scorer": {"type": "exat"}}, "judge.scorer.type", "did you mean 'exact'?"),
         (
@@ -76,7 +76,7 @@ VLLM = {**MODEL, "provider": "vllm"}
         ("rules", {**RULES, "both_rong": "tie"}, "judge.both_rong", "did you mean 'both_wrong'?"),
         ("llm", {}, "judge.models", "llm needs models"),
         ("llm", {"models": []}, "judge.models", "at least 1 item"),
-        ("llm", {"models": ["m"]}, "judge.models[0]", "must be a valid dictionary, got 'm'"),
+        ("llm", {"models": ["m"]}, "judge.models[0]", "must be a mapping of keys to values, got 'm'"),
         ("llm", {"models": [{"name": "m"}]}, "judge.models[0].model", "is missing; add it"),
         ("llm", {"models": [{"model": "x"}]}, "judge.models[0].name", "is missing; add it"),
         ("llm", {"models": [{**MODEL, "modle": "x"}]}, "judge.models[0].modle", "did you mean 'model'?"),
