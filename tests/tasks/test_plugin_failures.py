@@ -1,13 +1,14 @@
 """What a plug-in raises becomes one sentence that names it; a judge that fails on one output goes on."""
 
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import served_campaigns
 from faulty_server import faulty_server
-from plugins_on_disk import importable
+from plugins_on_disk import NAME, importable
 from served_campaigns import served_model, served_spec, write_data
 from sqlalchemy import text
 
@@ -146,6 +147,22 @@ def test_a_judge_that_fails_on_some_outputs_leaves_those_unscored(acme, database
     assert detail.endswith("its traceback is in logs/letters/plugins.log")
     assert detail.isprintable()
     assert len(detail) < 1_000
+
+
+@pytest.mark.parametrize("several", [None, {"n": 2}])
+@pytest.mark.parametrize("fails_at", ["nowhere", "ahead"])
+def test_every_judge_is_told_ahead_of_all_texts_of_a_round(acme, database, monkeypatch, several, fails_at):
+    monkeypatch.setenv("ACME_FAILS_AT", fails_at)
+    with faulty_server(reply=repeat) as server:
+        metric = {"name": "other", "judge": {"type": "acme-judge", "on": "another"}}
+        model = served_model(server.url, generate_config={"temperature": 1.0})
+        judge = {"type": "acme-judge", "on": "never"}
+        spec = served_spec(model, judge=judge, metrics=[metric], samples=several, batch_size=12)
+        served_campaigns.run(database, spec)
+    assert reasons(database) == {None: 12}
+    expected = sorted(f"{i} plus{end}" for i in range(6) for end in "=:" for _ in range(2 if several else 1))
+    told = sys.modules[NAME].TOLD_AHEAD
+    assert [(on, sorted(outputs)) for on, outputs in told] == [("never", expected), ("another", expected)]
 
 
 def asking_spec(url, name="letters", **keys):
