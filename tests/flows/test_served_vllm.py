@@ -116,7 +116,9 @@ def test_a_served_model_answers_as_the_same_model_in_our_own_process(server, eng
 @pytest.mark.parametrize("chat", [False, True])
 def test_tokens_of_a_text_are_as_probable_on_all_three_engines(server, engines, weights, chat):
     asked = [
-        Request(prompt=each, sampling=Sampling(max_tokens=8, logprobs=True), seed=0) for each in PROMPTS[:4]
+        Request(prompt=each, sampling=Sampling(max_tokens=8, logprobs=True), seed=0)
+        for each in PROMPTS
+        if len(each) < 60  # a chat's window holds no more
     ]
     plain = TransformersEngine(replace(own(weights, chat=chat), provider="transformers"))
     expected = plain.generate(asked)

@@ -374,8 +374,9 @@ def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
     if generated.logprobs is None:
         return None
     places = zip(generated.token_ids, generated.logprobs, strict=True)
-    told = [place[token].logprob for token, place in places]
-    return told if all(map(math.isfinite, told)) else None
+    told = [place[token].logprob for token, place in places if place]
+    is_whole = len(told) == len(generated.token_ids) and all(map(math.isfinite, told))
+    return told if is_whole else None
 
 
 def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":

@@ -75,7 +75,7 @@ VLLM = {**MODEL, "provider": "vllm"}
         ("rules", {**RULES, "both_right": "longer"}, "judge.both_right", "must be 'shorter', 'clearer-"),
         ("rules", {**RULES, "both_rong": "tie"}, "judge.both_rong", "did you mean 'both_wrong'?"),
         ("llm", {}, "judge.models", "llm needs models"),
-        ("llm", {"models": []}, "judge.models", "at least 1 item"),
+        ("llm", {"models": []}, "judge.models", "must have 1 or more entries, got []"),
         ("llm", {"models": ["m"]}, "judge.models[0]", "must be a mapping of keys to values, got 'm'"),
         ("llm", {"models": [{"name": "m"}]}, "judge.models[0].model", "is missing; add it"),
         ("llm", {"models": [{"model": "x"}]}, "judge.models[0].name", "is missing; add it"),
