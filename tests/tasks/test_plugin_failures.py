@@ -19,6 +19,7 @@ from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFail
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.spec.stored_spec import scored_by
 
 ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
 
@@ -180,7 +181,7 @@ def grade(call):
 
 def test_a_plug_in_that_scores_can_ask_models_whose_replies_are_stored_and_used_again(acme, database):
     with faulty_server(reply=grade) as server:
-        served_campaigns.run(database, asking_spec(server.url))
+        record = served_campaigns.run(database, asking_spec(server.url))
         asked = len(server.calls)
         served_campaigns.run(database, asking_spec(server.url, name="again"))
         assert len(server.calls) == asked
@@ -198,6 +199,7 @@ def test_a_plug_in_that_scores_can_ask_models_whose_replies_are_stored_and_used_
         assert (judge, reply) == ("grader", "yes" if "3" in output else "no")
         assert outcome == verdict == float("3" in output)
         assert list(findings(session)) == []
+    assert scored_by(record.spec["judge"]) == ("grader",)  # as the answer names it
 
 
 def test_a_plug_in_whose_calls_fail_for_some_outputs_leaves_those_unscored(acme, database):
