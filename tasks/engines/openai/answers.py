@@ -159,6 +159,22 @@ class Tokens(_Part):
     token_strs: list[str] | None = Field(default=None, fail_fast=True)
 
 
+class TokenizerInfo(_Part):
+    """What vLLM says of a tokenizer, where it was started to; tokens are texts, or objects that hold one."""
+
+    bos_token: object = None
+    eos_token: object = None
+
+    @property
+    def first(self) -> str | None:
+        """The token that begins a text, or else the one that ends it."""
+        for token in (self.bos_token, self.eos_token):
+            spelled = token.get("content") if isinstance(token, dict) else token
+            if isinstance(spelled, str) and spelled:
+                return spelled
+        return None
+
+
 def json_value(body: bytes) -> object:
     """What a body holds; raises `Unreadable` if that is no JSON, or none of the sizes that answers have."""
     try:
