@@ -62,9 +62,9 @@ class WholeTexts:
         if isinstance(self._begins, GenerationFailure):
             return self._begins
         ids = await self._ids_of(text)
-        if not ids or isinstance(ids, GenerationFailure):
-            return ids or GenerationFailure(reason="empty_prompt", detail="the text has no tokens")
-        whole = ids if ids[0] == self._begins else [self._begins, *ids]
+        if isinstance(ids, GenerationFailure):
+            return ids
+        whole = ids if ids[:1] == [self._begins] else [self._begins, *ids]
         if len(whole) < 2:
             return GenerationFailure(reason="empty_prompt", detail="the text has no tokens of its own")
         found = WeighedTokens([], [], 0)
@@ -72,7 +72,9 @@ class WholeTexts:
             told = await self._piece(piece)
             if isinstance(told, GenerationFailure):
                 return told
-            found = WeighedTokens(*(a + b for a, b in zip(found, told, strict=True)))
+            found = WeighedTokens(
+                found.logprobs + told.logprobs, found.highest + told.highest, found.length + told.length
+            )
         return found
 
     async def _piece(self, piece: Continued) -> WeighedTokens | GenerationFailure:
