@@ -118,7 +118,7 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
         return GenerationFailure(
             reason="bad_prompt", detail="messages are for models that chat; set chat: true"
         )
-    if not prompt and not model.chat:
+    if not prompt and not model.chat and not request.continuations:
         return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
     try:
         words_of(prompt).encode()
