@@ -144,6 +144,14 @@ def in_place_of_plain(prompts):
             "few_shot.from: split is for hub; leave it out",
         ),
         (
+            "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, spilt: train}}}",
+            "few_shot.from.spilt: unknown key; did you mean 'split'?",
+        ),
+        (
+            "{name: p, template: x, few_shot: {n: 1, form: t.jsonl}}",
+            "few_shot.form: unknown key; did you mean 'from'?",
+        ),
+        (
             "{name: p, template: x, few_shot: {n: 1, from: 3}}",
             "few_shot.from: must be a file, a list of files, or the keys of a dataset",
         ),

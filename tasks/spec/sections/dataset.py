@@ -226,6 +226,6 @@ class SolvedSpec(SourceSpec):
     fields: FieldNames | None = None
     """None is as in `dataset.fields`."""
     filter: str | None = Field(default=None, min_length=1)
-    """See `DatasetSpec.filter`."""
+    """A jinja2 expression over the columns of a row; rows for which it does not hold are left out."""
     limit: int | None = Field(default=None, ge=1)
-    """See `DatasetSpec.limit`."""
+    """Only the first so many of the rows that the filter leaves."""

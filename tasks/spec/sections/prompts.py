@@ -40,13 +40,19 @@ def _source(value: object) -> object:
     raise ValueError("must be a file, a list of files, or the keys of a dataset")
 
 
+Source = Annotated[
+    SolvedSpec | None,
+    BeforeValidator(_source, json_schema_input_type=SolvedSpec | str | list[str] | None),
+]
+
+
 class FewShotSpec(SpecModel):
     """Solved examples that a model is shown before the question."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     n: int = Field(ge=1, le=1000)
-    source: Annotated[SolvedSpec | None, BeforeValidator(_source)] = Field(default=None, alias="from")
+    source: Source = Field(default=None, alias="from")
     """What they are drawn from: files, or the keys of a dataset; None is the campaign's own dataset, of which
     an example is never shown when it is asked about."""
     seed: int = Field(default=0, ge=0, lt=2**63)
