@@ -33,9 +33,9 @@ from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import (
-    ASK_MODELS,
     NO_STORED_TEXT,
     ONLY,
+    asks_models,
     baseline_name,
     constraints_of,
     costs_of,
@@ -122,9 +122,7 @@ def answer_of(
         people=people,
         samples=_samples(campaign),
         judges=_judges(campaign),
-        judged_in_part=any(
-            each.get("type") not in ASK_MODELS for each in judge_parts(campaign.spec.get("judge", {}))
-        ),
+        judged_in_part=any(not asks_models(each) for each in judge_parts(campaign.spec.get("judge", {}))),
         stored_texts=_stored_texts(session, campaign),
         intervals_if=_intervals_if(campaign, refuted, earlier),
         refuted=refuted,

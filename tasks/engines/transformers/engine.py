@@ -265,6 +265,7 @@ def _completion(row: FinishedRow, input_tokens: int, took: float, together: int)
         output_tokens=row.length,
         seconds=took / together,
         latency=took,
+        token_logprobs=row.logprobs,
     )
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from winnow.tasks.engines.vllm.running_batch import RunningBatch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-    from vllm import LLM, RequestOutput
+    from vllm import LLM, CompletionOutput, RequestOutput
     from vllm.sampling_params import StructuredOutputsParams
 
     from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
@@ -217,6 +218,7 @@ class VllmModel:
             seconds=seconds,
             latency=latency,
             cached_tokens=self._cached(output),
+            token_logprobs=_token_logprobs(generated),
         )
 
     def _cached(self, output: "RequestOutput") -> int | None:
@@ -303,6 +305,7 @@ class VllmModel:
             "logit_bias": dict(sampling.logit_bias) or None,
             "stop_token_ids": list(sampling.stop_token_ids),
             "structured_outputs": _structured(sampling.structure),
+            "logprobs": 0 if sampling.logprobs else None,  # of the drawn token alone
         }
 
 
@@ -400,6 +403,16 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
     if kind == "json_schema":
         return StructuredOutputsParams(json=value)
     return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it takes any of the two
+
+
+def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
+    """Of each token that was drawn; None where nobody asked."""
+    if generated.logprobs is None:
+        return None
+    places = zip(generated.token_ids, generated.logprobs, strict=True)
+    told = [place[token].logprob for token, place in places if place]
+    is_whole = len(told) == len(generated.token_ids) and all(map(math.isfinite, told))
+    return told if is_whole else None
 
 
 def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":
