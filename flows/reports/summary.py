@@ -21,8 +21,8 @@ from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 KEY_WIDTH = 10
 
-BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!\d{3}(?!\d))")
-"""Spaces but those that stand between the thousands of a number."""
+BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!(?:s|min|h)\b)")
+"""Spaces but those that stand between a number and its unit."""
 
 
 def print_summary(status: CampaignStatus, storage: str) -> None:

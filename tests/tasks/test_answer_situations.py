@@ -535,8 +535,7 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (
         "0.800, between 0.700 and 0.900: its mean loss against human labels (all upper ends hold at once, at "
-        "every round, with probability 90%, and so do all lower ends, if the labelled examples and those that "
-        "the autoevaluator alone answers were drawn at random from those that matter)"
+        "every round, with probability 90%, and so do all lower ends, given what the line sure assumes)"
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"

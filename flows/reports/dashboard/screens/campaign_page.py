@@ -16,6 +16,7 @@ from winnow.flows.reports.dashboard.widgets import (
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.model import Section, nothing_yet
 from winnow.flows.reports.summary import further_lines
+from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences import headline
@@ -68,7 +69,13 @@ def _head(status: CampaignStatus) -> None:
 def _leaderboard(look: Snapshot) -> None:
     st.header("Leaderboard")
     if look.leaderboard:
-        show_rows(look.leaderboard, key="leaderboard")
+        show_rows([_numbers_first(row) for row in look.leaderboard], key="leaderboard")
+
+
+def _numbers_first(row: Row) -> Row:
+    """A candidate's estimate before where it stands: a phone has room for one of the two."""
+    first = {key: row[key] for key in ("candidate", "estimate", "lower", "upper")}
+    return {**first, **row}
 
 
 def _sections(name: str, sections: Sequence[Section]) -> None:
