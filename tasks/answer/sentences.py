@@ -163,8 +163,11 @@ def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
 
 
 def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
-    """The lines, with what the claim takes for granted told in full beside it alone."""
-    phrase = assumed(answer, answer.intervals_if)
+    """The lines of a certificate, with what the claim takes for granted told in full beside it alone.
+
+    It is long, and stands behind three sentences there.
+    """
+    phrase = "" if answer.certificate is None else assumed(answer, answer.intervals_if)
     whole = re.compile(re.escape(phrase) + "(?! and )")  # where nothing more is taken for granted
     if not phrase or not any(word == "sure" and whole.search(sentence) for word, sentence in lines):
         return lines
@@ -323,7 +326,8 @@ def _rival(answer: Answer, name: str) -> str:
     if answer.rival_share is None:
         return f"{said}, as the Bradley-Terry model estimates it"
     share, duels = answer.rival_share
-    return f"{said}, which won {rounded(share)} of their {amount(duels)} scored duels"
+    scored = f"{amount(duels)} scored duel{'s' * (duels != 1)}"
+    return f"{said}, which won {rounded(share)} of their {scored}"
 
 
 def estimated_lead(answer: Answer) -> float | None:

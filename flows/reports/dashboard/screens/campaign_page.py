@@ -13,7 +13,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_rows,
     show_soft,
 )
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.model import Section, nothing_yet
 from winnow.flows.reports.summary import further_lines
 from winnow.storage.json_types import Row
@@ -59,11 +59,11 @@ def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
     with st.container(border=True, key="answer"):
-        for word, sentence in (*block_lines(status.answer, status.totals), *further_lines(status)):
+        for word, said in (*block_lines(status.answer, status.totals), *further_lines(status)):
             left, right = st.columns([1, 8])
             with left:
                 show_soft(word, key=f"word-{word}")
-            right.text(sentence)
+            right.text(sentence(said))
 
 
 def _leaderboard(look: Snapshot) -> None:

@@ -1,5 +1,6 @@
 """Text that others wrote, made fit for a page and for figures, which read a part of HTML."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -14,6 +15,15 @@ LONGEST_LABEL = 44
 def readable(text: str) -> str:
     """Text that moves no cursor and turns no line around: a dot for what cannot be printed."""
     return printable(text.replace("\r\n", "\n").expandtabs(4))
+
+
+UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h)\b)")
+"""What stands between a number and its unit."""
+
+
+def sentence(text: str) -> str:
+    """A readable sentence whose lines a browser does not break between a number and its unit."""
+    return UNIT.sub("\N{NO-BREAK SPACE}", readable(text))
 
 
 def as_label(name: str) -> str:

@@ -42,6 +42,13 @@ const withNamesBelow = (layout) => {
   };
 };
 
+// As far as a heat map goes, cells are bars as well.
+const asBars = (trace, layout) => {
+  if (trace.type !== "heatmap") return trace;
+  const row = (layout.height - FRAME_HEIGHT) / layout.yaxis.ticktext.length;
+  return { ...withScaleAbove(trace), ygap: row - NARROW_BAR };
+};
+
 const withScaleAbove = (trace) => ({
   ...trace,
   texttemplate: null,
@@ -68,7 +75,10 @@ const fitted = ({ data, layout }, width) => {
   if (width >= NARROW) return { data, layout: { ...layout, dragmode } };
   const annotations = (layout.annotations || []).filter((each) => each.name !== "wide");
   const fit = { ...layout, dragmode, annotations };
-  if (layout.meta === "rows") return { data, layout: withNamesAbove(fit) };
+  if (layout.meta === "rows") {
+    const above = withNamesAbove(fit);
+    return { data: data.map((trace) => asBars(trace, above)), layout: above };
+  }
   if (layout.meta === "square") return { data: data.map(withScaleAbove), layout: withNamesBelow(fit) };
   return data.some((trace) => trace.type === "parcoords") ? slantedBeside({ data, layout: fit }) : { data, layout: fit };
 };
