@@ -64,7 +64,7 @@ def test_page_and_terminal_say_the_same_of_every_outcome(tmp_path):
 def test_sentences_are_broken_between_words_and_commands_stay_whole(tmp_path, width):
     status = status_of(crowded_campaign(tmp_path, 3))
     whole, lines = (summary_lines(status, STORAGE, width=each) for each in (None, width))
-    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(whole).split())
+    assert "".join("".join(lines).split()) == "".join("".join(whole).split())
     commands = next(n for n, line in enumerate(lines) if line.startswith("  database"))
     assert lines[commands:] == whole[-len(lines[commands:]) :]
     for line in lines[:commands]:
@@ -77,6 +77,8 @@ def test_words_are_measured_in_columns_of_the_terminal():
     assert hanging("a ", "of 45.1 s in 3 min", 8) == ["a of", "  45.1 s", "  in", "  3 min"]
     assert hanging("a ", "of 45 or so", 8) == ["a of 45", "  or so"]
     assert hanging("a ", "one line", None) == ["a one line"]
+    assert hanging("a ", "of a-model/asked/warm: more", 12) == ["a of", "  a-model/", "  asked/", "  warm: more"]
+    assert hanging("a ", "a/b c/d", 5) == ["a a/b", "  c/d"]  # what fits a line is not broken
 
 
 def test_badge_and_winner_have_colours_only_where_they_are_asked_for(decided, monkeypatch, capsys):
