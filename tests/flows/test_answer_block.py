@@ -77,7 +77,8 @@ def test_words_are_measured_in_columns_of_the_terminal():
     assert hanging("a ", "of 45.1 s in 3 min", 8) == ["a of", "  45.1 s", "  in", "  3 min"]
     assert hanging("a ", "of 45 or so", 8) == ["a of 45", "  or so"]
     assert hanging("a ", "one line", None) == ["a one line"]
-    assert hanging("a ", "of a-model/asked/warm: more", 12) == ["a of", "  a-model/", "  asked/", "  warm: more"]
+    broken = ["a of", "  a-model/", "  asked/", "  warm: more"]
+    assert hanging("a ", "of a-model/asked/warm: more", 12) == broken
     assert hanging("a ", "a/b c/d", 5) == ["a a/b", "  c/d"]  # what fits a line is not broken
 
 
