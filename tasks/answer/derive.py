@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.claims import HEURISTIC, ArmStatus, Assumption, Claim
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
+from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
@@ -132,7 +133,33 @@ def answer_of(
         earlier=earlier,
         standing=standing,
     )
+    answer = _with_rival(session, campaign, answer)
     return replace(answer, known=_known(session, campaign, answer), limit=_limit(answer, stopped_by, budgets))
+
+
+def _with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:
+    """The answer with who does best against the best candidate, where duels have shown that.
+
+    Where a model estimates the preferences, that is whoever it ranks next. A pair that never met counts as
+    even, as it does for the estimates; where such a one would come first, nobody is named.
+    """
+    if answer.objective != "best-duel" or answer.best is None or answer.outcome == "none":
+        return answer
+    others = [
+        each
+        for each in answer.candidates
+        if each.name != answer.best and each.status not in ("dropped", "tied")
+    ]
+    if "bradley-terry" in answer.intervals_if:
+        known = [each for each in others if each.estimate is not None]
+        ahead = max(known, key=lambda each: each.estimate or 0.0, default=None)
+        return answer if ahead is None else replace(answer, rival=ahead.name)
+    met = duel_views.shares_of(session, campaign.id, answer.best)
+    shares = {each.name: met.get(each.name, (0.5, 0)) for each in others}
+    name = min(shares, key=lambda each: shares[each][0], default=None)
+    if name is None or not shares[name][1]:
+        return answer
+    return replace(answer, rival=name, rival_share=shares[name])
 
 
 def _held_out(
@@ -230,8 +257,8 @@ def _closest_pair(answer: Answer) -> tuple[str, str] | None:
     """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
 
     Of the m best it is the last of them that has a closest rival; where they are not settled, the last and
-    the first of those in question between whom they end by their estimates. In duels, and where differences
-    are not known, the highest estimate is the closest.
+    the first of those in question between whom they end by their estimates. Where differences are not known,
+    the highest estimate is the closest.
     """
     if answer.baseline is not None:
         return _pair_of_gate(answer, answer.baseline)
@@ -243,8 +270,9 @@ def _closest_pair(answer: Answer) -> tuple[str, str] | None:
     closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)
     if closest is None or answer.best is None:
         return None
-    if not tied and runner_up is not None and runner_up.difference is not None:
-        return runner_up.difference.against, runner_up.name
+    if not tied and runner_up is not None:
+        against = None if runner_up.difference is None else runner_up.difference.against
+        return against or answer.best, runner_up.name
     return answer.best, closest.name
 
 

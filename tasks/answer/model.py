@@ -167,6 +167,11 @@ class Answer:
     """What the best candidate and the runner-up take; empty where nobody asked."""
     unsteady: tuple[str, ...] = ()
     """Engines whose texts may be others in a run that is made again; empty where nobody asked."""
+    rival: str | None = None
+    """In duels, who does best against the best candidate so far, of those that are not tied with it."""
+    rival_share: tuple[float, int] | None = None
+    """Of how many scored duels of the two which share the best candidate won, a tie being half a win; None
+    where a model estimates it."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
     earlier: Earlier | None = None
@@ -208,10 +213,13 @@ class Answer:
         behind by the least in the worst case: the one whose difference has the highest lower end. A high
         estimate on a few examples does not make a runner-up. Without intervals it is the highest estimate.
         None with constraints: whether who has the next mean meets them is often not known. None, too, where
-        the m best are not settled: who comes next to the first of them is one of them itself.
+        the m best are not settled: who comes next to the first of them is one of them itself. In duels it is
+        the candidate that does best against the best.
         """
         if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
+        if self.objective == "best-duel":
+            return next((each for each in self.candidates if each.name == self.rival), None)
         known = [
             ((each.status == "active", _at_worst(each.difference), each.difference.estimate), each)
             for each in self.candidates

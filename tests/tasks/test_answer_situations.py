@@ -431,13 +431,15 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
         "count here, labelled or not; where candidates were changed, or chosen among many, in sight of these, "
         "nothing is"
     )
-    assert "in sight of what an earlier one showed" in said["risk"]
+    assert said["risk"].endswith(", given what the line sure assumes)")
+    assert said["sure"].endswith(" in sight of what an earlier one showed of them")
     refuted = {"status": ("refuted", "certified", "active")}
-    said = lines_of(database, monkeypatch, "certify certified", refuted)["refuted"]
-    assert said == (
-        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, if the labelled "
-        "examples and those that the autoevaluator alone answers were drawn at random from those that matter)"
+    told = lines_of(database, monkeypatch, "certify certified", refuted)
+    assert told["refuted"] == (
+        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, given what the line "
+        "sure assumes)"
     )
+    assert told["sure"] == CERTIFIED
     said = lines_of(
         database, monkeypatch, "certify certified", {**refuted, "mixed": True, "name": "a mixed one"}
     )["refuted"]
@@ -535,8 +537,7 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (
         "0.800, between 0.700 and 0.900: its mean loss against human labels (all upper ends hold at once, at "
-        "every round, with probability 90%, and so do all lower ends, if the labelled examples and those that "
-        "the autoevaluator alone answers were drawn at random from those that matter)"
+        "every round, with probability 90%, and so do all lower ends, given what the line sure assumes)"
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"
@@ -1078,3 +1079,45 @@ def test_the_cost_of_who_is_certified_has_a_unit(database, monkeypatch, cost, sa
     answer = answered(database, situation, monkeypatch)
     answer = replace(answer, certificate=replace(answer.certificate, cost=cost))
     assert dict(answer_lines(answer))["certified"].endswith(f"; {said}")
+
+
+def met(*duels):
+    """Plays duels: each pair of arms, and the outcomes for its first one."""
+
+    def play(campaign):
+        arms = [list(pair) for pair, outcomes in duels for _ in outcomes]
+        outcomes = [outcome for _, each in duels for outcome in each]
+        planned = campaign.plan(1, arms, [place % 5 for place in range(len(arms))])
+        campaign.finish_duels(planned, [(outcome, []) for outcome in outcomes])
+
+    return play
+
+
+@pytest.mark.parametrize(
+    ("name", "duels", "said"),
+    [
+        (
+            "duel proven by its own duels",
+            [((0, 1), [0.0, 0.0]), ((1, 2), [1.0, 0.5, None]), ((2, 1), [1.0])],
+            "c does best against b, which won 0.500 of their 3 scored duels",
+        ),
+        ("duel proven by its own duels", [((0, 1), [0.0, 0.5, 0.0])], None),  # c never met b: nobody knows
+        (
+            "duel proven in the model",
+            [((0, 1), [0.0])],
+            "c does best against b, as the Bradley-Terry model estimates it",
+        ),
+        (
+            "duel tied exactly",
+            [((0, 1), [0.5]), ((1, 2), [1.0])],
+            "c does best against b, which won 1.000 of their 1 scored duel",
+        ),
+        ("duel exhausted in a circle", [((0, 1), [0.0]), ((1, 2), [1.0])], None),
+    ],
+)
+def test_a_duel_names_who_does_best_against_the_best(database, monkeypatch, name, duels, said):
+    situation = next(each for each in SITUATIONS if each.name == name)
+    estimates = {"estimates": [0.1, 0.8, 0.3]}
+    model = {"name": "llm-po-bt", "params": {}} if "model" in name else None
+    found = answered(database, situation, monkeypatch, selector=model, played=met(*duels), **estimates)
+    assert dict(answer_lines(found)).get("runner-up") == said

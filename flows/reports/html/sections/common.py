@@ -12,6 +12,7 @@ from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
+from winnow.flows.reports.rows.people import decimals_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
@@ -145,6 +146,14 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     rows, cut = first_of(found, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
     has_latency = any(row["latency"] is not None for row in rows)
+    decimals = {
+        name: decimals_of([row[name] for row in rows if row[name] is not None])
+        for name in ("seconds", "latency", "cost")
+    }
+
+    def spread(name: str, row: Row) -> str:
+        return _spread(row[name], row[f"{name}_sd"], decimals[name])
+
     return Section(
         name="pareto",
         title="Quality, cost and time",
@@ -158,9 +167,9 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
                 "candidate": row["candidate"],
                 "estimate": row["estimate"],
                 "tokens": f"{row['tokens']:.1f} ± {row['tokens_sd']:.1f}",
-                "seconds": _spread(row, "seconds", 3),
-                **({"latency": _spread(row, "latency", 3)} if has_latency else {}),
-                **({"cost": _spread(row, "cost", 4)} if has_cost else {}),
+                "seconds": spread("seconds", row),
+                **({"latency": spread("latency", row)} if has_latency else {}),
+                **({"cost": spread("cost", row)} if has_cost else {}),
                 "unbeaten": "yes" if row["pareto"] else "",
             }
             for row in rows
@@ -168,8 +177,12 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def _spread(row: Row, name: str, digits: int) -> str:
-    return "" if row[name] is None else f"{row[name]:.{digits}g} ± {row[f'{name}_sd']:.2g}"
+def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
+    """A mean and its deviation, with the decimals of their column, or three digits where it has none."""
+    if mean is None:
+        return ""
+    shape = ".3g" if decimals is None else f".{decimals}f"
+    return f"{mean:{shape}} ± {deviation:{shape}}"
 
 
 MEASURED = {
