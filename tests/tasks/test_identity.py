@@ -49,6 +49,7 @@ BASE = {
     "logit_bias": (),
     "stop_token_ids": (),
     "structure": None,
+    "logprobs": False,
     "replicate": 0,
     "seed": 5,
 }
@@ -82,6 +83,7 @@ DETERMINES = {
     "structure": st.builds(
         Structure, st.sampled_from(["regex", "choice", "json_schema", "grammar"]), st.text()
     ),
+    "logprobs": st.booleans(),
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }
