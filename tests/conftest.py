@@ -147,7 +147,7 @@ SLOW_FILES = frozenset(
         "test_spec_file",
         "test_standings",
         "test_structured_allocation",
-        "test_templates",
+        "test_sandboxed_templates",
         "test_unstructured_allocation",
         "test_verdicts",
     ]

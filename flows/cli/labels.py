@@ -10,7 +10,7 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Storage
 if TYPE_CHECKING:
     from winnow.storage.engine.database import Database
     from winnow.storage.records.values import CampaignRecord
-    from winnow.tasks.objectives.certify.labelling import Labelled
+    from winnow.tasks.objectives.certify.human_labels import Labelled
 
 
 def label(
@@ -62,7 +62,7 @@ def label(
     from winnow.tasks.errors import SpecError
     from winnow.tasks.judges.pointwise.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
-    from winnow.tasks.objectives.certify.labelling import (
+    from winnow.tasks.objectives.certify.human_labels import (
         TERMINAL,
         Answers,
         read_labels,
@@ -117,7 +117,7 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.objectives.certify.certificate import waits_for
-    from winnow.tasks.objectives.certify.labelling import store_labels
+    from winnow.tasks.objectives.certify.human_labels import store_labels
     from winnow.tasks.queries.printable import printable
 
     with database.reading() as session:

@@ -31,7 +31,7 @@ from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.human.asking import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
-from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.rounds.plan import plan_round, plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round
 

@@ -24,7 +24,7 @@ from winnow.tasks.campaign.canaries.asking import served_model
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.rounds.generation_batch import PlannedGeneration
+from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.spec.sections.execution import MaxAge, Reuse
 
 

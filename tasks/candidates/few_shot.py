@@ -6,8 +6,8 @@ from typing import NamedTuple, Self
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.candidates.template_grammar import TARGET
-from winnow.tasks.candidates.templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sources import read_solved
 from winnow.tasks.engines.chat import Message

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.engines.chat import Prompt, is_continued, words_of
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError, unknown_name

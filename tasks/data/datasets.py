@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from winnow.storage.json_types import JsonView, Row
-from winnow.tasks.candidates.templates import compile_condition, holds
+from winnow.tasks.candidates.sandboxed_templates import compile_condition, holds
 from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, read_files
 from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import DatasetError, unknown_name

@@ -19,7 +19,7 @@ from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.certify.labelling import lacks_labels
+from winnow.tasks.objectives.certify.human_labels import lacks_labels
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import generate_answers, score_losses
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
@@ -27,7 +27,7 @@ from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.generate import generate_outputs
-from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs

@@ -35,7 +35,7 @@ from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
-from winnow.tasks.rounds.generation_batch import PlannedGeneration
+from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec

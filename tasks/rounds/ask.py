@@ -9,7 +9,7 @@ from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, ahead, calls_of, models_of, told
 from winnow.tasks.rounds.generate import have_texts, plan_text
-from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration, TextOrFailure
+from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 
 PRESENTATION_ORDER = "original"
 """Of a single output, which is in no order."""

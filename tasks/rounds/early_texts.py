@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 
-from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.missing_texts import GenerationBatch
 
 
 class EarlyTexts:

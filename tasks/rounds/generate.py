@@ -28,7 +28,7 @@ from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.rounds.generation_batch import (
+from winnow.tasks.rounds.missing_texts import (
     GenerationBatch,
     PlannedGeneration,
     RequestGroups,

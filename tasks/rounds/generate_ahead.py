@@ -10,8 +10,8 @@ from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.protocol import Answer
 from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_generations
-from winnow.tasks.rounds.generation_batch import GenerationBatch
 from winnow.tasks.rounds.judge_ahead import JudgeAhead
+from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.spec.stored_spec import ONLY
 
 

@@ -10,7 +10,7 @@ from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
-from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.missing_texts import GenerationBatch
 
 
 def score_outputs(

@@ -28,7 +28,7 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.queries.campaign_views import totals
 from winnow.tasks.campaign.session import running
-from winnow.tasks.engines.pool.load_plan import ResidentModel, Room, room_for
+from winnow.tasks.engines.pool.loads_and_evictions import ResidentModel, Room, room_for
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.fork_server import forking

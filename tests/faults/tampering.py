@@ -256,7 +256,7 @@ def _announcing() -> Any:
 
 
 def _texts() -> Any:
-    from winnow.tasks.rounds.generation_batch import GenerationBatch
+    from winnow.tasks.rounds.missing_texts import GenerationBatch
 
     return GenerationBatch
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 
 from winnow.tasks.data.datasets import load_dataset
-from winnow.tasks.objectives.certify.labelling import read_labels
+from winnow.tasks.objectives.certify.human_labels import read_labels
 
 ROWS = [{"id": f"e{i}", "input": f"{i} + 1?", "target": str(i + 1), "more": [i, None]} for i in range(4)]
 

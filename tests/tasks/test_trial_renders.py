@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.tasks.candidates.templates import compile_template, render
+from winnow.tasks.candidates.sandboxed_templates import compile_template, render
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.setup.trial_renders import MOST, MOST_SECONDS, try_templates

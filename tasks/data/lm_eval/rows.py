@@ -10,7 +10,12 @@ import jinja2
 import regex
 
 from winnow.storage.json_types import JsonView, Row
-from winnow.tasks.candidates.templates import Template, counted_environment, counted_template, render
+from winnow.tasks.candidates.sandboxed_templates import (
+    Template,
+    counted_environment,
+    counted_template,
+    render,
+)
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.hub import Splits
 from winnow.tasks.data.lm_eval.definition import Definition

@@ -32,7 +32,7 @@ class EnginePool:
     """Answers requests for many models with few engines in memory.
 
     A model's engine starts when the model is first asked; where there is no place, another is closed, for
-    real, before, or falls asleep. `load_plan` says which. References that differ only in their
+    real, before, or falls asleep. `loads_and_evictions` says which. References that differ only in their
     name or their adapter share an engine. Threads may share a pool. It is a context manager, and leaving it
     closes all engines.
 

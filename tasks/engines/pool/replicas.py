@@ -11,7 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 
-from winnow.tasks.engines.pool.load_plan import SHORTEST
+from winnow.tasks.engines.pool.loads_and_evictions import SHORTEST
 from winnow.tasks.engines.pool.slots import SlotTable
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 
-from winnow.tasks.engines.pool.load_plan import asking_order
+from winnow.tasks.engines.pool.loads_and_evictions import asking_order
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.slots import SlotTable
 from winnow.tasks.engines.protocol import Answer, ModelRef, Request

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from winnow.tasks.engines.errors import EngineError
-from winnow.tasks.engines.pool.load_plan import SHORTEST, ResidentModel, Room, room_for, weight
+from winnow.tasks.engines.pool.loads_and_evictions import SHORTEST, ResidentModel, Room, room_for, weight
 from winnow.tasks.engines.protocol import Engine, Sleeper
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class EngineSlot:
     reserved: bool = False
     """Busy, and its thread has not come yet."""
     credit: float = 0.0
-    """See `tasks.engines.pool.load_plan`."""
+    """See `tasks.engines.pool.loads_and_evictions`."""
     leaving: tuple["EngineSlot", ...] = ()
     """Who has to be gone before its own engine may start or wake."""
 
@@ -67,7 +67,7 @@ class EngineSlot:
 
 
 class SlotTable:
-    """A bounded set of engines by key; `load_plan` says which of them make room for others.
+    """A bounded set of engines by key; `loads_and_evictions` says which of them make room for others.
 
     Threads may share it: each engine serves one of them at a time and the others wait, or several where
     it joins. On each device one engine is at work at a time.

@@ -17,14 +17,18 @@ Two answers that are the same, character for character, are a tie, and no model 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import fsum
-from typing import Literal
 
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.judges.asking.judge_models import JudgeModel
+from winnow.tasks.judges.pairwise.order_aggregation import (
+    Aggregation,
+    OrderAggregation,
+    aggregate,
+    aggregate_orders,
+)
 from winnow.tasks.judges.pairwise.pair_prompt import REPLY_FORMAT, PairTemplate
 from winnow.tasks.judges.pairwise.protocol import (
     Duel,
@@ -35,49 +39,6 @@ from winnow.tasks.judges.pairwise.protocol import (
     Reply,
 )
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat, read_reply
-
-OrderAggregation = Literal["tie", "mean"]
-"""How the two orders of a question become one value."""
-
-Aggregation = Literal["majority", "mean"]
-"""How several values of the same rank (repeats, then judges) become one."""
-
-
-def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
-    """One value from the two orders of a question, or from the only one that was played.
-
-    Under "tie", orders that do not prefer the same answer, or of which only one prefers neither, are a tie;
-    those that agree keep their mean. Under "mean" it is the mean always. A judge that prefers a place
-    and not an answer comes out as one half under both.
-    """
-    if rule == "tie" and len({side(value) for value in values}) > 1:
-        return 0.5
-    return _mean(values)
-
-
-def aggregate(values: Sequence[float], rule: Aggregation) -> float:
-    """One value from one or more; a single one stands as it is.
-
-    Under "majority" each value above one half is a vote for A and each below it one for B; whoever has more
-    than half of all values wins, and otherwise it is a tie.
-    """
-    if rule == "mean" or len(values) == 1:
-        return _mean(values)
-    sides = [side(value) for value in values]
-    for winner in (1, -1):
-        if 2 * sides.count(winner) > len(sides):
-            return (1 + winner) / 2
-    return 0.5
-
-
-def side(value: float) -> int:
-    """1 where A is preferred, -1 where B is, 0 where neither is."""
-    return (value > 0.5) - (value < 0.5)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
-
 
 _NAMES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 

@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.candidates.templates import compile_template, render
+from winnow.tasks.candidates.sandboxed_templates import compile_template, render
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
 from winnow.tasks.judges.pairwise.brace_template import BracesTemplate, variables_in_braces

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.candidates.templates import MAX_CHARACTERS
+from winnow.tasks.candidates.sandboxed_templates import MAX_CHARACTERS
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import (

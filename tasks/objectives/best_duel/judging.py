@@ -26,7 +26,7 @@ from winnow.tasks.judges.pairwise.protocol import (
 from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.rounds.generate import have_texts
-from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
+from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import regex
 
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
-from winnow.tasks.candidates.templates import Template, compile_template, render
+from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import SpecError

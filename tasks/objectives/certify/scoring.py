@@ -40,7 +40,7 @@ from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sam
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
-from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration
+from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
 from winnow.tasks.rounds.score import scored, shown_of, with_metrics
 

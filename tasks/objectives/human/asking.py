@@ -19,7 +19,7 @@ from winnow.tasks.objectives.best_duel.judging import round_duels
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import answers_of
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.rounds.generation_batch import GenerationBatch
+from winnow.tasks.rounds.missing_texts import GenerationBatch
 
 HumanJudges = HumanJudge | HumanPairJudge
 

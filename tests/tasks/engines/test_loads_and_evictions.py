@@ -3,7 +3,7 @@ from itertools import chain, combinations, permutations
 
 import pytest
 
-from winnow.tasks.engines.pool.load_plan import ResidentModel, Room, asking_order, room_for, weight
+from winnow.tasks.engines.pool.loads_and_evictions import ResidentModel, Room, asking_order, room_for, weight
 
 ONE_DEVICE = (0,)
 
