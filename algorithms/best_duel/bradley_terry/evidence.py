@@ -267,7 +267,9 @@ class _Beliefs:
 
     @cached_property
     def is_set_empty(self) -> bool:
-        """Whether no theta is left in the confidence set."""
+        """Whether no theta is left in the confidence set; a single mixture is no higher than the supremum."""
+        if len(self.parts) == 1:
+            return False
         level, tally, fit = self.pooled.log_mixture - self.price, self.pooled.tally, self.pooled_fit
         # No supremum is below the value at one theta, which costs much less to work out.
         return bool(level >= log_likelihood(tally, fit.theta)) and level >= supremum(tally, fit)
