@@ -41,13 +41,15 @@ $(READY): $(LOCK) pyproject.toml infra/install.sh
 demo: install ## Train small models and find the best of them.
 	@$(BIN)/winnow demo
 
-# Hundreds of processes load the same modules: they are compiled once, also where the environment keeps no bytecode.
-test: install lint ## Run linters, type checks and the whole suite.
+# mypy works on one processor for most of a minute, beside the tests. Hundreds of processes load the same modules:
+# they are compiled once, also where the environment keeps no bytecode.
+test: install ## Run linters, type checks and the whole suite.
 	@sh infra/chromium.sh
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest tests --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	@sh infra/beside.sh "$(MAKE) --no-print-directory lint" \
+		"env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest tests --processes 5"
 
 check: install lint ## Run linters, type checks and the quick tests: no engines, servers or simulations.
-	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --numprocesses 2 --dist loadfile
+	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --processes 2
 
 wheel: install ## Build the wheel and try it in .winnow/wheel, where plain pip installs it.
 	@TORCH_INDEX="$(TORCH_INDEX)" sh infra/wheel.sh $(BIN)/python $(LOCK) .winnow/wheel
@@ -142,7 +144,7 @@ fuzz: FUZZ_SEED := $(FUZZ_SEED)
 fuzz: install ## Try new random examples of every property: make fuzz FUZZ_EXAMPLES=n [FUZZ=folder].
 	@echo "the same examples again: make fuzz FUZZ=$(FUZZ) FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) FUZZ_SEED=$(FUZZ_SEED)"
 	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest $(FUZZ) -m hypothesis --hypothesis-profile fuzz \
-		--hypothesis-seed $(FUZZ_SEED) --timeout 0 --numprocesses 3 --dist load
+		--hypothesis-seed $(FUZZ_SEED) --timeout 0 --processes 3 --single
 
 lock: ## Resolve the locks anew (needs uv).
 	@sh infra/locks/lock.sh

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import certifi
 import pytest
-from distribution import IdleServers, place_of
+from distribution import IdleServers, place_of, shares, single_tests
+from forked_processes import Processes
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -158,9 +159,17 @@ SLOW_FIXTURES = {"postgresql", "prefect_api"}
 SLOW_MARKERS = ("statistical", "vllm")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many processes run the tests, and what each is given at once."""
+    parser.addoption("--processes", type=int, default=0, help="run the tests in as many forked processes")
+    parser.addoption("--single", action="store_true", help="give these one test at a time, not one file")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Have servers end behind the last file that shares them."""
+    """Have several processes where they are asked for, and servers end behind the last file that shares them."""
     config.pluginmanager.register(IdleServers())  # fixtures of the session are made known to plug-ins alone
+    if count := config.option.processes:
+        config.pluginmanager.register(Processes(config, count, single_tests if config.option.single else shares))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -178,14 +187,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_slow(item):
             item.add_marker("slow")
     items.sort(key=lambda item: place_of(item.path))
-
-
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    """Give files that share something dear to one process."""
-    from distribution import Companies
-
-    return Companies(config, log) if config.option.dist == "loadfile" else None
 
 
 def is_slow(item: pytest.Item) -> bool:

@@ -1,4 +1,4 @@
-"""Which process of pytest-xdist runs which files, and when.
+"""Which process of the suite runs which files, and when.
 
 The suite is short where its work is spread evenly over the processors and what is dear is started once. A
 file is run by one process, and so are files that share vLLM's imports, a fork server or a Prefect server,
@@ -6,12 +6,11 @@ each of which takes ten seconds of a processor or more. What takes longest begin
 would else wait for it at the end.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,11 +48,17 @@ SLOWEST = (
 """Files of half a minute and more that share nothing."""
 
 
-class Companies(LoadFileScheduling):
-    """Gives the files of a company to one process."""
+def shares(items: Sequence[pytest.Item]) -> list[list[int]]:
+    """What one process runs at once, in the order in which they begin: the files of a company."""
+    companies: dict[str, list[int]] = {}
+    for position, item in enumerate(items):
+        companies.setdefault(_company(item), []).append(position)
+    return list(companies.values())
 
-    def _split_scope(self, nodeid: str) -> str:
-        return company_of(nodeid.partition("::")[0])
+
+def single_tests(items: Sequence[pytest.Item]) -> list[list[int]]:
+    """Each test by itself, where each takes long."""
+    return [[position] for position in range(len(items))]
 
 
 class IdleServers:
