@@ -166,10 +166,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have several processes where they are asked for, and servers end behind the last file that shares them."""
+    """Have as many processes as are asked for, and servers end behind the last file that shares them."""
     config.pluginmanager.register(IdleServers())  # fixtures of the session are made known to plug-ins alone
     if count := config.option.processes:
-        config.pluginmanager.register(Processes(config, count, single_tests if config.option.single else shares))
+        config.pluginmanager.register(
+            Processes(config, count, single_tests if config.option.single else shares)
+        )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,8 +1,8 @@
 """Tests in several processes, which are forked from the one that collected them.
 
 Collecting imports what thousands of tests need, for ten seconds of a processor and more. A forked process has
-all of it at once and shares its memory, so that there may be more processes than processors, and none of those
-idles while a test waits. What each is given, its tests and their order, is in tests/distribution.py.
+all of it at once and shares its memory, so that there may be more processes than processors, and no processor
+idles while a test waits. What each process is given, and in which order, is in tests/distribution.py.
 """
 
 import atexit
@@ -15,6 +15,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
 import pytest
+import spare_process
 from _pytest.config import create_terminal_writer
 
 Share = deque[int]
@@ -185,7 +186,7 @@ class _Worker:
             os._exit(code)
 
     def _settle(self) -> None:
-        """Leave alone what is the parent's: what it does at its end, its folder, what it captures and says."""
+        """Leave alone what is the parent's: what it does at its end, its folder, what it captures or says."""
         atexit._clear()
         config = self._session.config
         folders = config._tmp_path_factory
@@ -198,6 +199,7 @@ class _Worker:
         silence = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         config.pluginmanager.getplugin("terminalreporter")._tw = create_terminal_writer(config, silence)
         config.pluginmanager.register(_Telling(config, self._parent))
+        spare_process.keep_one([self._parent])
 
     def _run(self) -> None:
         items = self._session.items

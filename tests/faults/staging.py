@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+from spare_process import begin_fork_server
+
 from tests.faults import child
 from tests.faults.outcomes import Stage
 
@@ -16,6 +18,7 @@ def fork_server() -> ForkServerContext:
     """Forks that find everything imported."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(child.PRELOADED)
+    begin_fork_server()
     return context
 
 

@@ -14,13 +14,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from faulty_server import Call, FaultyServer, echo, faulty_server
+from spare_process import begin_fork_server
 from tiny_models import save_tiny_llama
 from without_prefect import leave_prefect_out
 
@@ -51,7 +51,7 @@ def fork_server() -> ForkServerContext:
         # The package of this tree, whichever tree is installed.
         found_in = (tests / "flows", tests, tests.parent / ".package")
         patch.setenv("PYTHONPATH", os.pathsep.join(str(folder) for folder in found_in))
-        forkserver.ensure_running()
+        begin_fork_server()
     return context
 
 
