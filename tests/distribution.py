@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SHARED = {
     "vllm_imports": "vllm",
     "from ray_clusters": "vllm",
-    "faults.staging": "vllm",
+    "faults.staging": "prefect",
     "forks": "forks",
     "fork_server()": "forks",
     "scored_campaigns": "forks",
@@ -26,7 +26,7 @@ SHARED = {
 """What a file that has this word in it shares with others: the first that is found.
 
 Each company takes a sixth to a quarter of the suite: all of them in one process would outlast all the rest.
-Files that need forks are two companies for the same reason, though each has a fork server then.
+Files that need a Prefect server are two companies for the same reason, each with a server of its own.
 """
 
 SLOWEST = (

@@ -17,8 +17,6 @@ from duel_campaigns import model, model_judge, write_duels
 from playwright.sync_api import expect, sync_playwright
 from waiting import until
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
-
 ATTACK = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
 PATIENCE = 120_000
 """Milliseconds that the page may take to show what is expected, on a busy machine."""
