@@ -212,6 +212,9 @@ class _Worker:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=items[share[0]] if share else None)
 
     def _is_stopped(self) -> bool:
+        """Whether a test here or elsewhere was the last one that may fail."""
+        if self._session.shouldfail or self._session.shouldstop:
+            return True
         return self._parent.poll() and self._parent.recv() is None
 
 

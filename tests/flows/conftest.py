@@ -20,17 +20,17 @@ def _tables_are_copied():
 
 
 @pytest.fixture(scope="session")
-def prefect_api(tmp_path_factory):
+def prefect_api(request, tmp_path_factory):
     """One Prefect server for all campaigns of the session; processes find it through the environment."""
     folder = tmp_path_factory.mktemp("prefect")
+    # Processes of the suite have folders in one that is of this run alone.
+    common = tmp_path_factory.getbasetemp().parent if request.config.option.processes else None
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         settle_environment(folder / "home")
         with (
-            _tables_of_another(
-                folder / "home" / "prefect.db", tmp_path_factory.getbasetemp().parent
-            ) as share,
+            _tables_of_another(folder / "home" / "prefect.db", common) as share,
             prefect_server(folder / "server.log", schedules=True),
         ):
             share()
@@ -46,11 +46,10 @@ def _tables_of_another(database, common):
 
     Who finds none yet makes it, and shares it by calling what is given; others wait until then.
     """
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    if run is None:
+    if common is None:
         yield lambda: None
         return
-    made = common / f"prefect-{run}.db"
+    made = common / "prefect.db"
     with made.with_suffix(".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if made.exists():
