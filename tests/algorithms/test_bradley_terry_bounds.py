@@ -41,7 +41,9 @@ def test_the_suprema_are_those_of_a_general_purpose_solver_and_not_below(seed, l
     literal = np.array([literal_supremum(tally, span, lead) for span in spans])
     assert (found >= literal - 1e-7).all()
     assert found == pytest.approx(literal, abs=2e-3)
-    assert (bounds.half_space_values(tally, spans, lead, fit) <= found + 1e-9).all()
+    nearest = bounds.nearest_in_planes(spans, lead, fit)
+    assert (nearest * spans).sum(axis=1) == pytest.approx(lead)
+    assert (log_likelihood(tally, nearest) <= found + 1e-9).all()
 
 
 @tries(60)
@@ -68,8 +70,17 @@ def test_a_search_cut_short_without_its_certificate_would_be_too_low():
     assert points.shape[1] > 1
     fit = fitted(tally)
     spans = rivals_of_the_best(points, fit)
-    unconverged = bounds.half_space_values(tally, spans, 0.0, Fit(0.1 * fit.theta, np.eye(len(fit.theta))))
-    assert (unconverged < bounds.half_space_suprema(tally, spans, 0.0, fit) - 0.1).any()
+    astray = bounds.nearest_in_planes(spans, 0.0, Fit(0.1 * fit.theta, np.eye(len(fit.theta))))
+    assert (log_likelihood(tally, astray) < bounds.half_space_suprema(tally, spans, 0.0, fit) - 0.1).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_duels_may_have_weights(seed):
+    points, tally = example_tally(seed)
+    halved = tally._replace(wins=0.3 * tally.wins, counts=0.3 * tally.counts)
+    spans, fit = points[1:] - points[0], fitted(tally)
+    found, whole = (bounds.half_space_suprema(each, spans, 0.2, fit) for each in (halved, tally))
+    assert found == pytest.approx(0.3 * whole, abs=2e-3)
 
 
 def test_arms_that_always_win_have_a_supremum_of_nothing_lost():

@@ -46,10 +46,10 @@ def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -
     Returns:
         Shape (M,), at most 0.
     """
-    thetas = _ascended(tally, spans, _projected(spans, lead, fit))
+    thetas = _ascended(tally, spans, nearest_in_planes(spans, lead, fit))
     sums, nu, is_met = _dual(tally, spans, thetas)
     # With a = W / N, g(a) is 0: what each pair could have at most if it had a preference of its own.
-    won = np.asarray(tally.wins / np.maximum(tally.counts, 1), dtype=np.float64)
+    won = np.asarray(tally.wins / np.maximum(tally.counts, SHORTEST), dtype=np.float64)
     saturated = _negative_entropies(won) @ tally.counts
     bounds: FloatArray = np.minimum(np.where(is_met, sums - nu * lead, 0.0), saturated)
     return bounds
@@ -58,15 +58,6 @@ def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -
 def supremum(tally: Tally, fit: Fit) -> float:
     """An upper bound of l over all theta, in nats, at most 0."""
     return float(half_space_suprema(tally, np.zeros((1, len(fit.theta))), 0.0, fit)[0])
-
-
-def half_space_values(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
-    """What `half_space_suprema` is after a single step, quickly: values of l on the planes theta . y = lead.
-
-    Returns:
-        Shape (M,), never above the suprema.
-    """
-    return log_likelihood(tally, _projected(spans, lead, fit))
 
 
 def least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> FloatArray:
@@ -126,7 +117,7 @@ def quick_least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float
     return found
 
 
-def _projected(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
+def nearest_in_planes(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
     """The thetas with theta . y = lead that are nearest to the fitted one in its own norm, shape (M, r)."""
     along = np.linalg.solve(fit.hessian, spans.T).T  # (M, r)
     shares = (spans @ fit.theta - lead) / np.maximum((spans * along).sum(axis=1), SHORTEST)

@@ -6,9 +6,20 @@ from functools import cached_property
 
 import numpy as np
 
-from winnow.algorithms.best_duel.bradley_terry.bounds import half_space_suprema, half_space_values
+from winnow.algorithms.best_duel.bradley_terry.bounds import (
+    half_space_suprema,
+    nearest_in_planes,
+    supremum,
+)
 from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points, differences
 from winnow.algorithms.best_duel.bradley_terry.intervals import extreme_log_odds
+from winnow.algorithms.best_duel.bradley_terry.late_starts import (
+    LateStarts,
+    Part,
+    Pooled,
+    laplace_log_integral,
+    pool,
+)
 from winnow.algorithms.best_duel.bradley_terry.misfit import (
     is_misfit,
     log_unstructured_mixture,
@@ -33,17 +44,19 @@ LAPLACE_ERROR = 2.0  # nats that Laplace's method may be too low by; more would 
 class BradleyTerryEvidence:
     """Preferences sigmoid(theta . (x_i - x_j)), theta fitted to all duels, also those of dropped arms.
 
-    Let L be the logarithm of the mixture of `bradley_terry_mixture`. If the model holds, the true theta* has
-    l(theta*) > L - log(1 / d) at every look with probability at least 1 - d: those theta are the confidence
-    set. The best arm is known once in no theta of the set another active arm is as good, or with epsilon is
-    preferred to it by epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best)
-    >= log-odds of 1/2 + epsilon by log(1 / d). An interval holds what its estimate may be in the set. When
-    arms are dropped theta* stays what it is, so that costs nothing: the best arm is that of the active ones.
+    Let l and L be what `late_starts` calls l_q and L_q: the log-likelihood of the duels, some of them weighed
+    down, and the logarithm of mixtures of it. If the model holds, the true theta* has l(theta*) > L -
+    log(1 / d) at every look with probability at least 1 - d: those theta are the confidence set. The best arm
+    is known once in no theta of the set another active arm is as good, or with epsilon is preferred to it by
+    epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best) >= log-odds of 1/2 +
+    epsilon by log(1 / d). An interval holds what its estimate may be in the set. When arms are dropped theta*
+    stays what it is, so that costs nothing: the best arm is that of the active ones.
 
-    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. So if the model holds, a campaign names a
-    wrong arm or leaves the model with probability at most delta, whatever is done after that. Once the model
-    is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to do with
-    the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture without
+    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. A set without any theta refutes the model,
+    too, which is part of d. So if the model holds, a campaign names a wrong arm or leaves the model with
+    probability at most delta, whatever is done after that. Once the model is refuted, the duels count as
+    `CountEvidence` counts them, at delta: that proof has nothing to do with the model, so the two do not add
+    up. Besides, the best arm is not taken as known while the mixture without
     the features explains the scored duels better than that with them. That makes nothing certain, but few
     wrong arms are named under features that leave something out before the duels refute them.
 
@@ -77,6 +90,7 @@ class BradleyTerryEvidence:
         self._z = differences(self.points, np.column_stack(self._cells))  # (P, r)
         self._strength_z = differences(strength_points(record.n_arms), np.column_stack(self._cells))
         self._theta = np.zeros(self.points.shape[1])
+        self._late_starts = LateStarts(self.points.shape[1])
         self._due = 1.0  # duels told at which the fit is to be tested next
         self._follow()
 
@@ -155,29 +169,32 @@ class BradleyTerryEvidence:
     def _follow(self) -> None:
         record = self._record
         told, counts = record.told[self._cells], record.counts[self._cells]
-        duelled = np.flatnonzero(told)
-        tally = Tally(
-            self._z[duelled],
-            record.wins[self._cells][duelled],
-            counts[duelled],
-            (told - counts)[duelled],
-        )
-        fit = fit_bradley_terry(*tally[:3], ridge=max(record.n_scored, 1) ** -0.5, start=self._theta)
+        everything = Tally(self._z, record.wins[self._cells], counts.astype(np.float64), told - counts)
+        is_there = told > 0
+        tally = everything.rows(is_there)
+        fit = fit_bradley_terry(*tally[:3], ridge=self._ridge, start=self._theta)
         self._theta = fit.theta
         self._beliefs = _Beliefs(
             points=self.points,
             active=record.active.copy(),
-            tally=tally,
-            strength_z=self._strength_z[duelled],
+            parts=[part.of(is_there) for part in self._late_starts.parts(everything)],
+            strength_z=self._strength_z[is_there],
             fit=fit,
+            ridge=self._ridge,
             t=record.n_scored,
             price=math.log(1.0 / ((1.0 - MISFIT_SHARE) * self._delta)),
             lead=self._lead,
         )
         if record.n_told >= self._due:
-            without = log_unstructured_mixture(tally, self._strength_z[duelled])
-            self.is_refuted = is_misfit(tally, without, fit, MISFIT_SHARE * self._delta)
+            without = log_unstructured_mixture(tally, self._beliefs.strength_z)
+            is_misfit_by_mixture = is_misfit(tally, without, fit, MISFIT_SHARE * self._delta)
+            self.is_refuted = is_misfit_by_mixture or self._beliefs.is_set_empty
             self._due = GROWTH * record.n_told
+        self._late_starts.begin(everything, fit)
+
+    @property
+    def _ridge(self) -> float:
+        return float(max(self._record.n_scored, 1) ** -0.5)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -186,12 +203,18 @@ class _Beliefs:
 
     points: FloatArray  # (K, r)
     active: BoolArray  # (K,)
-    tally: Tally
+    parts: list[Part]  # what each mixture counts, all duels first
     strength_z: FloatArray  # (P, K - 1)
-    fit: Fit
+    fit: Fit  # to all duels
+    ridge: float
     t: int
     price: float  # log(1 / d)
     lead: float  # log-odds that another arm may be better by
+
+    @property
+    def tally(self) -> Tally:
+        """All duels."""
+        return self.parts[0].tally
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -217,10 +240,6 @@ class _Beliefs:
         return worst_preferences(self.preferences, self.active)
 
     @cached_property
-    def log_mixture(self) -> float:
-        return log_mixture(self.tally, self.fit.theta)
-
-    @cached_property
     def rivals(self) -> FloatArray:
         """x_i - x_best of the other active arms, shape (M, r)."""
         others = self.active.copy()
@@ -231,18 +250,40 @@ class _Beliefs:
         return rivals
 
     @cached_property
+    def turns(self) -> FloatArray:
+        """Theta near the fitted one for which each rival would be as good as the best arm, shape (M, r)."""
+        return nearest_in_planes(self.rivals, self.lead, self.fit)
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """L and l, those that tell the best arm from its rivals well."""
+        there = self.turns if len(self.rivals) else self.fit.theta[np.newaxis]
+        return pool(self.parts, self.fit.theta, there)
+
+    @cached_property
+    def pooled_fit(self) -> Fit:
+        """The fit to the duels of l."""
+        return fit_bradley_terry(*self.pooled.tally[:3], ridge=self.ridge, start=self.fit.theta)
+
+    @cached_property
+    def is_set_empty(self) -> bool:
+        """Whether no theta is left in the confidence set."""
+        level, tally, fit = self.pooled.log_mixture - self.price, self.pooled.tally, self.pooled_fit
+        # No supremum is below the value at one theta, which costs much less to work out.
+        return bool(level >= log_likelihood(tally, fit.theta)) and level >= supremum(tally, fit)
+
+    @cached_property
     def statistic(self) -> float:
         if len(self.rivals) == 0:
             return 0.0
-        return self.log_mixture - float(
-            half_space_suprema(self.tally, self.rivals, self.lead, self.fit).max()
-        )
+        suprema = half_space_suprema(self.pooled.tally, self.rivals, self.lead, self.pooled_fit)
+        return self.pooled.log_mixture - float(suprema.max())
 
     @cached_property
     def is_separated(self) -> bool:
         if len(self.rivals) == 0 or not self._may_be_separated() or self.statistic < self.price:
             return False
-        return not self._is_doubted()
+        return not self.is_set_empty and not self._is_doubted()
 
     def _is_doubted(self) -> bool:
         """Whether the scored duels are likelier without the features; never so for two arms."""
@@ -254,16 +295,23 @@ class _Beliefs:
 
     def _may_be_separated(self) -> bool:
         """Whether it is worth working out the statistic, by a quicker one that is seldom lower by much."""
-        values = half_space_values(self.tally, self.rivals, self.lead, self.fit)
-        about = laplace_log_mixture(float(log_likelihood(self.tally, self.fit.theta)), self.fit)
-        return about - float(values.max()) >= self.price - LAPLACE_ERROR
+        statistics = [
+            part.log_weight + self._about(part) - float(log_likelihood(part.tally, self.turns).max())
+            for part in self.parts
+        ]
+        return float(np.logaddexp.reduce(statistics)) >= self.price - LAPLACE_ERROR
+
+    def _about(self, part: Part) -> float:
+        if part.prior is None:
+            return laplace_log_mixture(float(log_likelihood(part.tally, self.fit.theta)), self.fit)
+        return laplace_log_integral(part, self.fit.theta)
 
     @cached_property
     def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of the intervals of the estimates, shape (K,) each."""
         others = self.active & ~np.eye(len(self.points), dtype=np.bool_)  # (K, K)
-        level = self.log_mixture - self.price
-        lowest, highest = extreme_log_odds(self.tally, self.points, others, self.fit, level)
+        level = self.pooled.log_mixture - self.price
+        lowest, highest = extreme_log_odds(self.pooled.tally, self.points, others, self.pooled_fit, level)
         known = np.where(np.isnan(self.estimates), 0.5, self.estimates)
-        # The fitted theta is in the set but for rounding, or for a ridge that is felt.
+        # The fitted theta is in the set but for rounding, a ridge that is felt, or duels that are left out.
         return np.minimum(sigmoid(lowest), known), np.maximum(sigmoid(highest), known)

@@ -42,15 +42,18 @@ MOST_STEPS = 50
 TILTS = 3
 
 
-class Posteriors(NamedTuple):
-    """A normal distribution of theta for each of the scales."""
+class Normals(NamedTuple):
+    """S normal distributions of theta."""
 
     means: FloatArray
     """Shape (S, r)."""
-    covariances: FloatArray
-    """Shape (S, r, r)."""
-    log_determinants: FloatArray
-    """Shape (S,), of the inverse covariances."""
+    precisions: FloatArray
+    """Shape (S, r, r), inverse covariances."""
+
+
+def isotropic(r: int) -> Normals:
+    """N(0, s^2 I) for each of the scales."""
+    return Normals(np.zeros((len(SCALES), r)), np.eye(r) / SCALES[:, np.newaxis, np.newaxis] ** 2)
 
 
 def log_mixture(tally: Tally, start: FloatArray) -> float:
@@ -60,7 +63,7 @@ def log_mixture(tally: Tally, start: FloatArray) -> float:
         tally: P pairs; without any duel the bound is 0.
         start: Shape (r,), where to look for theta first.
     """
-    bounds = log_integrals(tally, posteriors(tally, start))
+    bounds = log_integrals(tally, isotropic(tally.z.shape[1]), start)
     return float(np.logaddexp.reduce(bounds) - np.log(len(SCALES)))
 
 
@@ -76,44 +79,64 @@ def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
     return float(log_likelihood + np.logaddexp.reduce(-costs) - np.log(len(SCALES)))
 
 
-def posteriors(tally: Tally, start: FloatArray) -> Posteriors:
+def log_integrals(tally: Tally, priors: Normals, start: FloatArray) -> FloatArray:
+    """A lower bound of the logarithm of the integral of exp(l(theta)) over each prior, shape (S,), in nats.
+
+    Args:
+        tally: P pairs.
+        priors: S distributions of theta.
+        start: Shape (r,), where to look for theta first.
+    """
+    return bounds_by(tally, priors, posteriors(tally, priors, start))
+
+
+def posteriors(tally: Tally, priors: Normals, start: FloatArray) -> Normals:
     """Normal distributions near the ones that make the bounds highest, by Newton's method.
 
     In the search, a duel without a score counts as one that both arms won and both lost, which pulls towards
     even odds about as much as its worst outcome does, and smoothly.
     """
-    z, r = tally.z, tally.z.shape[1]
+    z, n_priors = tally.z, len(priors.means)
     wins, counts = tally.wins + tally.unscored, tally.counts + 2 * tally.unscored
-    priors = np.eye(r) / SCALES[:, np.newaxis, np.newaxis] ** 2
-    means = np.repeat(start[np.newaxis], len(SCALES), axis=0)
-    spreads = np.zeros((len(SCALES), len(z)))
+    means = np.repeat(start[np.newaxis], n_priors, axis=0)
+    spreads = np.zeros((n_priors, len(z)))
     for _ in range(MOST_STEPS):
         shares = _tilts(means @ z.T, spreads)  # (S, P)
-        precisions = information(counts * shares * (1.0 - shares), z) + priors
-        covariances = np.linalg.inv(precisions)
-        gradients = (wins - counts * shares) @ z - means / SCALES[:, np.newaxis] ** 2
-        steps = (covariances @ gradients[..., np.newaxis])[..., 0]
+        precisions = information(counts * shares * (1.0 - shares), z) + priors.precisions
+        covariances = _inverse(precisions)
+        gradients = (wins - counts * shares) @ z - _times(priors.precisions, means - priors.means)
+        steps = _times(covariances, gradients)
         means = means + shorten(steps, z)
         spreads = _spreads(z, covariances)
         if (gradients * steps).sum(axis=1).max() <= SMALL_DECREMENT:
             break
-    return Posteriors(means, covariances, np.linalg.slogdet(precisions)[1])
+    return Normals(means, precisions)
 
 
-def log_integrals(tally: Tally, posteriors: Posteriors) -> FloatArray:
-    """A lower bound of each scale's log-integral, shape (S,), whatever the normal distributions are."""
-    means, covariances, log_determinants = posteriors
+def bounds_by(tally: Tally, priors: Normals, posteriors: Normals) -> FloatArray:
+    """A lower bound of each prior's log-integral, shape (S,), whatever the posteriors are."""
+    means, precisions = posteriors
+    covariances = _inverse(precisions)
     centres, spreads = means @ tally.z.T, _spreads(tally.z, covariances)  # (S, P)
     tilts = _tilts(centres, spreads)
     most = softplus(centres + (0.5 - tilts) * spreads) + 0.5 * tilts**2 * spreads
     fits = centres @ tally.wins - most @ tally.counts
     worst = (np.minimum(centres, 0.0) - most) @ tally.unscored
-    traces = np.trace(covariances, axis1=1, axis2=2)
-    r = means.shape[1]
-    quadratic = (traces + (means**2).sum(axis=1)) / SCALES**2 - r
-    divergences = 0.5 * (quadratic + 2.0 * r * np.log(SCALES) + log_determinants)
-    bounds: FloatArray = fits + worst - divergences
+    away = means - priors.means
+    traces = (priors.precisions * covariances).sum(axis=(1, 2))
+    quadratic = traces + (_times(priors.precisions, away) * away).sum(axis=1) - means.shape[1]
+    growths = np.linalg.slogdet(precisions)[1] - np.linalg.slogdet(priors.precisions)[1]
+    bounds: FloatArray = fits + worst - 0.5 * (quadratic + growths)
     return bounds
+
+
+def _inverse(matrices: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+
+
+def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Each matrix times its vector, shape (S, r)."""
+    return np.asarray((matrices @ vectors[..., np.newaxis])[..., 0], dtype=np.float64)
 
 
 def _spreads(z: FloatArray, covariances: FloatArray) -> FloatArray:

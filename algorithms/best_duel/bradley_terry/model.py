@@ -15,7 +15,7 @@ from scipy.linalg import null_space
 from scipy.stats import norm
 
 from winnow.algorithms.low_rank.logistic import sigmoid
-from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 SMALL_DECREMENT = 1e-10  # nats; what is left after the last step is of the order of its square
 MOST_STEPS = 100
@@ -29,10 +29,14 @@ class Tally(NamedTuple):
     """Shape (P, r), differences of the features, first arm less second."""
     wins: FloatArray
     """Shape (P,), in [0, N], outcomes in favour of the first arm; a tie counts 1/2."""
-    counts: IntArray
-    """Shape (P,), N, scored duels, non-negative."""
+    counts: FloatArray
+    """Shape (P,), N, scored duels, or the sum of their weights; non-negative."""
     unscored: IntArray
     """Shape (P,), duels told without a score, non-negative."""
+
+    def rows(self, chosen: BoolArray) -> "Tally":
+        """Some of the pairs, chosen by a mask of shape (P,)."""
+        return Tally(self.z[chosen], self.wins[chosen], self.counts[chosen], self.unscored[chosen])
 
 
 class Fit(NamedTuple):
@@ -93,7 +97,7 @@ def shorten(steps: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def fit_bradley_terry(
-    z: FloatArray, wins: FloatArray, counts: IntArray, *, ridge: float, start: FloatArray
+    z: FloatArray, wins: FloatArray, counts: FloatArray, *, ridge: float, start: FloatArray
 ) -> Fit:
     """Maximise l(theta) - ridge |theta|^2 / 2 by Newton's method.
 
@@ -157,7 +161,8 @@ def bradley_terry_strengths(wins: FloatArray, counts: IntArray) -> Strengths:
     first, second = np.nonzero(np.triu(counts, 1))
     z = basis[first] - basis[second]  # (P, M - 1)
     start = np.zeros(n_met - 1)
-    fit = fit_bradley_terry(z, wins[first, second], counts[first, second], ridge=RIDGE, start=start)
+    duelled = counts[first, second].astype(np.float64)
+    fit = fit_bradley_terry(z, wins[first, second], duelled, ridge=RIDGE, start=start)
     variances = ((basis @ np.linalg.inv(fit.hessian)) * basis).sum(axis=1)
     halves = norm.isf((1.0 - LEVEL) / 2.0) * np.sqrt(variances)
     values = basis @ fit.theta

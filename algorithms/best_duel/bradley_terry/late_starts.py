@@ -1,0 +1,167 @@
+"""Mixtures that let some duels pass, learn a prior from them, and count those that follow.
+
+Letters as in `bradley_terry_mixture`, whose L is here L_0. What a mixture pays for not knowing theta grows
+like half the logarithm of the number of duels n, for every coordinate: with six of them and ten thousand
+duels about 20 nats, where log(1 / delta) is 3. A mixture that begins to count after m duels, with
+N(theta_m, H_m^-1) as its prior, what was fitted by then and how sharply, pays like log(n / m). It gives away
+m / n of the evidence, which is less.
+
+Nobody knows n before. So there is one such mixture for each m_k = FIRST 2^k; L_k is its logarithm and l_k the
+log-likelihood of the duels told after it began. What it starts from depends on duels told before alone. So by
+the proof in `bradley_terry_mixture`, exp(L_k - l_k(theta*)) is a non-negative supermartingale that starts at
+1, if it is 1 until it begins, and so is the mean of all of them with weights fixed beforehand,
+
+    E(theta*) = sum w_k exp(L_k - l_k(theta*)),    sum w_k = 1.
+
+By Ville's inequality it ever reaches 1 / d with probability at most d: the theta with E(theta) < 1 / d are a
+confidence set at all looks at once. For any shares q_k that sum to 1, as the logarithm is concave,
+
+    log E(theta) >= L_q - l_q(theta),    L_q = sum q_k (L_k + log w_k - log q_k),    l_q = sum q_k l_k.
+
+l_q is a log-likelihood in which duels have weights, and the set lies in {theta: l_q(theta) > L_q -
+log(1 / d)} for all q at once: so q may be chosen in sight of everything, and mixtures may be left out.
+
+Source: Wasserman, Ramdas and Balakrishnan (2020), "Universal Inference", for priors and fits from one part of
+the data that are tried on the other.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax, xlogy
+
+from winnow.algorithms.best_duel.bradley_terry.mixture import Normals, log_integrals, log_mixture
+from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, information, log_likelihood
+from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
+
+FIRST = 64  # duels told at which the first mixture may begin
+KEPT = 4  # mixtures that began last; those before count nearly all duels, as the one over scales does
+DECAY = 0.85  # of the weights, from one mixture to the next
+FEWEST = 3  # coordinates for which a late start pays
+
+
+class Start(NamedTuple):
+    """A mixture that began late."""
+
+    prior: Normals
+    """One distribution."""
+    log_weight: float
+    """log w_k."""
+    before: Tally
+    """What had been told by then, of all pairs of arms."""
+
+
+class Part(NamedTuple):
+    """The duels that one mixture counts, and its prior; None for the one over `SCALES`."""
+
+    tally: Tally
+    log_weight: float
+    prior: Normals | None
+
+    def of(self, pairs: BoolArray) -> "Part":
+        """The same of some pairs, chosen by a mask."""
+        return self._replace(tally=self.tally.rows(pairs))
+
+    def log_mixture(self, start: FloatArray) -> float:
+        """A lower bound of L_k, in nats."""
+        if self.prior is None:
+            return log_mixture(self.tally, start)
+        return float(log_integrals(self.tally, self.prior, start)[0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pooled:
+    """L_q and l_q."""
+
+    tally: Tally
+    """Of l_q: wins and counts have weights; `unscored` plays no part in it and is 0."""
+    log_mixture: float
+    """L_q, in nats."""
+
+
+class LateStarts:
+    """The mixtures of one campaign, begun as duels are told.
+
+    Args:
+        r: Coordinates of theta. With fewer than `FEWEST` of them no mixture begins late; with more, the more,
+            the greater is the weight of those that do.
+    """
+
+    def __init__(self, r: int) -> None:
+        self._late = (r - 2.0) / (r + 1.0) if r >= FEWEST else 0.0  # weight of all late mixtures
+        self._starts: deque[Start] = deque(maxlen=KEPT)
+        self._next, self._number = FIRST, 0
+
+    def begin(self, told: Tally, fit: Fit) -> None:
+        """Begin a mixture if that is due.
+
+        Args:
+            told: What was told of all pairs of arms, always in the same order.
+            fit: The fit to it.
+        """
+        n_told = int(told.counts.sum() + told.unscored.sum())
+        if not self._late or n_told < self._next:
+            return
+        weight = self._late * (1.0 - DECAY) * DECAY**self._number
+        prior = Normals(fit.theta[np.newaxis], fit.hessian[np.newaxis])
+        self._starts.append(Start(prior, float(np.log(weight)), told))
+        while self._next <= n_told:
+            self._next *= 2
+        self._number += 1
+
+    def parts(self, told: Tally) -> list[Part]:
+        """What each mixture counts: first that over scales, then late ones that have something to count."""
+        parts = [Part(told, float(np.log1p(-self._late)), None)]
+        for start in self._starts:
+            after = Tally(
+                told.z,
+                told.wins - start.before.wins,
+                told.counts - start.before.counts,
+                told.unscored - start.before.unscored,
+            )
+            if after.counts.any() or after.unscored.any():
+                parts.append(Part(after, start.log_weight, start.prior))
+        return parts
+
+
+def pool(parts: Sequence[Part], theta: FloatArray, rivals: FloatArray) -> Pooled:
+    """L_q and l_q with shares that make L_q - l_q high where it matters.
+
+    Args:
+        parts: As `LateStarts.parts` gives them.
+        theta: Shape (r,), where to look for theta first.
+        rivals: Shape (M, r), other theta, M >= 1: where L_q - l_q is to be high.
+    """
+    logs = np.array([part.log_weight + part.log_mixture(theta) for part in parts])
+    highest = np.array([log_likelihood(part.tally, rivals).max() for part in parts])
+    shares = np.asarray(softmax(logs - highest), dtype=np.float64)
+    first = parts[0].tally
+    tally = Tally(
+        first.z,
+        shares @ np.array([part.tally.wins for part in parts]),
+        shares @ np.array([part.tally.counts for part in parts]),
+        np.zeros_like(first.unscored),
+    )
+    return Pooled(tally=tally, log_mixture=float(shares @ logs - xlogy(shares, shares).sum()))
+
+
+def laplace_log_integral(part: Part, theta: FloatArray) -> float:
+    """About what `Part.log_mixture` is for a late mixture, much quicker; neither a lower nor an upper bound.
+
+    Args:
+        part: One with a prior.
+        theta: Shape (r,), near the maximiser of l_k.
+    """
+    assert part.prior is not None
+    z, wins, counts, _ = part.tally
+    precision, away = part.prior.precisions[0], theta - part.prior.means[0]
+    shares = np.asarray(sigmoid(z @ theta), dtype=np.float64)
+    hessian = information(counts * shares * (1.0 - shares), z) + precision
+    gradient = (wins - counts * shares) @ z - precision @ away
+    peak = float(log_likelihood(part.tally, theta)) - 0.5 * away @ precision @ away
+    growth = np.linalg.slogdet(hessian)[1] - np.linalg.slogdet(precision)[1]
+    return float(peak + 0.5 * gradient @ np.linalg.solve(hessian, gradient) - 0.5 * growth)
