@@ -2,7 +2,7 @@
 
 The suite is short where its work is spread evenly over the processors and what is dear is started once. A
 file is run by one process, and so are files that share vLLM's imports, a fork server or a Prefect server,
-each of which takes ten seconds of a processor or more. What takes longest begins first: idle processors
+which take two to ten seconds of a processor each. What takes longest begins first: idle processors
 would else wait for it at the end.
 """
 
@@ -18,15 +18,16 @@ SHARED = {
     "vllm_imports": "vllm",
     "from ray_clusters": "vllm",
     "faults.staging": "prefect",
+    "scored_campaigns": "scored",
     "forks": "forks",
     "fork_server()": "forks",
-    "scored_campaigns": "forks",
     "prefect_api": "prefect",
 }
 """What a file that has this word in it shares with others: the first that is found.
 
-Each company takes a sixth to a quarter of the suite: all of them in one process would outlast all the rest.
-Files that need a Prefect server are two companies for the same reason, each with a server of its own.
+A company takes a tenth to a quarter of the suite: all of them in one process would outlast all the rest.
+Files that need a Prefect server are two companies for that reason, each with a server of its own, and those
+that need forks are three; a fork server is forked from what was imported already.
 """
 
 SLOWEST = (
