@@ -13,9 +13,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from tempfile import TemporaryFile
+from typing import IO
 
 import pytest
 import spare_process
+from _pytest.capture import FDCapture
 from _pytest.config import create_terminal_writer
 
 Share = deque[int]
@@ -192,10 +195,10 @@ class _Worker:
         folders = config._tmp_path_factory
         folders._basetemp = folders.getbasetemp() / f"process-{self._number}"
         folders._basetemp.mkdir()
-        if capture := config.pluginmanager.getplugin("capturemanager"):
-            capture.stop_global_capturing()
-            capture.start_global_capturing()
-            capture.suspend_global_capture()
+        if capturing := config.pluginmanager.getplugin("capturemanager")._global_capturing:
+            for each in (capturing.out, capturing.err):
+                if isinstance(each, FDCapture):
+                    _have_a_file_of_its_own(each.tmpfile)
         silence = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         config.pluginmanager.getplugin("terminalreporter")._tw = create_terminal_writer(config, silence)
         config.pluginmanager.register(_Telling(config, self._parent))
@@ -216,6 +219,12 @@ class _Worker:
         if self._session.shouldfail or self._session.shouldstop:
             return True
         return self._parent.poll() and self._parent.recv() is None
+
+
+def _have_a_file_of_its_own(captured: IO[str]) -> None:
+    """Let what is written there go to another file; the object stays, as loggers have it."""
+    with TemporaryFile() as own:
+        os.dup2(own.fileno(), captured.fileno())
 
 
 class _Telling:
