@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 SHARED = {
     "vllm_imports": "vllm",
-    "from ray_clusters": "vllm",
+    "from ray_clusters": "prefect",
     "faults.staging": "prefect",
     "scored_campaigns": "scored",
     "forks": "forks",

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from without_prefect import leave_prefect_out
 
 ROOT = Path(__file__).parents[2]
 ACTOR = "ray::EngineActor"
@@ -77,15 +76,17 @@ def on_ray(spec: Path, address: str) -> Path:
     return spec
 
 
-def resume_in(folder: str, storage: str, name: str, environment: dict[str, str]) -> None:
+def resume_in(folder: str, storage: str, name: str, environment: dict[str, str], prefect_api: str) -> None:
     """Run a stored campaign from its own folder, in which Ray then keeps its files."""
-    from winnow.flows.run import flow
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from winnow.flows.run.flow import run_campaign
 
     os.environ.update(environment)
     sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
     os.chdir(folder)
-    leave_prefect_out(pytest.MonkeyPatch())
-    flow.run_campaign(storage, name)
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        run_campaign(storage, name)
 
 
 def actors() -> list[psutil.Process]:

@@ -96,7 +96,7 @@ def start(cluster):
 
 
 @pytest.fixture(scope="module")
-def forks():
+def forks(prefect_api):
     return processes.fork_server()
 
 
@@ -132,7 +132,8 @@ def texts(answers):
 
 
 def run(forks, folder, storage, environment):
-    process = forks.Process(target=resume_in, args=(str(folder), storage, "survivor", environment))
+    given = (str(folder), storage, "survivor", environment, os.environ["PREFECT_API_URL"])
+    process = forks.Process(target=resume_in, args=given)
     process.start()
     return process
 
