@@ -10,6 +10,9 @@ READY := $(VENV)/.ready-$(TARGET)
 BENCH_OUT ?= .winnow/bench
 COMPARISONS ?= 10000000
 FAULTS_OUT ?= .winnow/faults
+GPU_OUT ?= .winnow/gpu-check
+PROVIDER ?= vllm
+DEVICE ?= cuda
 RUNS ?= 20000
 FUZZ ?= tests
 FUZZ_EXAMPLES ?= 1000
@@ -28,7 +31,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-judging bench-loads bench-scale bench-harness bench-peers bench-inspect faults faults-page machines fuzz lock clean
+.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-judging bench-loads bench-scale bench-harness bench-peers bench-inspect gpu-check faults faults-page machines fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -130,6 +133,11 @@ bench-inspect: install ## Messages and scores beside Inspect's, example by examp
 	@test -n "$(INSPECT)" || { echo "name an interpreter that has inspect-ai (docs/how-to/inspect-tasks.md says how): make bench-inspect INSPECT=path"; exit 2; }
 	@test -d .winnow/demo || { echo "the demo's models are compared: run make demo first"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.inspect_peers --out $(BENCH_OUT) --inspect "$(INSPECT)"
+
+gpu-check: ## Try Winnow on this machine's GPUs: make gpu-check [PROVIDER=transformers] [DEVICE=cpu].
+	@test "$(DEVICE)" = cpu || test -e /dev/nvidiactl || test -e /dev/dxg || { echo "gpu-check: there is no CUDA device on this machine; make gpu-check DEVICE=cpu tries the same without one"; exit 2; }
+	@$(MAKE) --no-print-directory install TARGET=$(if $(filter cpu,$(DEVICE)),cpu,gpu)
+	@$(BIN)/python -m tests.gpu_check --out $(GPU_OUT) --provider $(PROVIDER) --device $(DEVICE)
 
 faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on from the tables beside it.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md

@@ -8,9 +8,15 @@ NAME = "acme_plugins"
 
 CODE = '''
 import os
+from collections.abc import Mapping
+from copy import copy
 
 from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.judges.asking.calls import JudgeCall
+from winnow.tasks.judges.asking.judge_models import judge_models
 from winnow.tasks.judges.protocol import Verdict
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.judges.pairwise.protocol import PairVerdict
 
 
@@ -39,6 +45,10 @@ def fail_at(place):
         fail()
 
 
+TOLD_AHEAD = []
+"""By each judge, in the order of its rounds."""
+
+
 class Judge:
     """Fails on outputs that hold a word."""
 
@@ -46,10 +56,43 @@ class Judge:
         fail_at("init")
         self.on = on
 
+    def ahead(self, samples):
+        TOLD_AHEAD.append((self.on, [each.output for each in samples]))
+        fail_at("ahead")
+
     def judge(self, sample):
         if self.on in sample.output:
             fail()
         return Verdict.scored(len(sample.output) % 2 == 0, sample.output)
+
+
+class AskingJudge:
+    """A model says of an output whether it is right."""
+
+    def __init__(self, model: Mapping[str, object], on: str = "never"):
+        (self._grader,) = judge_models([model], GenerateConfig(max_tokens=4))
+        self.models, self.on, self.replies = (self._grader.ref,), on, {}
+
+    def calls(self, sample, replies):
+        if self.on in sample.output:
+            fail()
+        grader = self._grader
+        call = JudgeCall(
+            judge=grader.id, model=grader.ref, prompt=f"ok? {sample.output}", sampling=grader.sampling
+        )
+        return () if call in replies else (call,)
+
+    def told(self, replies):
+        knowing = copy(self)
+        knowing.replies = replies
+        return knowing
+
+    def judge(self, sample):
+        (call,) = self.calls(sample, {})
+        reply = self.replies[call]
+        if isinstance(reply, GenerationFailure):
+            return Verdict.unscored(reply.reason)
+        return Verdict.scored(reply.text == "yes", reply.text)
 
 
 class PairJudge:
@@ -95,6 +138,7 @@ class Selector(RowMean):
 ENTRIES = f"""
 [winnow.judges]
 acme-judge = {NAME}:Judge
+acme-asking = {NAME}:AskingJudge
 [winnow.pair_judges]
 acme-pairs = {NAME}:PairJudge
 [winnow.selectors]

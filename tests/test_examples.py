@@ -140,6 +140,17 @@ def test_the_schema_refuses_what_the_spec_refuses(key, value):
         CampaignSpec.model_validate(values)
 
 
+@pytest.mark.parametrize("source", ["train.jsonl", ["a.jsonl"], {"hub": "owner/sums", "split": "train"}])
+def test_an_editor_knows_what_solved_examples_may_come_from(source):
+    values = yaml.safe_load(starter("best-mean"))
+    values["prompts"] = [{"name": "p", "template": "x", "few_shot": {"n": 1, "from": source}}]
+    assert SCHEMA.is_valid(values)
+    CampaignSpec.model_validate(values)
+    values["prompts"][0]["few_shot"]["form"] = values["prompts"][0]["few_shot"].pop("from")
+    assert not SCHEMA.is_valid(values)
+    assert SCHEMA.schema["$defs"]["FewShotSpec"]["properties"]["from"]["description"].startswith("What they")
+
+
 def test_the_schema_offers_names_and_explains_keys():
     schema = campaign_schema(selectors=["champion"], judges=["exact"], providers=["vllm"])
     parts = schema["$defs"]

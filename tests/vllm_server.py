@@ -41,6 +41,7 @@ class VllmServer:
                 [
                     sys.executable, "-m", "vllm.entrypoints.openai.api_server",
                     "--enforce-eager", "--no-enable-chunked-prefill", "--disable-uvicorn-access-log",
+                    "--enable-tokenizer-info-endpoint",
                     *(str(part) for name, value in options.items() for part in (f"--{name}", value)),
                 ],
                 env={**os.environ, **ENVIRONMENT}, stdout=file, stderr=file, start_new_session=True,

@@ -15,6 +15,7 @@ from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.spec.stored_spec import GATE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +32,8 @@ class Selection(Generic[Candidate]):
     """Which candidate is the best, and what may be said of it."""
 
     best: Candidate | None
-    """The candidate that the selector names; None where no score is known. With `top_m` nothing more is
-    claimed of it than of the others of `top` and `tied`, and against a baseline only what its status says."""
+    """The candidate that the selector names; None where no score is known, and of a gate, which looks for no
+    best one. With `top_m` nothing more is claimed of it than of the others of `top` and `tied`."""
     chosen: Candidate | None
     """With `prefer="cost"`, the cheapest candidate that was shown to be within `epsilon` of `best`; None
     where that is `best` itself."""
@@ -163,7 +164,7 @@ def select(
     tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
     chosen = (each for each, status in zip(candidates, decision.status, strict=True) if status == "chosen")
     return Selection(
-        best=None if decision.best is None else candidates[decision.best],
+        best=None if decision.best is None or selector == GATE else candidates[decision.best],
         chosen=next(chosen, None),
         top=top,
         tied=tied,

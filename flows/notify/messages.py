@@ -38,7 +38,7 @@ def message_of(
         error: What ended the run, where that was one.
         differing: In what that campaign and this one differ; see `schedule_history.differs_in`.
     """
-    answer, best = status.answer, status.answer.named_best
+    answer, best = status.answer, status.answer.of_best
     return {
         "events": list(events),
         "campaign": status.name,

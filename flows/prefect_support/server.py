@@ -87,7 +87,9 @@ def settle_environment(folder: Path) -> None:
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     # Has a logger of its own, which says at a run's end that events are still on their way.
     logging.getLogger("EventsWorker").setLevel(logging.CRITICAL)
+    # Nobody here has agreed to tell Prefect of what they run, and its notice would stand amid the answer.
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("DO_NOT_TRACK", "1")
 
 
 @contextmanager

@@ -33,6 +33,8 @@ def reading(storage: str) -> "Generator[Session, None, None]":
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 DEFAULT_FILE = Path("winnow.db")
 NOTE = Path(".winnow") / "last-database"
+MOST_NOTED = 5
+"""Databases that are noted."""
 
 
 def remember(storage: str) -> None:
@@ -42,7 +44,8 @@ def remember(storage: str) -> None:
     if shown_url(storage) == storage:
         with contextlib.suppress(OSError):  # a folder that cannot be written to has no note
             NOTE.parent.mkdir(parents=True, exist_ok=True)
-            NOTE.write_text(storage + "\n", encoding="utf-8")
+            known = dict.fromkeys([storage, *_noted()])
+            NOTE.write_text("".join(f"{each}\n" for each in list(known)[:MOST_NOTED]), encoding="utf-8")
 
 
 def to_read(storage: str) -> str:
@@ -58,11 +61,24 @@ def to_read(storage: str) -> str:
 
 
 def last_used(storage: str) -> str:
-    """The database that is named, or the last one used where the default one is named and is not there."""
+    """The database that is named, or the last one used where the default one is named and is not there.
+
+    One whose file is gone, as that of a trial is, hides none that was used before it.
+    """
     if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
         return storage
+    return next((each for each in _noted() if _may_be_there(each)), storage)
+
+
+def _noted() -> list[str]:
+    """The databases of the note, the last one used first."""
     try:
-        noted = NOTE.read_text(encoding="utf-8").strip()
+        return [line for line in NOTE.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, UnicodeDecodeError):
-        return storage
-    return noted or storage
+        return []
+
+
+def _may_be_there(storage: str) -> bool:
+    """Whether a database may be there; of a server nobody knows before it is asked."""
+    scheme, _, path = storage.partition(":///")
+    return not scheme.startswith("sqlite") or Path(path.partition("?")[0]).exists()

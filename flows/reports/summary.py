@@ -13,7 +13,7 @@ from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line, rounded
+from winnow.tasks.answer.phrases import Line, list_of, rounded
 from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
@@ -21,8 +21,11 @@ from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 KEY_WIDTH = 10
 
-BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!\d{3}(?!\d))")
-"""Spaces but those that stand between the thousands of a number."""
+BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!(?:s|min|h)\b)")
+"""Spaces but those that stand between a number and its unit."""
+
+PARTS = re.compile(r"[^/]*/+|[^/]+")
+"""Of a long word, each with the slash that ends it."""
 
 
 def print_summary(status: CampaignStatus, storage: str) -> None:
@@ -58,16 +61,22 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 
     Args:
         head: What the first line begins with.
-        text: Is broken between words alone; one that is longer than a line stays whole.
+        text: Is broken between words alone; of one that is longer than a line, such as a candidate's name,
+            between the parts that "/" separates, and else nowhere.
         width: Columns of the terminal; None for as many as it takes.
     """
-    lines, is_empty, indent = [head], True, " " * cell_len(head)
+    if width is None:
+        return [head + text]
+    lines, indent = [head], " " * cell_len(head)
     for word in BETWEEN_WORDS.split(text):
-        if width is not None and not is_empty and cell_len(f"{lines[-1]} {word}") > width:
-            lines.append(indent)
-            is_empty = True
-        lines[-1] += word if is_empty else f" {word}"
-        is_empty = False
+        fits_a_line = cell_len(indent + word) <= width
+        for number, part in enumerate([word] if fits_a_line else PARTS.findall(word)):
+            is_empty = lines[-1] in (head, indent)
+            gap = "" if is_empty or number else " "
+            if not is_empty and cell_len(f"{lines[-1]}{gap}{part}") > width:
+                lines.append(indent + part)
+            else:
+                lines[-1] += gap + part
     return lines
 
 
@@ -178,11 +187,11 @@ def campaign_line(storage: str, name: str) -> str:
 def _best(answer: Answer) -> str:
     if answer.baseline is not None:
         return subject(answer)
-    best = answer.of_best
+    best, alone = answer.of_best, len(answer.listed) == 1
     if best is None:
         return "no winner"
-    if best.estimate is None or best.lower is None or best.upper is None:
-        return f"best {best.name}"
+    if best.estimate is None or best.lower is None or best.upper is None or not alone:
+        return f"best {list_of(answer.listed)}"
     held_out = "" if answer.held_out_mean is None else f", held out {rounded(answer.held_out_mean)}"
     interval = f"[{rounded(best.lower)}, {rounded(best.upper)}]"
     return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.summary import resume_command
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.phrases import rounded
+from winnow.tasks.answer.phrases import list_of, rounded
 from winnow.tasks.answer.sentences import headline, subject
 from winnow.tasks.queries.printable import escaped, one_line
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -114,11 +114,11 @@ def _cell(value: object) -> object:
 def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
     """Where a campaign stands, its names as `shown` has them."""
     leader = status.answer.of_best
-    best = "nothing known yet" if leader is None else f"best {shown(leader.name)}"
+    best = "nothing known yet" if leader is None else f"best {shown(list_of(status.answer.listed))}"
     if status.answer.baseline is not None:
         best = shown(subject(status.answer))
-    elif leader is not None and leader.estimate is not None:
-        best += f" {rounded(leader.estimate)}"
+    elif status.answer.listed_estimate is not None:
+        best += f" {rounded(status.answer.listed_estimate)}"
     if status.answer.held_out_mean is not None:
         best += f" (held out {rounded(status.answer.held_out_mean)})"
     budgets = ", ".join(str(each) for each in status.budgets)

@@ -144,7 +144,7 @@ def _dropped(campaign: "CampaignSession", decision: Decision) -> set[str]:
 
 def log_answer(status: CampaignStatus) -> None:
     """A line for how a campaign ended."""
-    answer, best = status.answer, status.answer.named_best
+    answer, best = status.answer, status.answer.of_best
     LOGGER.info(
         "campaign %s: %s, %s",
         status.name,

@@ -3,6 +3,7 @@
 The table says how far the campaign is, who leads, and which models are being loaded.
 """
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 
@@ -19,9 +20,11 @@ from winnow.flows.run.artifacts import Artifacts, server_is_the_users
 from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
 from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
-from winnow.flows.run.progress_lines import PlainProgress, Tally, interval, limit_of
+from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.answer.phrases import rounded
+from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.spec.stored_spec import grouping_of
@@ -71,7 +74,6 @@ BAR_WIDTH = 30
 
 ESTIMATES = {"best-mean": "mean", "best-duel": "least preference", "certify": "risk", "route": "mean"}
 """What an estimate is, by objective."""
-IN_QUESTION = "active"
 
 
 class LiveProgress(Tally):
@@ -81,6 +83,7 @@ class LiveProgress(Tally):
         super().__init__(interrupts)
         self._campaign: CampaignSession | None = None
         self._decision: Decision | None = None
+        self._looked, self._seen = time.monotonic(), (0, 0)  # when it was last drawn, and what there was then
         self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
 
     def begun(self, campaign: CampaignSession) -> None:
@@ -100,14 +103,25 @@ class LiveProgress(Tally):
         if campaign is None:
             yield Text("starting Prefect and the first engine ...")
             return
+        made = sum(map(len, list(campaign.texts_in_use.values())))
+        self._note_stall(campaign, made)
         yield self._heading(campaign)
         yield self._bar(campaign)
         yield from _loading(campaign)
         if campaign.n_in_flight > 1:
             yield Text(f"{campaign.n_in_flight} rounds in flight")
+        if made:
+            yield Text(f"{amount(made)} text{'s' * (made != 1)} of what is under way")
         if decision is not None:
-            yield _race(decision)
+            yield Text(_race(campaign, decision))
             yield from self._table(campaign, decision, options.max_width)
+
+    def _note_stall(self, campaign: CampaignSession, made: int) -> None:
+        """Count the time since the last look as loading, where models load and no text came meanwhile."""
+        now, seen = time.monotonic(), (self.told, made)
+        if campaign.engines.loading and seen == self._seen:
+            self.stalled += now - self._looked
+        self._looked, self._seen = now, seen
 
     def _heading(self, campaign: CampaignSession) -> Text:
         spec = campaign.checked.spec
@@ -116,18 +130,19 @@ class LiveProgress(Tally):
 
     def _bar(self, campaign: CampaignSession) -> Table:
         limit, labels = limit_of(campaign), campaign.labels_used
-        spent = self.told if labels is None else labels
+        spent, what = (self.told, "comparisons") if labels is None else (labels, "labels")
         row = Table.grid(padding=(0, 1))
         row.add_row(
             ProgressBar(total=limit, completed=min(spent, limit), width=BAR_WIDTH),
-            Text(f"{spent:,} of at most {limit:,} {'comparisons' if labels is None else 'labels'}"),
+            Text(f"{amount(spent)} of at most {amount(limit)} {what}"),
             Text(f"{self.rate:.0f}/s{self._left(limit - spent, labels is None)}"),
         )
         return row
 
     def _left(self, left: int, counts_comparisons: bool) -> str:
         """How long the rest of the budget takes at the present rate; the campaign may well end before."""
-        if not counts_comparisons or self.rate <= 0.0:
+        has_stopped = self._decision is not None and self._decision.stop
+        if not counts_comparisons or self.rate <= 0.0 or left <= 0 or has_stopped:
             return ""
         return f", at this rate at most {duration(left / self.rate)} more"
 
@@ -143,7 +158,7 @@ class LiveProgress(Tally):
                 "candidate": campaign.checked.candidates[arm].name,
                 value: None if np.isnan(decision.estimates[arm]) else decision.estimates[arm],
                 "interval": interval(decision, arm) or None,
-                "now": f"+{self._counts[arm]:,}" if self._counts[arm] else None,
+                "now": f"+{amount(int(self._counts[arm]))}" if self._counts[arm] else None,
                 "status": None if decision.status[arm] == IN_QUESTION else decision.status[arm],
             }
             for arm in arms
@@ -161,10 +176,25 @@ def _loading(campaign: CampaignSession) -> list[Text]:
     ]
 
 
-def _race(decision: Decision) -> Text:
-    """How many are still in question."""
-    left = decision.status.count(IN_QUESTION)
-    return Text(f"{left} of {len(decision.status)} candidates in question" if left else "nobody in question")
+def _race(campaign: CampaignSession, decision: Decision) -> str:
+    """How many are still in question, and how far the leader is from being known."""
+    left, all_ = decision.status.count(IN_QUESTION), len(decision.status)
+    if not left:
+        return f"none of {all_} candidates in question any more"
+    return f"{left} of {all_} candidates in question{_gap(campaign, decision)}"
+
+
+def _gap(campaign: CampaignSession, decision: Decision) -> str:
+    """How far ahead of the leader somebody may still be, which closes as the decision nears."""
+    found = decision.differences
+    if found is None or found.against != decision.best:
+        return ""
+    arms = np.flatnonzero([status == IN_QUESTION for status in decision.status])
+    reach = np.nanmax(found.upper[arms[arms != found.against]], initial=-np.inf)
+    if reach <= 0.0:
+        return ""
+    enough = campaign.checked.spec.stopping.epsilon
+    return f"; any is ahead by at most {rounded(float(reach))}, settled at {enough:g} or sooner"
 
 
 def duration(seconds: float) -> str:

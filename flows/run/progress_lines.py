@@ -8,8 +8,12 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.spec.stored_spec import GATE
+
+IN_QUESTION = "active"
 
 
 class Tally:
@@ -19,6 +23,8 @@ class Tally:
         self._interrupts = interrupts
         self.told = 0
         self._told_at_start = 0
+        self.stalled = 0.0
+        """Seconds in which nothing came because models were being loaded."""
         self._started = time.monotonic()
 
     @property
@@ -41,16 +47,17 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Comparisons a second since then."""
-        return (self.told - self._told_at_start) / max(self.elapsed, 1e-9)
+        """Comparisons a second since then, but for the time that loading took."""
+        return (self.told - self._told_at_start) / max(self.elapsed - self.stalled, 1e-9)
 
     def line(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> str:
         """Where the campaign stands, in one line."""
         budget = limit_of(campaign)
         spent = (
-            f"{self.told}/{budget} comparisons ({self.told / campaign.checked.grid:.1%} of the grid)"
+            f"{amount(self.told)} of {amount(budget)} comparisons "
+            f"({self.told / campaign.checked.grid:.1%} of the grid)"
             if campaign.labels_used is None
-            else f"{self.told} comparisons, {campaign.labels_used}/{budget} labels"
+            else f"{amount(self.told)} comparisons, {campaign.labels_used} of {amount(budget)} labels"
         )
         spent += "".join(f", {each}" for each in campaign.other_budgets)
         return (
@@ -68,7 +75,7 @@ class PlainProgress(Tally):
         checked = campaign.checked
         tell(
             f"campaign {campaign.record.name}: {len(checked.candidates)} candidates x "
-            f"{len(checked.dataset.examples)} examples, {self.told} comparisons stored"
+            f"{amount(len(checked.dataset.examples))} examples, {amount(self.told)} comparisons stored"
         )
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
@@ -83,8 +90,10 @@ def limit_of(campaign: CampaignSession) -> int:
 
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
-    """Who leads, in a few words."""
+    """Who leads, in a few words; of a gate, how many it has still to settle."""
     spec = campaign.checked.spec
+    if spec.selector.name == GATE:
+        return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
     certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in UNRELIABLE
     if decision.best is None:
         return "nothing certified yet" if certifies else "nothing known yet"

@@ -189,7 +189,7 @@ def _time(amounts: Amounts) -> str:
 
 def _money(value: float) -> str:
     """To three digits where it is small, or to the hundredth."""
-    return f"{value:.3g}" if value < 1.0 else f"{value:,.2f}".replace(",", " ")
+    return f"{value:.3g}" if value < 1.0 else f"{value:,.2f}"
 
 
 def _gap(plan: Plan, gap_of_grid: float) -> str:

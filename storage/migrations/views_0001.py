@@ -122,8 +122,8 @@ GROUP BY c.id, c.name, a.id, a.name, b.id, b.name
 
 COVERAGE = """
 SELECT c.name AS campaign, k.name AS candidate, nullif(t.reason, '') AS reason, t.comparisons,
-    1.0 * t.comparisons / sum(t.comparisons) OVER (PARTITION BY k.id) AS share, t.no_answer,
-    t.truncated, t.detail
+    CAST(t.comparisons AS DOUBLE PRECISION) / sum(t.comparisons) OVER (PARTITION BY k.id) AS share,
+    t.no_answer, t.truncated, t.detail
 FROM candidate_stats t
 JOIN candidates k ON k.id = t.candidate_id
 JOIN campaigns c ON c.id = k.campaign_id
@@ -162,7 +162,7 @@ COSTS = """
 SELECT c.name AS campaign, s.role, nullif(s.name, '') AS name, sum(s.generations) AS generations,
     sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens, sum(s.seconds) AS seconds,
     CASE WHEN sum(s.cacheable_tokens) > 0 THEN sum(s.cached_tokens) END AS cached_tokens,
-    1.0 * sum(s.cached_tokens) / nullif(sum(s.cacheable_tokens), 0) AS cache_hit_rate
+    CAST(sum(s.cached_tokens) AS DOUBLE PRECISION) / nullif(sum(s.cacheable_tokens), 0) AS cache_hit_rate
 FROM cost_stats s
 JOIN campaigns c ON c.id = s.campaign_id
 GROUP BY c.id, c.name, s.role, s.name

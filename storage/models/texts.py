@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME, AnyText
@@ -93,6 +93,8 @@ class Generation(Base):
     choice_logprobs: Mapped[JsonObject | None]
     """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
     it was free."""
+    token_logprobs: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
+    """Log-probability of each token that was written; NULL where nobody asked or the engine tells none."""
     finish_reason: Mapped[str] = mapped_column(String(32))
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]

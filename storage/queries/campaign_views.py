@@ -78,7 +78,7 @@ def eliminations(session: Session, campaign_id: int) -> list[Row]:
     has won, and `level` what it takes to be out; who cannot be the best, or cannot meet a constraint (its
     `status` is then infeasible), is out at any wealth. `out_at` is how many comparisons there were after the
     round `out_in_round`, in which the candidate was shown to be out; null where it was not: where it leads,
-    is still in question, or has been tried on every example.
+    is still in question, or is a part of the answer, as tied or as the cheapest that is good enough.
     """
     decision = latest_decision(session, campaign_id)
     if decision is None or decision.bets is None:

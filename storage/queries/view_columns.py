@@ -19,7 +19,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "rounds": "Finished ones.",
         "comparisons": "In finished rounds, those whose texts could not be made among them.",
         "scored": "Those among them with an outcome.",
-        "best": "The best candidate so far; of a gate, who leads, of whom nothing is claimed.",
+        "best": "The best candidate so far; NULL of a gate, which looks for none.",
         "estimate": "Of the best candidate; between `lower` and `upper`.",
         "lower": "Lower bound on the best candidate's true value.",
         "upper": "Upper bound on it.",
@@ -44,7 +44,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "input_tokens": "Of the texts compared, reused ones included.",
         "output_tokens": "Of the same.",
         "seconds": "Of the same, as the engine measured.",
-        "best": "Whether the decision names it; of a gate, whether it leads, which claims nothing.",
+        "best": "Whether the decision names it; a gate names nobody.",
         "status": "What the decision says of it: active, best, tied, eliminated, dropped and so on.",
     },
     "v_standings": {

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from operator import attrgetter
+from typing import Any
 
 from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.orm import Session
@@ -56,8 +57,8 @@ _generation_fields = attrgetter(*GENERATION_FIELDS)
 
 def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]:
     """The stored generations among `keys`."""
-    columns = "key, id, text, finish_reason, input_tokens, output_tokens, choice_logprobs, reasoning"
-    rows = rows_with(session.connection(), columns, "generations", "key", keys)
+    columns = "key, id, text, finish_reason, input_tokens, output_tokens, choice_logprobs, token_logprobs"
+    rows = rows_with(session.connection(), f"{columns}, reasoning", "generations", "key", keys)
     return {
         key: StoredText(
             id=id_,
@@ -65,12 +66,17 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
             finish_reason=finish_reason,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
-            # PostgreSQL's driver reads JSON, that of SQLite leaves it to us.
-            choice_logprobs=json.loads(odds) if isinstance(odds, str) else odds,
+            choice_logprobs=_read(odds),
+            token_logprobs=_read(each),
             reasoning=reasoning,
         )
-        for key, id_, text, finish_reason, input_tokens, output_tokens, odds, reasoning in rows
+        for key, id_, text, finish_reason, input_tokens, output_tokens, odds, each, reasoning in rows
     }
+
+
+def _read(value: Any) -> Any:  # noqa: ANN401 -- a JSON value
+    """PostgreSQL's driver reads JSON, that of SQLite leaves it to us."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def own_or_since(
@@ -198,6 +204,7 @@ def add_generations(
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,
             choice_logprobs=row.choice_logprobs,
+            token_logprobs=row.token_logprobs,
             reasoning=None if row.reasoning is None else storable(row.reasoning),
         )
         for id_, row in new

@@ -113,6 +113,7 @@ class NewGeneration:
     text: str
     reasoning: str | None = None
     choice_logprobs: Mapping[str, float] | None = None
+    token_logprobs: Sequence[float] | None = None
     finish_reason: str
     input_tokens: int
     output_tokens: int
@@ -172,6 +173,7 @@ class StoredText:
     output_tokens: int
     choice_logprobs: Mapping[str, float] | None = None
     reasoning: str | None = None
+    token_logprobs: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

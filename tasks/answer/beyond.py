@@ -38,7 +38,7 @@ class Beyond:
     """How the best candidate compares with its closest rival on new examples like the benchmark's."""
 
     winner: str
-    """The best candidate; of the m best, the last of them; of a gate, the best but for the baseline."""
+    """The best candidate; of the m best, the last of them; of a gate, who has the highest estimate."""
     rival: str
     """Of a gate, the baseline."""
     n: int

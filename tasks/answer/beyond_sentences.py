@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import MIXED, Line, percent, rounded, which_is_open
+from winnow.tasks.answer.phrases import IF, MIXED, Line, percent, rounded, which_is_open
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
@@ -50,7 +50,15 @@ def _left_open(answer: Answer) -> list[Line]:
 
 
 def _left_out(found: Beyond) -> str:
-    return f"; {found.left_out} comparisons without an outcome are left out" if found.left_out else ""
+    if not found.left_out:
+        return ""
+    one = found.left_out == 1
+    comparisons = (
+        "1 comparison without an outcome is"
+        if one
+        else f"{found.left_out} comparisons without an outcome are"
+    )
+    return f"; {comparisons} left out"
 
 
 def _alike(found: Beyond) -> str:
@@ -67,6 +75,8 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
     if answer.mixed is not None:
         return f"this guarantees nothing: {MIXED}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
+    if found.left_out:
+        sure += f", if {IF['missing-at-random']}"
     if found.earlier is None:
         return sure
     return (

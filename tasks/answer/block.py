@@ -12,6 +12,10 @@ from winnow.tasks.campaign.budget import amount
 NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""
 
+SETTLES = ("sure", "open", "next")
+"""What tells how far the question is settled. The cost stands after it, before all that explains the answer:
+who reads no more than a screen of a phone has both."""
+
 
 def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
     """A word and a sentence for each thing that there is to say: who, how well, how surely, at what cost.
@@ -22,7 +26,9 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
     """
     takes = [("takes", running_words(answer.running))] if answer.running else []
     again = repeat_lines(answer.unsteady)
-    return [*answer_lines(answer), *_score_lines(answer), *again, *takes, ("cost", cost(answer, totals))]
+    said = [*answer_lines(answer), *_score_lines(answer), *again, *takes]
+    last = max((place for place, (word, _) in enumerate(said) if word in SETTLES), default=len(said) - 1)
+    return [*said[: last + 1], ("cost", cost(answer, totals)), *said[last + 1 :]]
 
 
 def repeat_lines(engines: Sequence[str]) -> list[Line]:

@@ -112,7 +112,7 @@ class Answer:
     reason: str
     """Why it ended, as the selector says, or "running"; "budget" whichever limit is spent."""
     best: str | None
-    """The winner, the first of the tied, or who leads so far."""
+    """The winner, the first of the tied, or who leads so far; None of a gate, which looks for no best one."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
     dropped: tuple[Unscored, ...] = ()
@@ -167,6 +167,11 @@ class Answer:
     """What the best candidate and the runner-up take; empty where nobody asked."""
     unsteady: tuple[str, ...] = ()
     """Engines whose texts may be others in a run that is made again; empty where nobody asked."""
+    rival: str | None = None
+    """In duels, who does best against the best candidate so far, of those that are not tied with it."""
+    rival_share: tuple[float, int] | None = None
+    """Of how many scored duels of the two which share the best candidate won, a tie being half a win; None
+    where a model estimates it."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
     earlier: Earlier | None = None
@@ -188,14 +193,9 @@ class Answer:
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
-    def named_best(self) -> CandidateStanding | None:
-        """Who leads; None of a gate, which looks for no best one."""
-        return self.of_best if self.baseline is None else None
-
-    @property
     def listed(self) -> tuple[str, ...]:
         """Whom a list of campaigns shows as the best: those that tied or the m best, or else who leads."""
-        if (best := self.named_best) is None:
+        if (best := self.of_best) is None:
             return ()
         return (*self.top, *self.tied) or (best.name,)
 
@@ -212,10 +212,14 @@ class Answer:
         Whoever is still in question comes before all that are out. Of either, it is the candidate that is
         behind by the least in the worst case: the one whose difference has the highest lower end. A high
         estimate on a few examples does not make a runner-up. Without intervals it is the highest estimate.
-        None with constraints: whether who has the next mean meets them is often not known.
+        None with constraints: whether who has the next mean meets them is often not known. None, too, where
+        the m best are not settled: who comes next to the first of them is one of them itself. In duels it is
+        the candidate that does best against the best.
         """
-        if self.constraints:
+        if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
+        if self.objective == "best-duel":
+            return next((each for each in self.candidates if each.name == self.rival), None)
         known = [
             ((each.status == "active", _at_worst(each.difference), each.difference.estimate), each)
             for each in self.candidates

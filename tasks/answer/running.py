@@ -66,8 +66,10 @@ def _short(value: float) -> str:
     return amount(round(value)) if value >= 100.0 else f"{value:.3g}"
 
 
-STEADY = frozenset({"float32", "batch-invariant"})
-"""Words in the identity of an engine whose texts do not depend on what is written beside them."""
+STEADY = (frozenset({"batch-invariant"}), frozenset({"cpu", "float32"}))
+"""Words in the identity of an engine whose texts do not depend on what is written beside them: one says so of
+itself, the other was measured. On a GPU libraries add up in an order that depends on the size of a batch, in
+float32 too."""
 
 
 def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
@@ -88,6 +90,6 @@ def _is_unsteady(identity: str, *, streams: bool, ahead: bool) -> bool:
     provider, *words = identity.split(" ")
     if provider in REMOTE:
         return True
-    if not streams or STEADY & set(words):
+    if not streams or any(steady <= set(words) for steady in STEADY):
         return False
     return ahead or provider in ("vllm", "transformers")

@@ -1,5 +1,7 @@
 """The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
 
+import re
+
 from winnow.algorithms.claims import Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.beyond_sentences import beyond_lines, held_out_lines
@@ -27,6 +29,8 @@ from winnow.tasks.answer.phrases import (
     spent,
 )
 from winnow.tasks.campaign.budget import amount
+
+AS_BESIDE_SURE = ", given what the line sure assumes"
 
 
 def people_lines(answer: Answer) -> list[Line]:
@@ -89,7 +93,7 @@ def subject(answer: Answer) -> str:
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
     lines = [*_lines(answer), *_judge_lines(answer), *people_lines(answer), *_stored_lines(answer)]
-    return _said_once(lines, answer)
+    return _assumed_once(_said_once(lines, answer), answer)
 
 
 def _lines(answer: Answer) -> list[Line]:
@@ -155,6 +159,21 @@ def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
     return [
         (word, sentence if number <= first else sentence.replace(phrase, ""))
         for number, (word, sentence) in enumerate(lines)
+    ]
+
+
+def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
+    """The lines of a certificate, with what the claim takes for granted told in full beside it alone.
+
+    It is long, and stands behind three sentences there.
+    """
+    phrase = "" if answer.certificate is None else assumed(answer, answer.intervals_if)
+    whole = re.compile(re.escape(phrase) + "(?! and )")  # where nothing more is taken for granted
+    if not phrase or not any(word == "sure" and whole.search(sentence) for word, sentence in lines):
+        return lines
+    return [
+        (word, sentence if word == "sure" else whole.sub(AS_BESIDE_SURE, sentence))
+        for word, sentence in lines
     ]
 
 
@@ -232,10 +251,15 @@ def _how_well(answer: Answer) -> list[Line]:
     if answer.objective == "best-duel":
         return _wins(answer, best)
     found = rounded(best.estimate)
-    if best.lower is not None and best.upper is not None and not _is_exact(answer):
+    if answer.outcome == "tied" and answer.listed_estimate is None:  # within epsilon of each other
+        tied = (each.estimate for each in answer.candidates if each.name in answer.tied)
+        means = [mean for mean in tied if mean is not None]
+        found = f"{rounded(min(means))} to {found}"
+    elif best.lower is not None and best.upper is not None and not _is_exact(answer):
         found += f", between {rounded(best.lower)} and {rounded(best.upper)}"
     of = "" if answer.groups is None else f" as {estimated(answer)}"
-    return [("mean", f"{found}{of} on the {_examples(answer)}{_held(answer)}")]
+    whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
+    return [("mean", f"{whose}{found}{of} on the {_examples(answer)}{_held(answer)}")]
 
 
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
@@ -284,6 +308,8 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
 def _runner_up(answer: Answer) -> list[Line]:
     """Who comes next to the best, and by how much."""
     found = answer.runner_up
+    if found is not None and answer.objective == "best-duel":
+        return [("runner-up", _rival(answer, found.name))]
     if found is None or found.difference is None or found.difference.estimate is None:
         return []
     lead, difference, claimed = estimated_lead(answer), found.difference, _lead_claimed(answer)
@@ -297,6 +323,16 @@ def _runner_up(answer: Answer) -> list[Line]:
         return [("runner-up", f"{said} (known exactly)")]
     least, most = 0.0 - difference.upper, 0.0 - difference.lower  # never -0.000
     return [("runner-up", f"{said}, {interval_words(answer, least, most, claimed)}")]
+
+
+def _rival(answer: Answer, name: str) -> str:
+    """Who does best against the best candidate, and in how many duels."""
+    said = f"{name} does best against {answer.best}"
+    if answer.rival_share is None:
+        return f"{said}, as the Bradley-Terry model estimates it"
+    share, duels = answer.rival_share
+    scored = f"{amount(duels)} scored duel{'s' * (duels != 1)}"
+    return f"{said}, which won {rounded(share)} of their {scored}"
 
 
 def estimated_lead(answer: Answer) -> float | None:

@@ -97,8 +97,7 @@ class BudgetUsage:
 
 def amount(value: float) -> str:
     """A number for people: thousands apart, three decimals at most."""
-    text = f"{value:,.3f}".rstrip("0").rstrip(".")
-    return text.replace(",", " ")
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:

@@ -127,12 +127,13 @@ ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning")
 before there were any."""
 
 
-def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
+def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> list[Candidate]:
     """All candidates of a campaign, models first, then prompts, then guardrails, then ways of sampling.
 
     Args:
         spec: The campaign.
         dataset: Its examples.
+        is_allowed: See `tasks.data.sources.read_dataset`.
 
     Raises:
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
@@ -140,7 +141,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
             compare, or one to certify.
     """
     _refuse_too_many(spec)
-    templates = [_prompt_template(spec, index, dataset) for index in range(len(spec.prompts))]
+    templates = [_prompt_template(spec, index, dataset, is_allowed) for index in range(len(spec.prompts))]
     guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
     models = [model_ref(model, f"models[{index}]") for index, model in enumerate(spec.models)]
     fingerprints = [fingerprint_model(model) for model in models]
@@ -184,9 +185,9 @@ def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None
     )
 
 
-def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset) -> PromptTemplate:
+def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset, is_allowed: bool) -> PromptTemplate:
     path = f"prompts[{index}]"
-    few_shot = draw_few_shot(spec, index, dataset, f"{path}.few_shot")
+    few_shot = draw_few_shot(spec, index, dataset, f"{path}.few_shot", is_allowed=is_allowed)
     return PromptTemplate.compile(spec.prompts[index], dataset.field_names, path, few_shot)
 
 
@@ -197,7 +198,9 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
         if each.template.is_chat and not each.model.chat:
             prompt = spec.prompts[places[str(each.names.prompt)]]
             keys = {"system": prompt.system, "messages": prompt.messages}
-            key = next((key for key, value in keys.items() if value is not None), "few_shot.as_multiturn")
+            key = next(
+                (key for key, value in keys.items() if value is not None), "few_shot.fewshot_as_multiturn"
+            )
             raise SpecError(
                 f"is for models that chat, and model '{each.model.name}' does not; set chat: true for it, or "
                 f"exclude {{model: {each.model.name}, prompt: {prompt.name}}}",

@@ -8,7 +8,8 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.candidates.templates import Template, compile_template, render
-from winnow.tasks.data.datasets import Dataset, load_dataset
+from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.sources import read_solved
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import DatasetError, SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
@@ -100,7 +101,9 @@ def last_of_user(messages: Sequence[Message], key: str) -> int:
     return places[-1]
 
 
-def draw_few_shot(spec: CampaignSpec, index: int, dataset: Dataset, path: str) -> FewShot | None:
+def draw_few_shot(
+    spec: CampaignSpec, index: int, dataset: Dataset, path: str, *, is_allowed: bool = True
+) -> FewShot | None:
     """Draw and render the solved examples of a prompt; None where it has none.
 
     Drawn are those whose keys, hashed with the seed, come first: neither the order of a file nor the version
@@ -111,6 +114,7 @@ def draw_few_shot(spec: CampaignSpec, index: int, dataset: Dataset, path: str) -
         index: Which of its prompts.
         dataset: The campaign's own examples.
         path: Where `few_shot` stands in the spec.
+        is_allowed: See `tasks.data.sources.read_dataset`.
 
     Raises:
         SpecError: If there are not enough examples with targets, or they cannot be read or rendered.
@@ -119,7 +123,7 @@ def draw_few_shot(spec: CampaignSpec, index: int, dataset: Dataset, path: str) -
     asked = prompt.few_shot
     if asked is None:
         return None
-    source = _source(spec, asked, dataset, path)
+    source = _source(spec, asked, dataset, path, is_allowed)
     question = compile_template(
         asked.question or str(prompt.question),
         source.field_names,
@@ -129,31 +133,31 @@ def draw_few_shot(spec: CampaignSpec, index: int, dataset: Dataset, path: str) -
         shots=tuple(_drawn(asked, source, question, path)),
         n=asked.n,
         question=question if question.variables <= set(dataset.field_names) else None,
-        as_multiturn=asked.as_multiturn,
+        as_multiturn=asked.fewshot_as_multiturn,
         target_delimiter=asked.target_delimiter,
         delimiter=asked.delimiter,
     )
 
 
-def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str) -> Dataset:
+def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str, is_allowed: bool) -> Dataset:
     """What is drawn from."""
-    if asked.path is None:
+    if asked.source is None:
         if spec.objective in OTHER_DATA:
             raise SpecError(
                 f"{spec.objective} speaks of more than the examples of its dataset, so that none of them can "
-                "be shown solved; name a file of others as path",
+                "be shown solved; name a file of others as from",
                 path=path,
             )
         return dataset
     try:
-        return load_dataset(asked.path, (asked.fields or spec.dataset.fields).model_dump())
+        return read_solved(asked.source, spec.dataset.fields, is_allowed=is_allowed)
     except DatasetError as error:
-        raise SpecError(error.message, path=path) from error
+        raise SpecError(error.message, path=f"{path}.from") from error
 
 
 def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -> list[Shot]:
     """Different questions with their answers: n, and one more where there is one."""
-    is_own = asked.path is None
+    is_own = asked.source is None
     answer = compile_template(
         asked.answer, [*source.field_names, TARGET], f"{path}.answer", shows_target=True
     )
@@ -169,7 +173,7 @@ def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -
         reason = ", one more than are shown, since none is shown to itself" if is_own else ""
         raise SpecError(
             f"{source.path} has {len(shots)} different questions with a target, and {asked.n + is_own} are "
-            f"needed{reason}; lower n, or name a larger file as path",
+            f"needed{reason}; lower n, or name a larger file as from",
             path=f"{path}.n",
         )
     return list(shots.values())

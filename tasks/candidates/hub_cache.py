@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
@@ -19,8 +19,9 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
-from winnow.tasks.spec.sections.dataset import DatasetSpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec, LmEvalSpec, SolvedSpec
 from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.spec.stored_spec import judge_entries, judge_place, judging_models, metric_place
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -35,7 +36,7 @@ Revisions = Mapping[str, str | None]
 def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> CampaignSpec:
     """The spec with the revision of each model that it names no revision of, where one is known.
 
-    So is the commit of a hub's dataset.
+    So is the commit of a hub's dataset, of the campaign or of a prompt's solved examples.
 
     Args:
         spec: As in the file.
@@ -53,7 +54,8 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
     parts = {
         "judge": _pinned_judge(spec.judge, "judge", begun),
         "metrics": metrics,
-        "dataset": _pinned_dataset(spec, begun, asks_hub),
+        "dataset": _pinned_dataset(spec.dataset, begun, asks_hub),
+        "prompts": [_pinned_prompt(each, begun, asks_hub) for each in spec.prompts],
     }
     return spec.model_copy(update={"models": models, **parts, **_pinned_certify(spec, begun)})
 
@@ -63,9 +65,10 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
     for place, model in judging_models(identity):
         found[place] = model.get("revision")
-    dataset = identity["dataset"]
-    if commit := (dataset["lm_eval"] or dataset)["commit"]:
-        found[_dataset_place(dataset)] = commit
+    shown = [(each.get("few_shot") or {}).get("from") for each in identity["prompts"]]
+    for dataset in (identity["dataset"], *filter(None, shown)):
+        if commit := (dataset.get("lm_eval") or dataset)["commit"]:
+            found[_dataset_place(dataset)] = commit
     if autoevaluator := (identity.get("certify") or {}).get("autoevaluator"):
         found["autoevaluator"] = autoevaluator["model"]["revision"]
     return found
@@ -95,17 +98,29 @@ def _pinned(model: ModelSpec, place: str, begun: Revisions) -> ModelSpec:
     return model if revision == model.revision else model.model_copy(update={"revision": revision})
 
 
-def _pinned_dataset(spec: CampaignSpec, begun: Revisions, asks_hub: bool) -> DatasetSpec:
-    dataset = spec.dataset
+def _pinned_dataset(dataset: DatasetSpec, begun: Revisions, asks_hub: bool) -> DatasetSpec:
     place = _dataset_place(dataset.model_dump())
-    task = dataset.lm_eval
-    source = dataset if task is None else task
+    if (task := dataset.lm_eval) is None:
+        return _pinned_source(dataset, place, begun, asks_hub)
+    return dataset.model_copy(update={"lm_eval": _pinned_source(task, place, begun, asks_hub)})
+
+
+def _pinned_prompt(prompt: PromptSpec, begun: Revisions, asks_hub: bool) -> PromptSpec:
+    if (few_shot := prompt.few_shot) is None or (source := few_shot.source) is None:
+        return prompt
+    place = _dataset_place(source.model_dump())
+    shown = few_shot.model_copy(update={"source": _pinned_source(source, place, begun, asks_hub)})
+    return prompt.model_copy(update={"few_shot": shown})
+
+
+Source = TypeVar("Source", LmEvalSpec, DatasetSpec, SolvedSpec)
+
+
+def _pinned_source(source: Source, place: str, begun: Revisions, asks_hub: bool) -> Source:
     if source.hub is None or source.commit is not None or Path(source.hub).is_dir():
-        return dataset
+        return source
     commit = begun.get(place) or dataset_commit(source.hub, source.revision, asks_hub=asks_hub)
-    if task is None:
-        return dataset.model_copy(update={"commit": commit})
-    return dataset.model_copy(update={"lm_eval": task.model_copy(update={"commit": commit})})
+    return source.model_copy(update={"commit": commit})
 
 
 def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
@@ -135,7 +150,7 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
 
 def _dataset_place(dataset: JsonView) -> str:
     """What is asked of the hub, so that another dataset or revision has a commit of its own."""
-    source = dataset["lm_eval"] or dataset
+    source = dataset.get("lm_eval") or dataset
     return f"dataset {source['hub']}@{source['revision']}"
 
 

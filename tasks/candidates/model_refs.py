@@ -197,6 +197,7 @@ def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[st
         logit_bias=tuple(sorted(config.logit_bias.items())),
         stop_token_ids=tuple(config.stop_token_ids),
         structure=None if config.structured_output is None else config.structured_output.structure,
+        logprobs=config.logprobs,
     )
 
 
@@ -206,6 +207,7 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
         refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; leave it out")
     if model.provider == "litellm":
         refused = dict.fromkeys(UNKNOWN, "litellm has no word for it; leave it out")
+        refused["logprobs"] = "litellm tells none that are the same for all APIs; leave it out"
         if (api := api_of(model.model)) and not api.top_k:
             refused["top_k"] = "litellm passes it on to anthropic and gemini alone; leave it out"
     if model.provider == "vllm" and model.model_args.get("speculative_config") is not None:

@@ -7,7 +7,7 @@ from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.hub import HubSource, hub_rows
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.data.inspect.reading import read_task, rows_of
-from winnow.tasks.spec.sections.dataset import DatasetSpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec, FieldNames, SolvedSpec, SourceSpec
 
 
 def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: InspectTask | None = None) -> Dataset:
@@ -32,6 +32,22 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: InspectTas
     )
 
 
+def read_solved(spec: SolvedSpec, fields: FieldNames, *, is_allowed: bool) -> Dataset:
+    """The solved examples that a prompt is to draw from.
+
+    Args:
+        spec: As in the file, with the commit of a hub's dataset.
+        fields: Which columns play which role where it does not say so itself.
+        is_allowed: See `read_dataset`.
+
+    Raises:
+        DatasetError: If they cannot be read or are not what the spec says.
+    """
+    selection = Selection(filter=spec.filter, limit=spec.limit)
+    columns = (spec.fields or fields).model_dump()
+    return dataset_of(_source_rows(spec, is_allowed), columns, selection, name=spec.source, path=spec.source)
+
+
 def _rows(spec: DatasetSpec, is_allowed: bool, task: InspectTask | None) -> Iterable[PlacedRow]:
     if spec.inspect is not None:
         return rows_of(task or read_task(spec.inspect, is_allowed=is_allowed))
@@ -39,6 +55,10 @@ def _rows(spec: DatasetSpec, is_allowed: bool, task: InspectTask | None) -> Iter
         from winnow.tasks.data.lm_eval.reading import task_rows
 
         return task_rows(spec.lm_eval, is_allowed=is_allowed)
+    return _source_rows(spec, is_allowed)
+
+
+def _source_rows(spec: SourceSpec, is_allowed: bool) -> Iterable[PlacedRow]:
     if spec.hub is not None:
         source = HubSource(path=spec.hub, name=spec.name, commit=spec.commit)
         return hub_rows(source, spec.split, asks_hub=is_allowed)

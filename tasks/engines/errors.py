@@ -15,8 +15,9 @@ OUT_OF_MEMORY = (
     "memoryerror",
     "cannot allocate memory",
     "free memory on device",
+    "error in memory profiling",
 )
-"""What libraries say, in lower case, where memory is short at the moment."""
+"""What libraries say, in lower case, where memory is short at the moment, or others gave some back."""
 
 
 class EngineError(WinnowError):

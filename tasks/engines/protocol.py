@@ -94,6 +94,8 @@ class Sampling:
     """Tokens that end a text, besides those that the model names; they are no part of it."""
     structure: Structure | None = None
     """None means any text."""
+    logprobs: bool = False
+    """Whether the log-probability of each token that is written is told."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
@@ -231,6 +233,10 @@ class Completion:
     where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
     reasoning: str | None = None
     """What the model thought, where a server tells it beside the text. Untrusted."""
+    token_logprobs: Sequence[float] | None = None
+    """Where it was asked, the natural log-probability of each token that was generated, the end of the text
+    included, as the model has it before biases, penalties and the temperature; None where the engine does not
+    tell."""
     is_greedy: bool | None = None
     """Where it was asked: whether at each token of the continuation no other was more probable."""
     cached_tokens: int | None = None
@@ -255,6 +261,9 @@ class Completion:
         for choice, logprob in (self.choice_logprobs or {}).items():
             if not isfinite(logprob):
                 raise ValueError(f"the log-probability of {choice!r} must be finite, got {logprob!r}")
+        for logprob in self.token_logprobs or ():
+            if not isfinite(logprob):
+                raise ValueError(f"the log-probability of a token must be finite, got {logprob!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

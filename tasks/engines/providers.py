@@ -34,6 +34,8 @@ class EngineSettings:
     """How often one request to a server is sent again."""
     devices: tuple[int, ...] = ()
     """Where the engine runs, as CUDA numbers them; empty leaves it to the engine."""
+    memory_share: float = 1.0
+    """Of its devices' memory, for an engine that would take all; below 1 where others may be there."""
     sleeps: bool = False
     """Whether it is to be able to sleep, where the device can."""
     is_fresh: bool = False

@@ -17,6 +17,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from winnow.algorithms.state.plugin_registry import in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
@@ -189,8 +190,19 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
     except ValidationError as error:
         first = error.errors()[0]
         place = name + "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
-        sentence = first["msg"].replace("Input should", "must", 1)
-        raise JudgeError(f"{sentence}, got {first['input']!r}", f"judge.{place}") from error
+        raise JudgeError(f"{_demand(first)}, got {first['input']!r}", f"judge.{place}") from error
+
+
+def _demand(found: ErrorDetails) -> str:
+    """What a value must be, in the words of a campaign's file, where pydantic's are those of Python."""
+    context = found.get("ctx", {})
+    if found["type"] in ("dict_type", "mapping_type"):
+        return "must be a mapping of keys to values"
+    if found["type"] in ("list_type", "sequence_str") or context.get("class") == "Sequence":
+        return "must be a list"
+    if found["type"] == "too_short":
+        return f"must have {context['min_length']} or more entries"
+    return found["msg"].replace("Input should", "must", 1)
 
 
 def _signature(factory: Factory) -> Mapping[str, tuple[Any, object]]:

@@ -68,6 +68,8 @@ class Sample:
     """"stop", or "length" where the output was cut off."""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    logprobs: Sequence[float] | None = None
+    """The natural log-probability of each token that was written, where its sampling asks for that."""
     choices: Sequence[str] = ()
     """The example's choices, where models weigh those; `output` is what is added to the prompt with one."""
     loglikelihoods: Sequence[float] = ()

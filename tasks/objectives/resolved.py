@@ -57,8 +57,13 @@ class ResolvedCampaign(ABC):
 
     @classmethod
     @abstractmethod
-    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+    def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """Find, read and understand what the spec refers to beside the data.
+
+        Args:
+            spec: The campaign.
+            dataset: Its examples.
+            is_allowed: See `tasks.data.sources.read_dataset`.
 
         Raises:
             SpecError: With the key, what is wrong and what to do.

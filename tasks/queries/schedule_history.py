@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from sqlalchemy.orm import Session
 
@@ -10,6 +11,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.model import Answer
 from winnow.tasks.objectives.certify.certificate import BY_MODEL
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -33,39 +35,32 @@ COLUMNS = (
 )
 
 
-NOBODY_IS_BEST: Row = dict.fromkeys(("best", "estimate", "lower", "upper"))
-"""What a gate says of the best candidate: it looks for none, and leads alone claim nothing."""
-
-
 def campaigns(session: Session) -> list[Row]:
     """Where every campaign of the database stands, oldest first, and why it ended."""
-    return _as_they_stand(session, history_views.campaigns(session))
+    return [
+        _as_it_stands(row, campaign_status(session, campaign_records.get_campaign(session, row["campaign"])))
+        for row in history_views.campaigns(session)
+    ]
 
 
 def history(session: Session, campaign: CampaignRecord) -> list[Row]:
     """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
 
-    `changed` says whether who leads has another name than in the last campaign before it in which somebody
-    led; it is null where there is nothing to compare, as of gates, and `differs_in` says in what
-    the two campaigns differ. Who leads need not have won.
+    `best` is who leads, also where nobody has won. `changed` and `differs_in` are those of `series_rows`, of
+    winners alone.
     """
-    rows = _as_they_stand(session, history_views.history(session, campaign.id))
-    since = _Since(session)
-    for row in rows:
-        leads = frozenset({row["best"]} if row["best"] else ())
-        row |= since.told(leads, campaign_records.get_campaign(session, row["campaign"]))
+    since, rows = _Since(session), []
+    for row in history_views.history(session, campaign.id):
+        record = campaign_records.get_campaign(session, row["campaign"])
+        status = campaign_status(session, record)
+        rows.append({**_as_it_stands(row, status), **since.told(status, record)})
     return rows
 
 
-def _as_they_stand(session: Session, rows: Iterable[Row]) -> list[Row]:
-    """The rows with whether each campaign has ended, and why; a selector knows of its own budget alone."""
-    found = []
-    for row in rows:
-        status = campaign_status(session, campaign_records.get_campaign(session, row["campaign"]))
-        has_ended = None if row["stop"] is None else status.state == "ended"
-        gate = {} if status.answer.baseline is None else NOBODY_IS_BEST
-        found.append({**row, **gate, "stop": has_ended, "reason": row["reason"] and status.answer.reason})
-    return found
+def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
+    """A row with whether the campaign has ended, and why; a selector knows of its own budget alone."""
+    has_ended = None if row["stop"] is None else status.state == "ended"
+    return {**row, "stop": has_ended, "reason": row["reason"] and status.answer.reason}
 
 
 def is_another(before: frozenset[str], now: frozenset[str]) -> bool:
@@ -77,7 +72,7 @@ def is_another(before: frozenset[str], now: frozenset[str]) -> bool:
 
 
 def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatus | None:
-    """The last campaign of the same schedule, begun before this one, that ended with a winner."""
+    """The campaign of the same schedule, begun before this one, that its winner is compared with."""
     if campaign.series is None:
         return None
     earlier = [
@@ -86,8 +81,28 @@ def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatu
         if record.series == campaign.series
         and (record.created_at, record.id) < (campaign.created_at, campaign.id)
     ]
-    statuses = (campaign_status(session, record) for record in reversed(earlier))
-    return next((status for status in statuses if status.answer.winners), None)
+    ended: list[CampaignStatus] = []
+    for record in reversed(earlier):
+        ended.append(campaign_status(session, record))
+        if _names_all(ended[-1].answer):
+            break
+    return reduce(whose_winner_stands, reversed(ended), None)
+
+
+def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> CampaignStatus | None:
+    """Of a campaign and the one whose winner stood before it, the one that the next is compared with.
+
+    Who shares the first place with the winner before does not take its place: after A, then A and B tied, it
+    is another winner if B wins alone.
+    """
+    winners = now.answer.winners
+    is_shared = before is not None and before.answer.winners < winners and not _names_all(now.answer)
+    return before if is_shared or not winners else now
+
+
+def _names_all(answer: Answer) -> bool:
+    """Whether it has winners, and no more than were looked for, so that none of them is left to choose."""
+    return 0 < len(answer.winners) <= answer.top_m
 
 
 OF_CANDIDATES = (
@@ -143,34 +158,35 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
 
 
 class _Since:
-    """What is not the same any more since the last campaign that had a winner, campaign by campaign."""
+    """What is not the same any more since the last winner, campaign by campaign."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._before: tuple[frozenset[str], CampaignRecord] | None = None
+        self._before: CampaignStatus | None = None
 
-    def told(self, winners: frozenset[str], campaign: CampaignRecord) -> Row:
+    def told(self, status: CampaignStatus, campaign: CampaignRecord) -> Row:
         """`changed` and `differs_in` of the next campaign; null where nobody won before, or now.
 
         `differs_in` is null where nothing differs, too.
         """
-        if not winners:
+        before, self._before = self._before, whose_winner_stands(self._before, status)
+        winners = status.answer.winners
+        if before is None or not winners:
             return {"changed": None, "differs_in": None}
-        before, self._before = self._before, (winners, campaign)
-        if before is None:
-            return {"changed": None, "differs_in": None}
-        names, record = before
-        differing = differs_in(self._session, record, campaign)
-        return {"changed": is_another(names, winners), "differs_in": ", ".join(differing) or None}
+        differing = edited_since(self._session, before, campaign)
+        return {
+            "changed": is_another(before.answer.winners, winners),
+            "differs_in": ", ".join(differing) or None,
+        }
 
 
 def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
-    `changed` says whether the winner is another one than in the last campaign before it that had a winner,
-    and is null where there is nothing to compare, as where the question was left open; `differs_in` says in
-    what the two differ, the file of a schedule being read anew each time. `generated` counts the texts that
-    were made anew, `reused` those that were taken from earlier campaigns.
+    `changed` says whether the winner is another one than in the last campaign before it that had a winner
+    (see `whose_winner_stands`), and is null where there is nothing to compare, as where the question was left
+    open; `differs_in` says in what the two differ, the file of a schedule being read anew each time.
+    `generated` counts the texts that were made anew, `reused` those that were taken from earlier campaigns.
 
     Raises:
         SeriesNotFound: If there is no such series; the error lists those there are.
@@ -182,13 +198,11 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
         generated, reused = history_views.texts(session, record.id)
         status = campaign_status(session, record)
         ended = {
-            **since.told(status.answer.winners, record),
+            **since.told(status, record),
             "state": status.state,
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
         }
-        if status.answer.baseline is not None:
-            row |= NOBODY_IS_BEST
         standing = {**row, **ended, "generated": generated, "reused": reused}
         rows.append({name: standing[name] for name in COLUMNS})
     return rows
@@ -272,7 +286,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
     since = _Since(session)
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
-        answer, best = status.answer, status.answer.named_best
+        answer, best = status.answer, status.answer.of_best
         generated, reused = history_views.texts(session, record.id)
         rows.append(
             {
@@ -284,7 +298,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "estimate": best and best.estimate,
                 "lower": best and best.lower,
                 "upper": best and best.upper,
-                **since.told(answer.winners, record),
+                **since.told(status, record),
                 "comparisons": status.totals["answered"],
                 "generated": generated,
                 "reused": reused,

@@ -7,7 +7,7 @@ from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
-from winnow.tasks.judges.protocol import Judge, Sample, calls_of, models_of, told
+from winnow.tasks.judges.protocol import Judge, Sample, ahead, calls_of, models_of, told
 from winnow.tasks.rounds.generate import have_texts, plan_text
 from winnow.tasks.rounds.generation_batch import GenerationBatch, PlannedGeneration, TextOrFailure
 
@@ -50,8 +50,8 @@ def ask_models(
     """Make the calls that judges want for some outputs, those of all of them together.
 
     Every reply is stored before the next calls are planned, so that a resumed round makes none again. Judges
-    that ask a model the same have one reply. A judge that asks no model is left as it is. Raises like
-    `have_texts`.
+    that ask a model the same have one reply. A judge that asks no model is left as it is. All are told which
+    outputs they are about to judge. Raises like `have_texts`.
 
     Args:
         campaign: Whose judge it is.
@@ -69,10 +69,10 @@ def ask_models(
         answers |= new
         replies |= {call: read(answer) for call, answer in new.items()}
     stored = {call: answer.id for call, answer in answers.items() if isinstance(answer, StoredText)}
-    return [
-        AskedJudge(judge=told(judge, replies) if models_of(judge) else judge, stored=stored)
-        for judge in judges
-    ]
+    knowing = [told(judge, replies) if models_of(judge) else judge for judge in judges]
+    for judge in knowing:
+        ahead(judge, samples)
+    return [AskedJudge(judge=judge, stored=stored) for judge in knowing]
 
 
 def read(answer: TextOrFailure) -> Reply:

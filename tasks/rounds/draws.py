@@ -32,7 +32,7 @@ ASKED = {"baseline": None, "top_m": 1}
 
 MODELS = frozenset({"model", "models"})
 """Where a judge's models are."""
-PLACES = frozenset({"path"})
+PLACES = frozenset({"from"})
 """Where the examples that a prompt shows are."""
 
 

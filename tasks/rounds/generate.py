@@ -339,6 +339,7 @@ def _new_generation(
         text=storable(text),
         reasoning=None if reasoning is None else storable(reasoning),
         choice_logprobs=completion.choice_logprobs,
+        token_logprobs=completion.token_logprobs,
         finish_reason=completion.finish_reason,
         input_tokens=completion.input_tokens,
         output_tokens=completion.output_tokens,

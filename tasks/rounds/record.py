@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import FloatArray
@@ -15,12 +16,15 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
 from winnow.tasks.rounds.replicates import arms_and_examples
+from winnow.tasks.spec.stored_spec import baseline_name
 
 
 def decide_round(
     campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:
     """Tell the selector a round's outcomes, in planned order, and ask what it believes.
+
+    Of a gate nobody is the best: its selector ranks candidates to go on, and claims nothing of who leads.
 
     Raises:
         ContradictoryState: If what it believes cannot be true of any scores.
@@ -35,9 +39,11 @@ def decide_round(
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:
-        return campaign.selector.decision()
+        decision = campaign.selector.decision()
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error
+    is_gate = baseline_name(campaign.record.spec["selector"]) is not None
+    return replace(decision, best=None) if is_gate else decision
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
@@ -88,16 +94,27 @@ def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:
         ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
         differences=None if decision.differences is None else _fields(decision.differences),
-        bets=None if decision.bets is None else _of_bets(decision.bets),
+        bets=None if decision.bets is None else _of_bets(decision.bets, decision.status),
     )
 
 
-def _of_bets(bets: Bets) -> dict[str, list[float | None]]:
-    """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out."""
+THE_ANSWER = ("best", "top", "tied", "chosen")
+"""Statuses of candidates that are a part of the answer."""
+
+
+def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | None]]:
+    """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out.
+
+    Who is a part of the answer is not out, though it may have been shown not to be the best: those that are
+    within epsilon of the highest mean are tied with it, and the cheapest that is good enough is chosen.
+    """
     wealths: list[float | None] = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
     levels = [None if math.isinf(each) else each for each in bets.levels.tolist()]
     out_in_round, out_at = (
-        [None if each < 0 else each for each in values.tolist()]
+        [
+            None if each < 0 or kind in THE_ANSWER else each
+            for each, kind in zip(values.tolist(), status, strict=True)
+        ]
         for values in (bets.out_in_round, bets.out_at)
     )
     return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}

@@ -8,7 +8,7 @@ from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead
+from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generation_batch import GenerationBatch
 
@@ -23,7 +23,6 @@ def score_outputs(
     ]
     shown = [sample for sample in samples if sample is not None]
     asked, metrics = asked_judges(campaign, judge, round_, shown, texts)
-    ahead(asked.judge, shown)
     comparisons = [
         scored(campaign, asked, position, arm, example, texts[position], samples[position])
         for position, (arm, example) in enumerate(pairs)
@@ -96,6 +95,7 @@ def sample_of(
         finish_reason=text.finish_reason,
         input_tokens=text.input_tokens,
         output_tokens=text.output_tokens,
+        logprobs=text.token_logprobs,
         choices=() if asked is None else asked.texts,
         loglikelihoods=() if asked is None else [told[each] for each in asked.continuations],
         candidate=candidate.choices,

@@ -48,7 +48,7 @@ def check_campaign(
     """
     check_people(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
-    checked = class_of(spec.objective).check(spec, dataset)
+    checked = class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed)
     check_structured_outputs(spec)
     _check_samples(checked)
     _check_tags(checked)

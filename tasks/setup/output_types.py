@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from winnow.tasks.candidates.server_keys import is_openais_own
 from winnow.tasks.candidates.weighing import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import JudgeError, SpecError
@@ -143,10 +144,10 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
             path=f"{place}.provider",
         )
     remote = model.provider in REMOTE
-    if remote and output_type == "perplexity":
+    if remote and output_type == "perplexity" and is_openais_own(model.model_base_url):
         raise SpecError(
-            "a server does not tell how probable a text's first token is; choose provider vllm or "
-            "transformers",
+            "OpenAI's own server does not tell how probable a text is; choose provider vllm or transformers, "
+            "or a server of vLLM's",
             path=f"{place}.provider",
         )
     if model.chat and output_type == "perplexity":

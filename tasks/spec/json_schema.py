@@ -25,8 +25,9 @@ class _Explained(GenerateJsonSchema):
 
     def model_schema(self, schema: ModelSchema) -> JsonObject:
         found = super().model_schema(schema)
-        for field, text in _explanations(schema["cls"]):
-            found["properties"][field]["description"] = text
+        model = schema["cls"]
+        for field, text in _explanations(model):
+            found["properties"][model.model_fields[field].alias or field]["description"] = text
         return found
 
 

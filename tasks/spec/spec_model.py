@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 
@@ -14,6 +15,11 @@ class SpecModel(BaseModel):
     """A part of the file: unknown keys are refused and nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The keys of a part of the file; one that is a word of Python has another name here."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _scalar(value: object) -> object:

@@ -53,15 +53,21 @@ def judge_entries(judge: object) -> Iterator[JsonObject]:
         yield from judge_entries(part)
 
 
-ASK_MODELS = ("inspect-graded", "llm")
 COMBINATIONS = ("all", "any", "best-of", "weighted")
-"""Types of judges that ask models, and of those that are made of others, as specs name them."""
+"""Types of judges that are made of others, as specs name them."""
+
+
+def asks_models(judge: JsonView) -> bool:
+    """Whether a judge that is no combination asks models, as far as its parameters say."""
+    return any(judge_entries(judge))
 
 
 def scored_by(judge: JsonView) -> tuple[str, ...]:
-    """The models that score outputs for a judge of single outputs, or choose among them, by name."""
-    asking = [each for each in judge_parts(judge) if each.get("type") in ASK_MODELS]
-    models = [each for part in asking for each in judge_entries(part)]
+    """The models that score outputs for a judge of single outputs, or choose among them, by name.
+
+    Of a plug-in those that its parameters `model` or `models` describe, as those of Winnow's judges do.
+    """
+    models = [each for part in judge_parts(judge) for each in judge_entries(part)]
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 

@@ -17,7 +17,7 @@ from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.sections.dataset import TaskSpec
-from winnow.tasks.spec.spec_model import SECRET
+from winnow.tasks.spec.spec_model import SECRET, keys_of
 
 MOST_BYTES = 16 * 2**20
 """Of a campaign's file, and of what it comes to once every alias is written out."""
@@ -273,11 +273,11 @@ def _known_keys(parts: KeyPath) -> list[str]:
     is_name = False
     for part in parts:
         if isinstance(part, str) and not is_name:
-            annotation = model.model_fields[part].annotation
+            annotation = keys_of(model)[part].annotation
             model, is_name = _section_of(annotation), get_origin(annotation) is dict
         else:
             is_name = False
-    return sorted(model.model_fields)
+    return sorted(keys_of(model))
 
 
 def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401

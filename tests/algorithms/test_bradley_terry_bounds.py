@@ -83,6 +83,15 @@ def test_duels_may_have_weights(seed):
     assert found == pytest.approx(0.3 * whole, abs=2e-3)
 
 
+def test_weighed_sums_that_are_rounded_above_their_counts_make_no_bound_undefined():
+    above = 1.0 + 3e-14
+    tally = Tally(np.eye(2), np.array([above, 5.0]), np.array([1.0, 9.0]), np.zeros(2, int))
+    spans = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    found = bounds.half_space_suprema(tally, spans, 0.0, fitted(tally))
+    assert (found <= 0.0).all()
+    assert found[2] < -np.log(2.0) + 1e-3
+
+
 def test_arms_that_always_win_have_a_supremum_of_nothing_lost():
     tally = Tally(
         np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([9.0, 0.0]), np.array([9, 4]), np.zeros(2, int)

@@ -137,6 +137,19 @@ def test_intervals_that_rest_on_late_mixtures_miss_on_at_most_the_allowed_share_
     assert not fails_too_often(misses(5, 4), PATHS, LEVEL)
 
 
+def test_the_check_catches_late_mixtures_without_the_price_of_their_prior(monkeypatch):
+    monkeypatch.setattr(late_starts, "FIRST", 16)
+    priced = late_starts.Part.log_mixture
+
+    def highest(part, start):
+        if part.prior is None:
+            return priced(part, start)
+        return float(bounds.log_likelihood(part.tally, start)) - part.log_weight
+
+    monkeypatch.setattr(late_starts.Part, "log_mixture", highest)
+    assert fails_too_often(misses(5, 4), PATHS, LEVEL)
+
+
 def test_wins_that_the_judge_cannot_read_make_no_wrong_arm_confident():
     assert not fails_too_often(errors(CLOSE, unscored=0.4), CAMPAIGNS, DELTA)
 

@@ -18,8 +18,9 @@ from winnow.algorithms.best_duel.bradley_terry.late_starts import (
     laplace_log_integral,
     pool,
 )
-from winnow.algorithms.best_duel.bradley_terry.mixture import SCALES
+from winnow.algorithms.best_duel.bradley_terry.mixture import SCALES, Normals
 from winnow.algorithms.best_duel.bradley_terry.model import Tally, log_likelihood
+from winnow.algorithms.protocols import Batch
 
 R = 4  # coordinates that the weights are made for, where theta has one, to be integrated over
 Z = np.array([[-1.0], [0.5], [1.5]])
@@ -79,29 +80,73 @@ def by_score(at, duel):
     return (1 if at > 0.3 else 2) if duel % 3 else 0
 
 
-def mean_of_e(theta, parts_of=LateStarts.parts):
-    """The mean of E(theta) after seven duels, over all that may come of them."""
-    total = 0.0
-    for outcomes in product((0, 1), repeat=7):
-        starts, told, pairs = begun(outcomes, by_score)
-        wins = sigma(theta * Z[pairs, 0])
-        chance = np.where(outcomes, wins, 1.0 - wins).prod()
-        parts = parts_of(starts, told)
+def mean_of_e(theta, *, size=1, ties=0.0, parts_of=lambda evidence: evidence._beliefs.parts):
+    """The mean of E(theta) after six duels of three arms, over all that may come of them.
+
+    Args:
+        theta: Of the arms' one feature, as it is standardised.
+        size: Duels that are told at once. Which pairs duel depends on what was told before.
+        ties: Share of the less likely outcome, and as much of the other, that is a tie.
+        parts_of: What each mixture counts.
+    """
+    features, pairs, total = np.array([[-1.0], [0.0], [1.5]]), np.array([[0, 1], [2, 1], [0, 2]]), 0.0
+    for path in product((0.0, 0.5, 1.0) if ties else (0.0, 1.0), repeat=6):
+        config, record = told_record(features, [])
+        evidence, likely = BradleyTerryEvidence(config, record), 1.0
+        for first in range(0, 6, size):
+            score = 0.0 if first == 0 else evidence.scores[0]
+            arms = pairs[[by_score(score, duel) for duel in range(first, first + size)]]
+            outcomes = np.array(path[first : first + size])
+            win = sigma(theta * (evidence.points[arms[:, 0], 0] - evidence.points[arms[:, 1], 0]))
+            tie = ties * np.minimum(win, 1.0 - win)
+            likely *= np.select(
+                [outcomes == 0.5, outcomes == 1.0], [2.0 * tie, win - tie], 1.0 - win - tie
+            ).prod()
+            record.tell(Batch(arms, [0] * size), outcomes)
+            evidence.update()
+        parts = parts_of(evidence)
         unbegun = 1.0 - np.exp([part.log_weight for part in parts]).sum()
-        total += chance * (literal_e(parts, theta) + unbegun)
+        total += likely * (literal_e(parts, theta) + unbegun)
     return total
 
 
+@pytest.fixture
+def half_late(early, monkeypatch):
+    """Mixtures that begin late have half of the weights, also where theta has one coordinate."""
+    monkeypatch.setattr(late_starts, "late_weight", lambda r: 0.5)
+
+
 @pytest.mark.parametrize("theta", [0.0, 0.8, -2.0])
-def test_the_mean_of_e_at_the_truth_is_one_over_all_outcomes(early, theta):
-    assert mean_of_e(theta) == pytest.approx(1.0, abs=1e-6)
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_mean_of_e_at_the_truth_is_one_over_all_outcomes(half_late, theta, size):
+    assert mean_of_e(theta, size=size) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_duels_that_taught_a_prior_may_not_be_counted(early):
-    def everything(starts, told):
-        return [part._replace(tally=told) for part in LateStarts.parts(starts, told)]
+def test_ties_and_mixtures_that_are_left_out_make_it_less(half_late, monkeypatch):
+    assert 0.5 < mean_of_e(0.8, size=3, ties=0.5) < 1.0 - 1e-3
+    monkeypatch.setattr(late_starts, "KEPT", 1)
+    assert 0.5 < mean_of_e(0.8, size=1) < 1.0 - 1e-3
 
-    assert mean_of_e(0.8, everything) > 1.05
+
+def broken_parts(kind):
+    """What mixtures must not count, or begin from."""
+
+    def parts(evidence):
+        beliefs = evidence._beliefs
+        first, *late = beliefs.parts
+        if kind == "all duels":
+            late = [part._replace(tally=first.tally) for part in late]
+        else:
+            prior = Normals(beliefs.fit.theta[np.newaxis], beliefs.fit.hessian[np.newaxis])
+            late = [part._replace(prior=prior) for part in late]
+        return [first, *late]
+
+    return parts
+
+
+@pytest.mark.parametrize("kind", ["all duels", "the last fit"])
+def test_duels_that_taught_a_prior_may_not_be_counted(half_late, kind):
+    assert mean_of_e(0.8, parts_of=broken_parts(kind)) > 1.01
 
 
 @tries(30)
@@ -133,19 +178,39 @@ def test_what_is_pooled_is_sharp_where_it_is_asked_for(there, early):
     assert bound == pytest.approx(np.log(literal_e(parts, there)), abs=0.1)
 
 
-def test_mixtures_begin_at_doublings_and_their_weights_sum_to_one_at_most(monkeypatch):
-    starts, r = LateStarts(6), 6
-    z, nothing = np.eye(r), np.zeros(r, int)
+@pytest.mark.parametrize("r", [3, 4, 6, 40])
+def test_mixtures_begin_at_doublings_with_weights_that_are_fixed_and_sum_to_one(r):
+    starts, late = LateStarts(r), min(0.6, (r - 2) / (r + 1))
     seen = {}
-    for n in range(1, 70_000, 7):
-        told = Tally(z, np.full(r, n / 2.0 / r), np.full(r, n / r), nothing)
+    for n in range(1, 9_000, 7):
+        told = Tally(np.eye(r), np.full(r, n / 2.0 / r), np.full(r, n / r), np.zeros(r, int))
         starts.begin(told, fitted(told, ridge=1.0))
         for part in starts.parts(told)[1:]:
-            seen[part.log_weight] = float(part.tally.counts.sum()) - n
+            seen[part.log_weight] = n - float(part.tally.counts.sum())
         assert len(starts.parts(told)) <= 1 + late_starts.KEPT
-    assert len(seen) == 11
-    assert -np.array(sorted(seen.values(), reverse=True)) == pytest.approx(64.0 * 2.0 ** np.arange(11), abs=8)
-    assert np.exp(list(seen)).sum() + np.exp(starts.parts(told)[0].log_weight) < 1.0
+    shares = late * 0.15 * 0.85 ** np.arange(8)  # of infinitely many, which sum to late
+    assert np.exp(list(seen)) == pytest.approx(shares, rel=1e-9)
+    assert list(seen.values()) == pytest.approx(64.0 * 2.0 ** np.arange(8), abs=8)
+    assert np.exp(starts.parts(told)[0].log_weight) == pytest.approx(1.0 - late)
+
+
+def test_a_tell_that_skips_doublings_begins_one_mixture():
+    starts = LateStarts(6)
+    for n in (1_000, 1_001, 2_100):
+        told = Tally(np.eye(6), np.full(6, n / 12.0), np.full(6, n / 6.0), np.zeros(6, int))
+        starts.begin(told, fitted(told, ridge=1.0))
+    assert [part.tally.counts.sum() for part in starts.parts(told)] == pytest.approx([2_100.0, 1_100.0])
+
+
+def test_outcomes_whose_sums_are_rounded_are_no_evidence():
+    # 15.1 + 1 - 15.1 is more than 1: the second tenth of these outcomes would else be won more than wholly.
+    starts = LateStarts(3)
+    before = Tally(np.eye(3), np.array([15.1, 30.0, 30.0]), np.full(3, 31.0), np.zeros(3, int))
+    starts.begin(before, fitted(before))
+    told = before._replace(wins=before.wins + np.array([1.0, 0.5, 0.5]), counts=before.counts + 1.0)
+    part = starts.parts(told)[-1]
+    assert (told.wins - before.wins)[0] > 1.0
+    assert part.tally.wins[0] == 1.0
 
 
 @pytest.mark.parametrize("r", [1, 2])
@@ -202,7 +267,7 @@ def duels_until_known(features, theta, seed):
 def test_late_starts_save_a_fifth_of_the_duels_of_many_coordinates(monkeypatch):
     features, theta = published_instance(5, 10, 6)
     with_them = [duels_until_known(features, 3.0 * theta, seed) for seed in range(4)]
-    monkeypatch.setattr(late_starts, "FEWEST", 7)
+    monkeypatch.setattr(late_starts, "late_weight", lambda r: 0.0)
     without = [duels_until_known(features, 3.0 * theta, seed) for seed in range(4)]
     assert sum(with_them) < 0.8 * sum(without)
 
@@ -222,4 +287,6 @@ def test_a_set_without_any_theta_refutes_the_model_and_nobody_is_known(monkeypat
     evidence = BradleyTerryEvidence(*told_record(features, told, delta=0.05))
     assert evidence.statistic > 300.0
     assert not evidence.is_separated
+    assert (evidence.lower == 0.0).all()
+    assert (evidence.upper == 1.0).all()
     assert evidence.is_refuted

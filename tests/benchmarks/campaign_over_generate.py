@@ -25,7 +25,8 @@ PLAIN = """
 import json, sys, time
 from vllm import LLM, SamplingParams
 job = json.load(open(sys.argv[1]))
-llm = LLM(dtype="float32", enforce_eager=True, enable_chunked_prefill=False, **job["model"])
+given = {"dtype": "float32", "enforce_eager": True, "enable_chunked_prefill": False}
+llm = LLM(**{**given, **job["model"]})
 biases = [{int(token): by for token, by in each.pop("logit_bias", {}).items()} for each in job["params"]]
 params = [SamplingParams(**each, logit_bias=bias or None) for each, bias in zip(job["params"], biases)]
 llm.generate(job["prompts"][:8], params[:8], use_tqdm=False)

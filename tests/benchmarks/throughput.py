@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 from unittest import mock
 
 from tests.benchmarks import campaign_over_generate as generate
@@ -131,16 +132,21 @@ def start_vllm(model: ModelRef, settings: EngineSettings) -> HeavyTailedVllm:
     return HeavyTailedVllm(model, settings)
 
 
-def _lengths(folder: Path) -> Iterator[Row]:
+def heavy_model(folder: Path, **args: object) -> dict[str, object]:
+    """A model of a campaign's file that runs on a `HeavyTailedVllm`, its weights random and in the folder."""
     providers.PROVIDERS["heavy-vllm"] = "tests.benchmarks.throughput:start_vllm"
     checkpoint = save_tiny_llama(folder / "model", seed=1, hidden=64, layers=2)
     config = json.loads((checkpoint / "config.json").read_text())
     (checkpoint / "config.json").write_text(json.dumps(config | {"max_position_embeddings": CONTEXT}))
-    args = {"max_model_len": CONTEXT, "max_num_seqs": lookahead.PLACES}
-    named = {"name": "model", "provider": "heavy-vllm", "model": str(checkpoint)}
+    args = {"max_model_len": CONTEXT, "max_num_seqs": lookahead.PLACES, "dtype": "float32", **args}
+    return {"name": "model", "provider": "heavy-vllm", "model": str(checkpoint), "model_args": args}
+
+
+def _lengths(folder: Path) -> Iterator[Row]:
+    model = heavy_model(folder)
     for ahead in AHEAD:
-        found = campaign(ahead, models=[named | {"model_args": args | {"dtype": "float32"}}])
-        plain = _plain(folder, {"model": str(checkpoint), **args}, found)
+        found = campaign(ahead, models=[model])
+        plain = plain_lengths(folder, model, found)
         yield {
             "lookahead": f"{ahead} ({found.ahead})",
             "seconds": f"{found.seconds:.1f}",
@@ -150,12 +156,15 @@ def _lengths(folder: Path) -> Iterator[Row]:
         }
 
 
-def _plain(folder: Path, model: dict[str, object], found: Measured) -> float:
+def plain_lengths(folder: Path, model: dict[str, object], found: Measured) -> float:
+    """Seconds of one `LLM.generate` of a campaign's requests, see `heavy_model`, the engine being warm."""
+
     def params(text: Text) -> dict[str, object]:
         return {"temperature": 0.0, "max_tokens": text.tokens, "logit_bias": dict(NO_END)}
 
     prompts = [each.prompt for each in found.texts]
-    return generate.plain_generate(folder, model, prompts, [params(each) for each in found.texts])["seconds"]
+    args: Any = {"model": model["model"], **cast("dict[str, object]", model["model_args"])}
+    return generate.plain_generate(folder, args, prompts, [params(each) for each in found.texts])["seconds"]
 
 
 def _overhead(folder: Path) -> Iterator[Row]:

@@ -27,7 +27,7 @@ def main(parent: ParentLink) -> None:
     if refused := _meet(parent, name, "load"):
         parent.send({"load_failed": refused})
         return
-    parent.send({"ready": "worker 1", "at": time.time(), "can_sleep": False})
+    parent.send({"ready": "worker 1", "at": time.time(), "waited": 0.0, "can_sleep": False})
     while "requests" in (message := parent.receive()):
         answers = [answer(name, request) for request in message["requests"]]
         spoilt = {

@@ -32,6 +32,7 @@ class ScriptedEngine:
                 input_tokens=1,
                 output_tokens=1,
                 seconds=0.0,
+                token_logprobs=[-len(request.prompt) / 8] if request.sampling.logprobs else None,
             )
             for request in requests
         ]

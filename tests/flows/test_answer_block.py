@@ -37,12 +37,12 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "  runner-up a: b is ahead by 0.300 on the 5 examples, between 0.100 and 0.500",
         "  sure      on these 5 examples no candidate has a mean that is higher; the",
         "            chance that this is wrong is at most 0.05",
+        "  cost      4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3% saved)",
         "  out       2 of 3 candidates, shown not to be the best",
         "  beyond    nothing follows for new examples: only 0 examples were scored for",
         "            both b and a",
-        "  takes     1 000 examples: b 250 s of engine time, 5 000 tokens; a 250 s of",
-        "            engine time, 5 000 tokens; as these texts were made, loading apart",
-        "  cost      4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3% saved)",
+        "  takes     1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
+        "            engine time, 5,000 tokens; as these texts were made, loading apart",
     ]
 
 
@@ -64,7 +64,7 @@ def test_page_and_terminal_say_the_same_of_every_outcome(tmp_path):
 def test_sentences_are_broken_between_words_and_commands_stay_whole(tmp_path, width):
     status = status_of(crowded_campaign(tmp_path, 3))
     whole, lines = (summary_lines(status, STORAGE, width=each) for each in (None, width))
-    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(whole).split())
+    assert "".join("".join(lines).split()) == "".join("".join(whole).split())
     commands = next(n for n, line in enumerate(lines) if line.startswith("  database"))
     assert lines[commands:] == whole[-len(lines[commands:]) :]
     for line in lines[:commands]:
@@ -74,8 +74,12 @@ def test_sentences_are_broken_between_words_and_commands_stay_whole(tmp_path, wi
 def test_words_are_measured_in_columns_of_the_terminal():
     assert hanging("a ", "bb 漢字 漢字", 9) == ["a bb 漢字", "  漢字"]
     assert hanging("a ", "a-word-that-is-too-long for it", 8) == ["a a-word-that-is-too-long", "  for it"]
-    assert hanging("a ", "of 1 500 in 3 100", 8) == ["a of", "  1 500", "  in", "  3 100"]
+    assert hanging("a ", "of 45.1 s in 3 min", 8) == ["a of", "  45.1 s", "  in", "  3 min"]
+    assert hanging("a ", "of 45 or so", 8) == ["a of 45", "  or so"]
     assert hanging("a ", "one line", None) == ["a one line"]
+    broken = ["a of", "  a-model/", "  asked/", "  warm: more"]
+    assert hanging("a ", "of a-model/asked/warm: more", 12) == broken
+    assert hanging("a ", "a/b c/d", 5) == ["a a/b", "  c/d"]  # what fits a line is not broken
 
 
 def test_badge_and_winner_have_colours_only_where_they_are_asked_for(decided, monkeypatch, capsys):
@@ -102,13 +106,13 @@ def test_only_a_winner_is_named_as_one(decided):
 
 def test_nothing_is_said_to_be_saved_where_all_was_asked(decided):
     totals = {"answered": 1_500, "rounds": 3, "grid": 1_500}
-    assert cost(decided.answer, totals) == "1 500 comparisons in 3 rounds: 100.0% of the full grid of 1 500"
-    assert cost(decided.answer, totals | {"grid": 0}) == "1 500 comparisons in 3 rounds"
+    assert cost(decided.answer, totals) == "1,500 comparisons in 3 rounds: 100.0% of the full grid of 1,500"
+    assert cost(decided.answer, totals | {"grid": 0}) == "1,500 comparisons in 3 rounds"
 
 
 @pytest.mark.parametrize("outcome", [None, "undecided", "failed"])
 def test_nothing_is_said_to_be_saved_without_an_answer(decided, outcome):
     totals = {"answered": 150, "rounds": 3, "grid": 1_500}
-    assert cost(decided.answer, totals).endswith("10.0% of the full grid of 1 500 (90.0% saved)")
+    assert cost(decided.answer, totals).endswith("10.0% of the full grid of 1,500 (90.0% saved)")
     open_ = replace(decided.answer, outcome=outcome)
-    assert cost(open_, totals) == "150 comparisons in 3 rounds: 10.0% of the full grid of 1 500"
+    assert cost(open_, totals) == "150 comparisons in 3 rounds: 10.0% of the full grid of 1,500"

@@ -36,7 +36,7 @@ prompts:
   - name: turns
     system: Add.
     template: "{{ input }}="
-    few_shot: {n: 2, path: FOLDER/train.jsonl, as_multiturn: true}
+    few_shot: {n: 2, from: FOLDER/train.jsonl, fewshot_as_multiturn: true}
   - name: opened
     messages:
       - {role: system, content: "Add."}

@@ -209,6 +209,7 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
     statement = page.get_by_label("Statement")
     expect(statement).to_have_attribute("aria-autocomplete", "list")  # what listens to the keys is there
     statement.fill("SELECT best FROM v_cam")
+    expect(page.get_by_role("button", name="Delete")).to_be_hidden()  # nothing is kept yet
     names = page.locator("#winnow-sql-names").get_by_role("option")
     expect(names.first).to_have_text("v_campaigns")
     statement.press("Tab")

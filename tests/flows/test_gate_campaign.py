@@ -12,6 +12,7 @@ from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
 
+import winnow as winnow_package
 from winnow.algorithms.claims import NOTHING_CLAIMED, Claim
 from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
@@ -74,6 +75,31 @@ def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
     with reading(storage) as session:
         _, page = progress(session, campaign_records.get_campaign(session, "survivor"))
     assert "decided, proven, against slips\\/plain" in page
+
+
+def test_nobody_is_called_the_best_wherever_a_gate_is_looked_at(tmp_path):
+    """Who leads is what its selector ranks by: nothing is claimed of it."""
+    write_gate(tmp_path, ["slips", "knows", "guesses"], baseline="slips/plain")
+    result = winnow(tmp_path, "gate", "campaign.yaml")
+    assert result.returncode == 4
+    lines = [line for line in result.stderr.splitlines() if line.startswith("round ")]
+    assert ", 2 open against slips/plain, " in lines[0]
+    assert ", 0 open against slips/plain, " in lines[-1]
+    assert "best" not in result.stderr
+    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    assert [shown[name] for name in ("best", "estimate", "lower", "upper")] == [None] * 4
+    assert "knows/plain scores " in dict(shown["lines"])["beyond"]
+    assert rows(tmp_path, "SELECT DISTINCT best FROM v_leaderboard") == [(0,)]
+    for view in ("v_campaigns", "v_rounds", "v_curve"):
+        assert rows(tmp_path, f"SELECT DISTINCT best FROM {view}") == [(None,)], view
+    results = winnow_package.open(f"sqlite:///{tmp_path}/winnow.db")
+    campaign = results["survivor"]
+    assert not campaign.leaderboard()["best"].any()
+    views = [campaign.view(view) for view in ("history", "rounds", "curve")]
+    for frame in (results.campaigns(), *views):
+        assert len(frame) > 0
+        assert frame["best"].isna().all()
+    assert (campaign.answer.best, campaign.answer.listed) == (None, ())
 
 
 def test_a_budget_that_is_too_small_proves_neither_and_more_of_it_goes_on(tmp_path):

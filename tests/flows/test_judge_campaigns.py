@@ -68,6 +68,31 @@ def test_a_campaign_of_all_judges_that_is_killed_ends_as_one_that_is_not(tmp_pat
     assert len({row[4] for row in history["comparisons"]}) > 2
 
 
+def test_a_function_sees_the_log_probabilities_that_the_file_asks_for_and_rescore_those_stored(folder):
+    told = "def score(sample):\n    return min(10, -8 * sum(sample.logprobs))\n"
+    (folder / "mine.py").write_text(told)
+    refused = winnow(folder, "run", "campaign.yaml", "--trust")
+    assert "TypeError: 'NoneType' object is not iterable" in refused.stderr
+    asking = "generate_configs=[{name: told, max_tokens: 4, logprobs: true}]"
+    ran = winnow(folder, "run", "campaign.yaml", "--trust", "--set", "name=told", "--set", asking)
+    assert ran.returncode in (0, 3), ran.stderr
+    (folder / "other.yaml").write_text("type: python\npath: other.py:score\nrange: [0, 10]\n")
+    (folder / "other.py").write_text(told)
+    rescored = winnow(folder, "rescore", "told", "--judge", "other.yaml", "--trust")
+    assert rescored.returncode in (0, 3), rescored.stderr
+    query = (
+        "SELECT k.name, c.outcome * 10 AS length, p.text, g.token_logprobs FROM comparisons c "
+        "JOIN rounds r ON r.id = c.round_id JOIN campaigns k ON k.id = r.campaign_id "
+        "JOIN generations g ON g.id = c.generation_a_id JOIN prompts p ON p.id = g.prompt_id "
+        "WHERE k.name IN ('told', 'told-rescored') AND c.outcome IS NOT NULL"
+    )
+    rows = json.loads(winnow(folder, "query", "--sql", query, "--json").stdout)
+    assert [sum(row["name"] == name for row in rows) for name in ("told", "told-rescored")] == [24, 24]
+    for row in rows:
+        assert row["length"] == pytest.approx(len(row["text"]))
+        assert json.loads(row["token_logprobs"]) == [-len(row["text"]) / 8]
+
+
 def test_a_function_of_ones_own_is_not_run_before_somebody_allows_it(folder):
     (folder / "mine.py").write_text("open('ran', 'w')\n" + FUNCTION)
     refused = winnow(folder, "run", "campaign.yaml")

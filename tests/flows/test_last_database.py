@@ -11,7 +11,7 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
 from winnow.flows.cli.results import dashboards
-from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, remember
+from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember
 
 ELSEWHERE = "sqlite:///results/other.db"
 
@@ -38,6 +38,20 @@ def test_readers_say_that_they_read_the_last_one_used(tmp_path, monkeypatch):
         assert read.returncode == 0, read.stderr
         assert read.stderr == f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n"
     assert "letters" in winnow(tmp_path, "list").stdout
+
+
+def test_one_whose_file_is_gone_hides_none_that_was_used_before_it(tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    remember(ELSEWHERE)
+    for number in range(3):
+        remember(f"sqlite:///{tmp_path}/trial-{number}.db")
+    read = winnow(tmp_path, "list")
+    assert (read.returncode, read.stderr) == (
+        0,
+        f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n",
+    )
+    remember("postgresql://host/results")  # nobody knows whether it is there before it is asked
+    assert last_used(DEFAULT_STORAGE) == "postgresql://host/results"
 
 
 def test_a_database_that_is_named_or_at_its_usual_place_is_read_instead(tmp_path, monkeypatch):
@@ -76,7 +90,8 @@ def test_a_page_that_writes_does_not_go_by_the_note_either(tmp_path, monkeypatch
 def test_a_note_of_others_cannot_command_a_terminal(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     NOTE.parent.mkdir()
-    NOTE.write_text("sqlite:///a\x1b[2J\n\x9b31m.db")
+    (tmp_path / "a\x1b[2J\x9b31m.db").touch()
+    NOTE.write_text("sqlite:///a\x1b[2J\x9b31m.db\n")
     said = winnow(tmp_path, "list").stderr
     assert said.startswith("reading sqlite:///a")
     assert all(character.isprintable() or character == "\n" for character in said)

@@ -103,6 +103,7 @@ def test_what_is_printed_beside_a_claim_is_what_is_claimed(params, said):
     found = winnow.select(lambda name, _: MEANS[name], list(MEANS), range(300), **params)
     assert repr(found).startswith(f"<Selection: {said}")
     assert found.chosen == ("b" if "prefer" in params else None)
+    assert found.best == (None if "baseline" in params else "a")
 
 
 def test_the_best_ones_are_told_in_order():

@@ -102,7 +102,7 @@ def test_progress_is_written_where_it_is_asked_for(spec, capfd):
     winnow.run(spec, progress=True)
     out, err = capfd.readouterr()
     assert out == ""
-    assert "round 1: 4/120 comparisons" in err
+    assert "round 1: 4 of 120 comparisons" in err
 
 
 def test_a_file_runs_as_on_the_command_line(spec, tmp_path):

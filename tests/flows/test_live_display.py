@@ -24,7 +24,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         objective=objective,
         own_budget=600,
         selector=SimpleNamespace(name="champion"),
-        stopping=SimpleNamespace(delta=0.05),
+        stopping=SimpleNamespace(delta=0.05, epsilon=0.01),
     )
     checked = SimpleNamespace(spec=spec, grid=1200, candidates=[SimpleNamespace(name=each) for each in NAMES])
     return SimpleNamespace(
@@ -33,13 +33,24 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         engines=SimpleNamespace(loading=loading),
         allowance=SimpleNamespace(answered=0),
         n_in_flight=in_flight,
+        texts_in_use={},
         labels_used=labels,
     )
 
 
-def decision(estimates=(0.5, 0.75, np.nan), status=("active", "active", "eliminated"), best=1):
+def decision(
+    estimates=(0.5, 0.75, np.nan),
+    status=("active", "active", "eliminated"),
+    best=1,
+    *,
+    stop=False,
+    ahead=None,
+):
+    differences = None if ahead is None else SimpleNamespace(against=1, upper=np.array(ahead))
     return SimpleNamespace(
         best=best,
+        stop=stop,
+        differences=differences,
         estimates=np.array(estimates),
         lower=np.array(estimates) - 0.25,
         upper=np.array(estimates) + 0.125,
@@ -103,6 +114,55 @@ def test_the_rest_of_the_budget_is_an_upper_limit_of_time():
     (line,) = [line for line in shown(progress_of(campaign(), decision()), 120) if "at most 600" in line]
     assert "150 of at most 600 comparisons" in line
     assert line.rstrip().endswith(" more")
+
+
+def test_no_time_is_left_once_the_question_is_settled():
+    settled = decision(status=("eliminated", "best", "eliminated"), stop=True)
+    text = "\n".join(shown(progress_of(campaign(), settled), 120))
+    assert "150 of at most 600 comparisons" in text
+    assert "none of 3 candidates in question any more" in text
+    assert "more" not in text.replace("any more", "")
+
+
+@pytest.mark.parametrize(
+    ("ahead", "best", "said"),
+    [
+        (
+            (0.25, np.nan, 0.9),
+            1,
+            "2 of 3 candidates in question; any is ahead by at most 0.250, settled at 0.01 or sooner",
+        ),
+        ((0.0, np.nan, 0.9), 1, "2 of 3 candidates in question"),  # nothing is left of the gap
+        ((0.25, np.nan, 0.9), 0, "2 of 3 candidates in question"),  # held against who leads no longer
+        ((np.nan, np.nan, np.nan), 1, "2 of 3 candidates in question"),
+    ],
+)
+def test_the_gap_that_is_left_is_that_of_those_in_question(ahead, best, said):
+    lines = shown(progress_of(campaign(), decision(best=best, ahead=ahead)), 120)
+    assert said in [line.rstrip() for line in lines]
+
+
+def test_texts_are_counted_before_their_round_is_finished():
+    running = campaign()
+    progress = progress_of(running)
+    running.texts_in_use = {4: {1: "x", 2: "y"}, 5: {3: "z"}}
+    assert "3 texts of what is under way" in [line.rstrip() for line in shown(progress)]
+
+
+def test_the_rate_leaves_out_the_time_in_which_models_were_loaded(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    running = campaign(**{"a-model": 12.3})
+    progress = progress_of(running)
+    for seconds in (30.0, 30.0):  # loading, and nothing comes
+        shown(progress)
+        clock[0] += seconds
+    shown(progress)
+    running.allowance.answered = 20
+    progress.round_done(running, SimpleNamespace(arms=[0, 1], number=0), decision())
+    clock[0] += 10.0  # another model loads, but texts came
+    shown(progress)
+    assert (progress.elapsed, progress.stalled, progress.rate) == (70.0, 60.0, 2.0)
 
 
 def test_certificates_count_labels_and_begin_with_the_least_risk():

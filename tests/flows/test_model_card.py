@@ -3,8 +3,13 @@
 import json
 from hashlib import sha256
 
-from report_campaigns import change, crowded_campaign, scored_campaign
+import pytest
+from report_campaigns import certified_campaign, change, crowded_campaign, duelled_campaign, scored_campaign
 from test_command_line import one_message, winnow
+
+from winnow.flows.reports.export.model_card import write_model_card
+from winnow.flows.reports.open_readonly import reading
+from winnow.storage.records import campaigns as campaign_records
 
 
 def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_path):
@@ -15,12 +20,24 @@ def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_pa
     card = (tmp_path / "card.md").read_text()
     assert card.startswith("## Selection: undecided\n\nFrom the best-mean campaign letters of Winnow, which")
     assert "- **sure**: undecided at error probability 0\\.05" in card
+    assert "| candidate | mean | interval |" in card
     assert "| a | 0.250 | 0.000 to 0.500 | 2 | active |" in card
     assert "| c | – | – | 0 | active |" in card
     assert "[x](" not in card
     assert "\n# h" not in card
     spec = json.loads(winnow(tmp_path, "show", "letters", "--json").stdout)["spec"]
     assert sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest() in card
+
+
+@pytest.mark.parametrize(
+    ("build", "value"), [(certified_campaign, "risk"), (duelled_campaign, "worst preference")]
+)
+def test_the_table_says_what_its_numbers_are(tmp_path, build, value):
+    build(tmp_path)
+    with reading(f"sqlite:///{tmp_path / 'winnow.db'}") as session:
+        [record] = campaign_records.campaigns(session)
+        write_model_card(session, record, tmp_path / "card.md")
+    assert f"| candidate | {value} | interval |" in (tmp_path / "card.md").read_text()
 
 
 def test_a_card_of_many_candidates_is_short_and_one_that_cannot_be_written_is_a_sentence(tmp_path):

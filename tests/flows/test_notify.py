@@ -203,7 +203,7 @@ LISTED = [
     ([("a", "tied", 0.9), ("b", "tied", 0.9)], {}, ("a", "b"), 0.9),
     ([("a", "top", 0.9), ("b", "tied", 0.8), ("c", "tied", 0.8)], {"top_m": 2}, ("a", "b", "c"), None),
     ([("a", "best", 0.9), ("b", "eliminated", 0.1)], {}, ("a",), 0.9),
-    ([("a", "better", 0.9), ("b", "baseline", 0.1)], {"baseline": "b"}, (), None),
+    ([("a", "better", 0.9), ("b", "baseline", 0.1)], {"baseline": "b", "best": None}, (), None),
     ([("a", "active", None)], {}, ("a",), None),
 ]
 
@@ -257,6 +257,48 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
         "winners": ["a"],
     }
     json.dumps(message, allow_nan=False)
+
+
+NIGHTS = [
+    (["a", "ab", "b"], [None, False, True], "night 0"),
+    (["a", "ab", "a"], [None, False, False], "night 0"),
+    (["ab", "a", "b"], [None, False, True], "night 1"),
+    (["ab", "abc", "c"], [None, False, True], "night 0"),
+    (["a", "bc", "bc"], [None, True, False], "night 1"),
+    (["a", "bc", "b", "c"], [None, True, False, True], "night 2"),
+    (["a", "", "ab", "", "b"], [None, None, False, None, True], "night 0"),
+    (["ab", "ab", "c"], [None, False, True], "night 1"),
+]
+"""Who won or tied, whether that is another winner, and the night that the last one is compared with."""
+
+
+@pytest.mark.parametrize(("nights", "changed", "since"), NIGHTS)
+def test_a_tie_does_not_hide_that_the_winner_changed(tmp_path, nights, changed, since):
+    """Whoever took a on the first night has to take b on the third, though no two nights in a row differ."""
+    database = new_database(tmp_path / "winnow.db")
+    for number, won in enumerate(nights):
+        campaign = store_campaign(database, f"night {number}")
+        word = "best" if len(won) == 1 else "tied"
+        kinds = [(word if name in won else "eliminated") if won else "active" for name in "abc"]
+        claim = {"kind": "exact" if won else "none", "delta": None, "raised_by": [], "assumptions": []}
+        ended = {"stop": True, "reason": "exhausted", "best": "abc".index(won[0]) if won else 0}
+        known = {"estimates": [0.5] * 3, "status": kinds, "claim": {**claim, "refuted": []}}
+        campaign.finish(campaign.plan(0, [0], [0]), [1.0], **known, **ended)
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE campaigns SET series = 'f'")
+    with database.reading() as session:
+        campaigns = campaign_records.campaigns(session)
+        of_all = over_time(session, Series(title="f", campaigns=campaigns))
+        for told in (series_rows(session, "f"), history(session, campaigns[0]), of_all):
+            assert [row["changed"] for row in told] == changed
+        statuses = [campaign_status(session, each) for each in campaigns]
+        before = [previous_winner(session, each) for each in campaigns]
+    assert before[-1].name == since
+    told = ["winner-changed" in events_of(*each) for each in zip(statuses, before, strict=True)]
+    assert told == [bool(each) for each in changed]
+    line = campaign_line(f"sqlite:///{tmp_path / 'winnow.db'}", campaigns[-1].name)
+    assert f", best {', '.join(nights[-1])}; " in line
+    assert line.endswith("; another winner than before" if changed[-1] else "; the same winner as before")
 
 
 EDITS = {

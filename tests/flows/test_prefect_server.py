@@ -70,3 +70,10 @@ def test_temporary_servers_that_run_at_once_share_no_database(monkeypatch, tmp_p
             assert named == {}
     with lock.open("wb") as third, own_database(third) as after:
         assert after == {}
+
+
+def test_prefect_is_asked_not_to_report_usage_unless_the_user_said_otherwise(tmp_path, monkeypatch):
+    for said, expected in ((None, "1"), ("0", "0")):
+        monkeypatch.setattr(os, "environ", {} if said is None else {"DO_NOT_TRACK": said})
+        settle_environment(tmp_path)
+        assert os.environ["DO_NOT_TRACK"] == expected

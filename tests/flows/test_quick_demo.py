@@ -1,10 +1,13 @@
 """`winnow demo --quick` from its first word to its page, with models that have learned next to nothing."""
 
+import subprocess
+import sys
 from functools import partial
 
 import pytest
 from test_command_line import one_message, winnow
 
+from winnow.flows.cli.browser import open_in_browser
 from winnow.infra.demo import prepare
 from winnow.infra.demo.campaigns.quick import quick_lines, quick_text
 from winnow.infra.demo.recipes import QUICK, Recipe
@@ -30,8 +33,10 @@ def test_the_quick_demo_ends_with_an_answer_a_page_and_what_shows_more(demo, tmp
     assert f"wrote {page.relative_to(tmp_path)}\n" in ran.stdout
     assert "only/asked/greedy" in page.read_text()
     shown = [line.split("  #")[0].split() for line in ran.stdout.partition("to see more:\n")[2].splitlines()]
-    assert [command[1] for command in shown] == ["report", "query", "list", "view"]
-    for command in shown[:3]:
+    assert [command[1] for command in shown] == ["report", "query"]
+    for word, command in (("page", "winnow report quick --html quick.html"), ("browse", "winnow view")):
+        assert f"\n  {word:<10}{command} --storage sqlite:///.winnow/demo/winnow.db\n" in ran.stdout
+    for command in shown:
         assert winnow(tmp_path, *command[1:]).returncode == 0
     monkeypatch.setattr(
         "winnow.tasks.plugins.extras.find_spec", lambda name: None if name == "plotly" else name
@@ -41,6 +46,21 @@ def test_the_quick_demo_ends_with_an_answer_a_page_and_what_shows_more(demo, tmp
     assert "trained" not in again.stdout
     assert "round 1" not in again.stderr
     assert "pip install 'winnow-llm[report]'" in again.stdout
+
+
+@pytest.mark.parametrize("screen", [{}, {"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}])
+def test_a_page_is_opened_where_there_is_a_screen_and_what_opens_it_says_nothing(monkeypatch, screen):
+    opened = []
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("subprocess.Popen", lambda command, **streams: opened.append((command, streams)))
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in screen.items():
+        monkeypatch.setenv(name, value)
+    open_in_browser("page.html")
+    assert [command for command, _ in opened] == ([["xdg-open", "page.html"]] if screen else [])
+    for _, streams in opened:
+        assert {streams[each] for each in ("stdin", "stdout", "stderr")} == {subprocess.DEVNULL}
 
 
 def test_the_quick_demo_is_of_scores(demo):

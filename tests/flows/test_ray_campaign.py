@@ -262,6 +262,15 @@ def test_an_engine_takes_the_gpus_that_its_model_is_spread_over(
     assert joining._gpus(model) == gpus
 
 
+@pytest.mark.parametrize(("gpus", "share"), [(0.25, 0.25), (1.0, 1.0), (4.0, 1.0), (0.0, 1.0)])
+def test_an_engine_on_a_part_of_a_gpu_has_that_part_of_its_memory(tmp_path, gpus, share):
+    from winnow.tasks.engines.ray.engine import settings_there
+
+    given = EngineSettings(log_folder=tmp_path, devices=(3,))
+    there = settings_there(given, gpus)
+    assert (there.memory_share, there.devices) == (share, ())
+
+
 def test_without_ray_the_remedy_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with (

@@ -45,6 +45,38 @@ def test_a_page_fits_and_every_mark_can_be_seen(chrome, folder, width):
     page.context.close()
 
 
+BEHIND = "[...document.querySelectorAll(\"figure[aria-label='Estimates'] .annotation .bg\")]"
+FILLS = f"{BEHIND}.map((each) => getComputedStyle(each).fill)"
+PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 25, 29)"}
+
+
+def test_on_a_phone_rows_of_tables_are_records_whose_values_say_what_they_are(chrome, folder):
+    page = opened(chrome, folder, 390)
+    page.wait_for_function(DRAWN)
+    cells = page.locator("table.records td")
+    assert cells.count()
+    for box in cells.evaluate_all("cells => cells.map((each) => each.getBoundingClientRect().toJSON())"):
+        assert 0 <= box["left"] <= box["right"] <= 390
+    said = (
+        page.locator("table.records")
+        .first.locator("tbody tr")
+        .first.locator("td")
+        .evaluate_all("cells => cells.map((each) => getComputedStyle(each, '::before').content)")
+    )
+    assert said == ["none", '"from comparisons "', '"estimate "']
+    page.context.close()
+
+
+def test_no_line_runs_through_a_name_above_its_mark_in_light_or_in_dark(chrome, folder):
+    page = opened(chrome, folder, 390, color_scheme="light")
+    page.wait_for_function(DRAWN)
+    assert page.evaluate(FILLS) == [PAPER["light"]] * N_CANDIDATES
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"() => {FILLS}.every((each) => each === '{PAPER['dark']}')")
+    assert page.evaluate(FILLS) == [PAPER["dark"]] * N_CANDIDATES
+    page.context.close()
+
+
 def test_a_click_on_a_heading_sorts_by_its_column_and_another_one_turns_it_round(chrome, folder):
     page = opened(chrome, folder, 1280)
     cells = page.locator("table.sortable tbody td.estimate")

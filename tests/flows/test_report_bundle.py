@@ -127,7 +127,7 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
     assert b.price == pytest.approx(1_000 * ((3 * 2.0 + 2 * 10.0) / 1e6 + 3.6 * 0.25 / 3600))
     assert a.seconds == 500.0
     assert running_words([b, a]) == (
-        "1 000 examples: b 250 s of engine time, 5 000 tokens, price 0.276; a 500 s of engine time, 5 000 "
+        "1,000 examples: b 250 s of engine time, 5,000 tokens, price 0.276; a 500 s of engine time, 5,000 "
         "tokens, price 0.526; as these texts were made, loading apart"
     )
 

@@ -113,6 +113,24 @@ def test_a_served_model_answers_as_the_same_model_in_our_own_process(server, eng
     assert re.fullmatch(r"openai vllm/[0-9].* tiny", engines.identity(served(server)))
 
 
+@pytest.mark.parametrize("chat", [False, True])
+def test_tokens_of_a_text_are_as_probable_on_all_three_engines(server, engines, weights, chat):
+    asked = [
+        Request(prompt=each, sampling=Sampling(max_tokens=8, logprobs=True), seed=0)
+        for each in PROMPTS
+        if len(each) < 60  # a chat's window holds no more
+    ]
+    plain = TransformersEngine(replace(own(weights, chat=chat), provider="transformers"))
+    expected = plain.generate(asked)
+    for model in (own(weights, chat=chat), served(server, chat=chat)):
+        answers = engines.generate(model, asked)
+        assert [each.text for each in answers] == [each.text for each in expected]
+        for answer, same in zip(answers, expected, strict=True):
+            told = min(len(answer.token_logprobs), len(same.token_logprobs))  # a server leaves the end out
+            assert told >= same.output_tokens - 1
+            assert answer.token_logprobs[:told] == pytest.approx(same.token_logprobs[:told], abs=1e-4)
+
+
 def test_continuations_weigh_the_same_on_all_three_engines(server, engines, weights):
     plain = TransformersEngine(replace(own(weights), provider="transformers"))
     reference, *others = (
@@ -120,8 +138,11 @@ def test_continuations_weigh_the_same_on_all_three_engines(server, engines, weig
         *(engines.generate(model, weighing()) for model in (own(weights), served(server))),
     )
     assert sum(isinstance(each, GenerationFailure) for each in reference) == 1
-    (ours,), (expected,) = engines.generate(own(weights), whole()), plain.generate(whole())
-    assert ours.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)  # a sum over 168 tokens
+    (expected,) = plain.generate(whole())
+    for model in (own(weights), served(server)):
+        (found,) = engines.generate(model, whole())
+        assert found.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)  # of 168 tokens
+        assert found.input_tokens == expected.input_tokens
     for answers in others:
         assert [getattr(each, "reason", "") for each in answers] == [
             getattr(each, "reason", "") for each in reference

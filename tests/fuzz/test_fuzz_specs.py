@@ -47,7 +47,12 @@ BASE = {
                 {"role": "user", "content": "{{ input }}"},
                 {"role": "assistant", "content": "So"},
             ],
-            "few_shot": {"n": 2, "path": "data.jsonl", "as_multiturn": True, "answer": "{{ target }}"},
+            "few_shot": {
+                "n": 2,
+                "from": "data.jsonl",
+                "fewshot_as_multiturn": True,
+                "answer": "{{ target }}",
+            },
         },
     ],
     "generate_configs": [{"name": "greedy"}, {"name": "warm", "temperature": 1.0}],

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import NOW, decision, generation, judgment, store_campaign
 
-from winnow.storage.models import Campaign
 from winnow.storage.queries import browse
 from winnow.storage.queries import costs as reuse_views
 from winnow.storage.queries import history as history_views
@@ -102,17 +101,23 @@ def test_a_campaign_that_paid_for_all_it_used_has_reused_nothing(campaign):
 
 
 def test_history_tells_when_the_winner_changed_among_campaigns_of_one_question(database):
-    winners = {"first": 0, "same": 0, "open": None, "other": 1}
+    """Who leads a campaign that was left open has won nothing."""
+    exact = {"kind": "exact", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
+    won = {"stop": True, "reason": "exhausted", "claim": exact}
+    winners = {"first": 0, "same": 0, "nobody": None, "leads": 1, "other": 1}
     stored = {name: store_campaign(database, name) for name in winners}
     for name, best in winners.items():
-        stored[name].finish(stored[name].plan(0, [0, 1], [0, 0]), [1.0, None], best=best)
+        kinds = ["best" if arm == best else "eliminated" for arm in range(3)]
+        known = {} if name in ("nobody", "leads") else {**won, "status": kinds}
+        stored[name].finish(stored[name].plan(0, [0, 1], [0, 0]), [1.0, None], best=best, **known)
     store_campaign(database, "duels", objective="best-duel")
     found = history_of(stored["same"])
     shown = ("campaign", "best", "comparisons", "scored", "changed")
     assert [tuple(row[name] for name in shown) for row in found] == [
         ("first", "a", 2, 1, None),
         ("same", "a", 2, 1, False),
-        ("open", None, 2, 1, None),
+        ("nobody", None, 2, 1, None),
+        ("leads", "b", 2, 1, None),
         ("other", "b", 2, 1, True),
     ]
     assert found[0]["created_at"] == NOW
@@ -148,17 +153,6 @@ def test_a_campaign_that_a_limit_ended_is_not_said_to_run(database):
         outcome_records.add_outcomes(session, round_.id, [replace(row, generation_a_id=text_of)], told, NOW)
     (found,) = history_of(campaign)
     assert (found["stop"], found["reason"]) == (True, "budget")
-
-
-def test_of_a_gate_nobody_is_called_the_best(database):
-    spec = {"selector": {"name": "gate", "params": {"baseline": "b"}}}
-    campaign = store_campaign(database)
-    with database.writing() as session:
-        row = session.get(Campaign, campaign.record.id)
-        row.spec = {**row.spec, **spec}
-    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0)
-    (found,) = history_of(campaign)
-    assert [found[name] for name in ("best", "estimate", "lower", "upper", "changed")] == [None] * 5
 
 
 def test_what_could_not_be_asked_is_no_comparison_of_a_list(campaign):

@@ -119,6 +119,13 @@ def test_rounds_are_null_where_they_are_unfinished(played):
     ]
 
 
+def test_a_share_is_no_whole_number_in_any_database(played):
+    campaign, _ = played
+    shares = [row["share"] for row in asked(campaign, "v_coverage", "candidate, coalesce(reason, '')")]
+    assert shares == [0.5, 0.5, 1.0, 1.0]
+    assert {type(share) for share in shares} == {float}
+
+
 def test_the_standing_of_a_candidate_is_told(played):
     campaign, _ = played
     board = asked(campaign, "v_leaderboard", "position")

@@ -225,6 +225,7 @@ def test_a_hit_rate_is_of_the_texts_of_which_engines_tell_and_else_there_is_none
     assert told(database, cached, cache_hit_rate) == pytest.approx(2 / 9)
     with database.reading() as session:
         shown = session.execute(text("SELECT cached_tokens, cache_hit_rate FROM v_costs ORDER BY name")).all()
+        assert {type(rate) for _, rate in shown if rate is not None} == {float}
     assert [known and float(known) for _, known in shown] == [pytest.approx(2 / 6), 0, None]
     assert [known for known, _ in shown] == [2, 0, None]
     assert wrong(database) == []

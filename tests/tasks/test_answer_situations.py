@@ -431,13 +431,15 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
         "count here, labelled or not; where candidates were changed, or chosen among many, in sight of these, "
         "nothing is"
     )
-    assert "in sight of what an earlier one showed" in said["risk"]
+    assert said["risk"].endswith(", given what the line sure assumes)")
+    assert said["sure"].endswith(" in sight of what an earlier one showed of them")
     refuted = {"status": ("refuted", "certified", "active")}
-    said = lines_of(database, monkeypatch, "certify certified", refuted)["refuted"]
-    assert said == (
-        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, if the labelled "
-        "examples and those that the autoevaluator alone answers were drawn at random from those that matter)"
+    told = lines_of(database, monkeypatch, "certify certified", refuted)
+    assert told["refuted"] == (
+        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, given what the line "
+        "sure assumes)"
     )
+    assert told["sure"] == CERTIFIED
     said = lines_of(
         database, monkeypatch, "certify certified", {**refuted, "mixed": True, "name": "a mixed one"}
     )["refuted"]
@@ -535,8 +537,7 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (
         "0.800, between 0.700 and 0.900: its mean loss against human labels (all upper ends hold at once, at "
-        "every round, with probability 90%, and so do all lower ends, if the labelled examples and those that "
-        "the autoevaluator alone answers were drawn at random from those that matter)"
+        "every round, with probability 90%, and so do all lower ends, given what the line sure assumes)"
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"
@@ -1017,6 +1018,39 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
     assert told["out"] == f"{said} comparisons"
 
 
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ([0.62, 0.6, 0.1], "0.600 to 0.620 on"),
+        ([0.02, 0.0, 0.0], "0.000 to 0.020 on"),
+        ([0.62, 0.62, 0.1], "0.620, between"),
+    ],
+)
+def test_those_that_tied_within_epsilon_are_not_given_the_mean_of_one_of_them(
+    database, monkeypatch, means, said
+):
+    known = {"estimates": means, "lower": means, "upper": means, "best": "a"}
+    told = lines_of(database, monkeypatch, "mean tied within epsilon", {"status": TIED}, **known)
+    assert told["mean"].startswith(f"{said} "), told
+
+
+def test_while_the_m_best_are_open_none_of_them_is_the_runner_up_and_a_mean_names_whose_it_is(
+    database, monkeypatch
+):
+    """Who comes next to the first of those that lead leads as well."""
+    situation = next(each for each in SITUATIONS if each.name == "mean, the two best, budget")
+    differences = {"against": 1, "delta": 0.05, "estimates": [-0.1, None, -0.2]}
+    differences |= {"lower": [-0.3, None, -0.4], "upper": [0.1, None, 0.0]}
+    known = {"estimates": [0.7, 0.8, 0.6], "lower": [0.5] * 3, "upper": [0.9] * 3}
+    answer = answered(database, situation, monkeypatch, differences=differences, **known)
+    told = dict(answer_lines(answer))
+    assert told["leading"] == "b, a"
+    assert told["mean"].startswith("b: 0.800, between 0.500 and 0.900")
+    assert "runner-up" not in told
+    assert answer.runner_up is None
+    assert derive._closest_pair(answer) == ("a", "c")
+
+
 def test_of_a_changed_model_nothing_is_said_to_miss_a_constraint(database, monkeypatch):
     told = lines_of(database, monkeypatch, "nobody meets the constraints, proven", changes={"mixed": True})
     assert not told.keys() & {"missed", "unfit"}
@@ -1045,3 +1079,45 @@ def test_the_cost_of_who_is_certified_has_a_unit(database, monkeypatch, cost, sa
     answer = answered(database, situation, monkeypatch)
     answer = replace(answer, certificate=replace(answer.certificate, cost=cost))
     assert dict(answer_lines(answer))["certified"].endswith(f"; {said}")
+
+
+def met(*duels):
+    """Plays duels: each pair of arms, and the outcomes for its first one."""
+
+    def play(campaign):
+        arms = [list(pair) for pair, outcomes in duels for _ in outcomes]
+        outcomes = [outcome for _, each in duels for outcome in each]
+        planned = campaign.plan(1, arms, [place % 5 for place in range(len(arms))])
+        campaign.finish_duels(planned, [(outcome, []) for outcome in outcomes])
+
+    return play
+
+
+@pytest.mark.parametrize(
+    ("name", "duels", "said"),
+    [
+        (
+            "duel proven by its own duels",
+            [((0, 1), [0.0, 0.0]), ((1, 2), [1.0, 0.5, None]), ((2, 1), [1.0])],
+            "c does best against b, which won 0.500 of their 3 scored duels",
+        ),
+        ("duel proven by its own duels", [((0, 1), [0.0, 0.5, 0.0])], None),  # c never met b: nobody knows
+        (
+            "duel proven in the model",
+            [((0, 1), [0.0])],
+            "c does best against b, as the Bradley-Terry model estimates it",
+        ),
+        (
+            "duel tied exactly",
+            [((0, 1), [0.5]), ((1, 2), [1.0])],
+            "c does best against b, which won 1.000 of their 1 scored duel",
+        ),
+        ("duel exhausted in a circle", [((0, 1), [0.0]), ((1, 2), [1.0])], None),
+    ],
+)
+def test_a_duel_names_who_does_best_against_the_best(database, monkeypatch, name, duels, said):
+    situation = next(each for each in SITUATIONS if each.name == name)
+    estimates = {"estimates": [0.1, 0.8, 0.3]}
+    model = {"name": "llm-po-bt", "params": {}} if "model" in name else None
+    found = answered(database, situation, monkeypatch, selector=model, played=met(*duels), **estimates)
+    assert dict(answer_lines(found)).get("runner-up") == said

@@ -16,7 +16,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
-from winnow.tasks.answer.phrases import MIXED
+from winnow.tasks.answer.phrases import IF, MIXED
 from winnow.tasks.answer.sentences import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.queries.status import campaign_status
@@ -104,8 +104,9 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, monkeypat
         )
     monkeypatch.setattr(beyond, "LEAST", 4)
     said = dict(answer_lines(full(ended)))["beyond"]
-    left_out = "1 comparisons without an outcome are left out"  # c's is not of the two
+    left_out = "1 comparison without an outcome is left out"  # c's is not of the two
     assert f"(4 examples, taken as a random sample of those that matter; {left_out}; 95%" in said
+    assert f", if {IF['missing-at-random']})" in said
     monkeypatch.setattr(beyond, "LEAST", 5)
     said = dict(answer_lines(full(ended)))["beyond"]
     assert said.endswith(f"only 4 examples were scored for both b and a; {left_out}")
@@ -244,10 +245,15 @@ def test_of_the_m_best_the_last_of_them_has_a_closest_rival():
     assert pair_of(answer) == ("next", ("second", "next"))
 
 
-@pytest.mark.parametrize("best", ["best", "old"])
-def test_a_gate_compares_the_best_candidate_with_the_baseline(best):
-    old = standing("old", "baseline", 0.85, -0.05, -0.1, against="old")
-    assert pair_of(answer_with(MANY, old, best=best, baseline="old"))[1] == ("best", "old")
+@pytest.mark.parametrize(("lucky", "pair"), [("no-worse", ("lucky", "old")), ("worse", ("best", "old"))])
+def test_a_gate_compares_the_highest_estimate_with_the_baseline(lucky, pair):
+    """Who is shown to be worse comes last: its estimate may be high by luck."""
+    old, gone = standing("old", "baseline", 0.85), standing("gone", "dropped", 1.0)
+    answer = answer_with(MANY, standing("lucky", lucky, 0.95), old, gone, best=None, baseline="old")
+    assert derive._closest_pair(answer) == pair
+    assert derive._closest_pair(replace(answer, outcome="failed")) is None
+    only = answer_with(best=None, baseline="best")
+    assert derive._closest_pair(only) is None
 
 
 def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, monkeypatch):

@@ -154,7 +154,7 @@ def test_check_says_all_limits(campaign_file):
     path = campaign_file(BUDGET, "budget: {tokens: 12345}")
     size = check_campaign_file(path).size
     assert "at most all of them are run" in size
-    assert size.endswith("it ends sooner once it has spent: tokens 12 345")
+    assert size.endswith("it ends sooner once it has spent: tokens 12,345")
 
 
 def test_every_kind_is_counted_from_the_rows_of_finished_rounds(campaign):
@@ -265,7 +265,7 @@ def test_a_spent_limit_keeps_a_campaign_settled_whose_other_limit_was_raised(dat
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(10240, "10 240"), (0.5, "0.5"), (1234567.8912, "1 234 567.891"), (0, "0"), (100, "100")],
+    [(10240, "10,240"), (0.5, "0.5"), (1234567.8912, "1,234,567.891"), (0, "0"), (100, "100")],
 )
 def test_an_amount_is_written_for_people(value, text):
     assert amount(value) == text

@@ -1,5 +1,6 @@
 """Prompts that are chats, and solved examples before them: what is checked, and what is sent."""
 
+import gzip
 import json
 import re
 from dataclasses import asdict
@@ -135,8 +136,24 @@ def in_place_of_plain(prompts):
             "few_shot.n: input should be greater than or equal to 1",
         ),
         (
-            "{name: p, template: x, few_shot: {n: 1, fields: {input: q}}}",
-            "few_shot: fields are those of path; leave them out",
+            "{name: p, template: x, few_shot: {n: 1, from: {fields: {input: q}}}}",
+            "few_shot.from: give one of path (files) and hub (a dataset of a hub)",
+        ),
+        (
+            "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, split: train}}}",
+            "few_shot.from: split is for hub; leave it out",
+        ),
+        (
+            "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, spilt: train}}}",
+            "few_shot.from.spilt: unknown key; did you mean 'split'?",
+        ),
+        (
+            "{name: p, template: x, few_shot: {n: 1, form: t.jsonl}}",
+            "few_shot.form: unknown key; did you mean 'from'?",
+        ),
+        (
+            "{name: p, template: x, few_shot: {n: 1, from: 3}}",
+            "few_shot.from: must be a file, a list of files, or the keys of a dataset",
         ),
     ],
 )
@@ -181,8 +198,8 @@ CHAT = ", chat: true"
         ('{name: p, system: s, template: "{{ input }}"}', "system"),
         ('{name: p, messages: [{role: user, content: "{{ input }}"}]}', "messages"),
         (
-            '{name: p, template: "{{ input }}", few_shot: {n: 1, as_multiturn: true}}',
-            "few_shot.as_multiturn",
+            '{name: p, template: "{{ input }}", few_shot: {n: 1, fewshot_as_multiturn: true}}',
+            "few_shot.fewshot_as_multiturn",
         ),
     ],
 )
@@ -364,7 +381,7 @@ def test_a_seed_draws_the_same_whatever_the_order_of_the_file_and_another_seed_o
 
 
 def test_as_turns_they_follow_the_system_message(few_shot):
-    template = few_shot(n=2, as_multiturn=True, system="Add.")
+    template = few_shot(n=2, fewshot_as_multiturn=True, system="Add.")
     first, second = numbers(template)[:2]
     (asked,) = {0, 1, 2} - {first, second} if {first, second} <= {0, 1, 2} else {2}
     turns = [
@@ -387,11 +404,36 @@ def test_their_question_answer_and_delimiters_can_be_written(few_shot):
 def test_another_files_examples_are_not_shown_to_questions_that_are_the_same(few_shot, folder):
     rows = [{"q": f"{i}+{i}", "a": 2 * i} for i in range(4)]
     (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    template = few_shot(path="train.jsonl", fields={"input": "q", "target": "a"})
+    template = few_shot(**{"from": {"path": "train.jsonl", "fields": {"input": "q", "target": "a"}}})
     for i, example in enumerate(SHOTS):
         text = asked_of(template, example)
         assert text.count("Q: ") == 4
         assert text.count(f"Q: {i}+{i}\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "drawn"),
+    [
+        ({"hub": "sums", "name": "main", "split": "train"}, {0, 1, 2, 3}),
+        (["shards/a.jsonl", "shards/b.jsonl.gz"], {0, 1, 2, 3}),
+        ({"path": "shards/*", "filter": "input != '3+3'"}, {0, 1, 2, 4}),
+        ({"path": "shards/*", "filter": "input != '2+2'", "limit": 4}, {0, 1, 3, 4}),
+    ],
+    ids=["a split of a hub's dataset", "several files", "a filter", "a filter and a limit"],
+)
+def test_solved_examples_come_from_what_a_dataset_may_come_from(few_shot, folder, source, drawn):
+    rows = [json.dumps({"id": i, "input": f"{i}+{i}", "target": str(2 * i)}) + "\n" for i in range(6)]
+    (folder / "sums").mkdir()
+    (folder / "sums" / "train.jsonl").write_text("".join(rows[:4]))
+    (folder / "sums" / "test.jsonl").write_text("".join(rows[4:]))
+    splits = "[{split: train, path: train.jsonl}, {split: test, path: test.jsonl}]"
+    card = f"---\nconfigs:\n- {{config_name: main, data_files: {splits}}}\n---\n"
+    (folder / "sums" / "README.md").write_text(card)
+    (folder / "shards").mkdir()
+    (folder / "shards" / "a.jsonl").write_text("".join(rows[:3]))
+    is_many = isinstance(source, dict)
+    (folder / "shards" / "b.jsonl.gz").write_bytes(gzip.compress("".join(rows[3 : 3 + 1 + is_many]).encode()))
+    assert set(numbers(few_shot(**{"from": source}))) == drawn
 
 
 def test_questions_that_are_alike_are_drawn_once(few_shot):
@@ -408,14 +450,14 @@ def test_questions_that_are_alike_are_drawn_once(few_shot):
         (
             {"n": 9},
             "prompts[0].few_shot.n: d.jsonl has 9 different questions with a target, and 10 are needed, one "
-            "more than are shown, since none is shown to itself; lower n, or name a larger file as path",
+            "more than are shown, since none is shown to itself; lower n, or name a larger file as from",
         ),
         (
             {"objective": "certify"},
             "prompts[0].few_shot: certify speaks of more than the examples of its dataset, so that none of "
-            "them can be shown solved; name a file of others as path",
+            "them can be shown solved; name a file of others as from",
         ),
-        ({"path": "nothing.jsonl"}, "prompts[0].few_shot: there is no file nothing.jsonl"),
+        ({"from": "nothing.jsonl"}, "prompts[0].few_shot.from: there is no file nothing.jsonl"),
         (
             {"answer": "{{ solution }}"},
             "prompts[0].few_shot.answer: line 1 of the template: unknown variable",
@@ -439,7 +481,7 @@ def test_examples_without_a_target_are_not_shown_solved(few_shot):
 
 
 WHOLE = """{name: p, messages: [{role: system, content: "s"}, {role: user, content: "{{ input }}="},
-      {role: assistant, content: "So"}], few_shot: {n: 2, seed: 3, as_multiturn: true}}"""
+      {role: assistant, content: "So"}], few_shot: {n: 2, seed: 3, fewshot_as_multiturn: true}}"""
 
 
 def test_a_stored_candidate_asks_as_the_one_that_was_stored(check_small):

@@ -158,7 +158,7 @@ def test_a_served_model_of_any_name_leaves_the_judges_code_in_the_seed(campaign)
 
 def test_where_the_examples_are_that_a_prompt_shows_changes_no_draw(campaign):
     here, there = (
-        [{"name": "shown", "template": "{{ input }}", "few_shot": {"n": 2, "path": f"{folder}/train.jsonl"}}]
+        [{"name": "shown", "template": "{{ input }}", "few_shot": {"n": 2, "from": f"{folder}/train.jsonl"}}]
         for folder in ("here", "there")
     )
     found = {

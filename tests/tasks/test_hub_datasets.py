@@ -135,6 +135,21 @@ def test_a_campaign_is_known_by_the_commit_it_was_begun_with(cache, campaign_fil
     assert questions(reopen_campaign(database, "letters", database.url)[1].dataset)[0] == "1 test 00?"
 
 
+def test_solved_examples_of_the_hub_are_those_of_the_commit_it_was_begun_with(cache, campaign_file, database):
+    cache(ONE)
+    source = "{hub: owner/sums, name: main, split: train, fields: {input: question, target: answer}}"
+    shown = f'prompts=[{{name: p, template: "{{{{ input }}}}", few_shot: {{n: 1, from: {source}}}}}]'
+    path = campaign_file(add=f"storage: {database.url}\n")
+    stored = open_campaign(database, check_campaign_file(path, [shown]))
+    assert stored.spec["prompts"][0]["few_shot"]["from"]["commit"] == ONE
+    cache(TWO)
+    assert open_campaign(database, check_campaign_file(path, [shown])) == stored
+    _, reopened = reopen_campaign(database, "letters", database.url)
+    other = check_campaign_file(path, [shown, "name=other"])
+    firsts = [each.candidates[0].template.few_shot.shots[0].question[0] for each in (reopened, other)]
+    assert firsts == ["1", "2"]
+
+
 def test_a_task_of_lm_eval_is_known_by_the_commit_of_its_revision(cache, campaign_file, database, tmp_path):
     cache(ONE)
     cache(TWO, "v2")

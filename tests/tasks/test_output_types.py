@@ -161,6 +161,20 @@ PERPLEXITY = {"output_type": "perplexity", "choices": None, "judge": {"type": "b
 TWO_PROMPTS = [{"name": "a", "template": "{{ input }}"}, {"name": "b", "template": "{{ input }}."}]
 
 
+def test_a_server_may_tell_perplexities_but_openais_own_does_not(spec, monkeypatch):
+    check_campaign(spec(**PERPLEXITY, models=[model("small"), model("served", **SERVED)]))
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    openais = spec(
+        **PERPLEXITY, models=[model("small"), model("served", provider="openai", model="davinci-002")]
+    )
+    with pytest.raises(SpecError) as refusal:
+        check_campaign(openais)
+    said = (
+        "models[1].provider: OpenAI's own server does not tell how probable a text is; choose provider vllm"
+    )
+    assert str(refusal.value).startswith(said)
+
+
 def test_the_prompt_itself_is_weighed_for_perplexity(spec):
     checked = check_campaign(spec(**PERPLEXITY))
     asked = asked_of(checked.candidates[0], checked.weighing, ROWS[0], "e0")
@@ -184,10 +198,6 @@ def test_the_prompt_itself_is_weighed_for_perplexity(spec):
             "judge.type: judge acc reads log-likelihoods of output_type: multiple-cho",
         ),
         ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
-        (
-            {"models": [model("small"), model("served", **SERVED)]},
-            "models[1].provider: a server does not tell how probable a text's first token is; choose",
-        ),
         (
             {"models": [model("small"), model("smaller", chat=True)]},
             "models[1].chat: output_type: perplexity weighs a text as it is; leave chat out",

@@ -1,13 +1,14 @@
 """What a plug-in raises becomes one sentence that names it; a judge that fails on one output goes on."""
 
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import served_campaigns
 from faulty_server import faulty_server
-from plugins_on_disk import importable
+from plugins_on_disk import NAME, importable
 from served_campaigns import served_model, served_spec, write_data
 from sqlalchemy import text
 
@@ -16,7 +17,9 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.steps import MOST_IN_A_ROW, JudgeBroken
 from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
 from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.spec.stored_spec import scored_by
 
 ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
 
@@ -145,6 +148,65 @@ def test_a_judge_that_fails_on_some_outputs_leaves_those_unscored(acme, database
     assert detail.endswith("its traceback is in logs/letters/plugins.log")
     assert detail.isprintable()
     assert len(detail) < 1_000
+
+
+@pytest.mark.parametrize("several", [None, {"n": 2}])
+@pytest.mark.parametrize("fails_at", ["nowhere", "ahead"])
+def test_every_judge_is_told_ahead_of_all_texts_of_a_round(acme, database, monkeypatch, several, fails_at):
+    monkeypatch.setenv("ACME_FAILS_AT", fails_at)
+    with faulty_server(reply=repeat) as server:
+        metric = {"name": "other", "judge": {"type": "acme-judge", "on": "another"}}
+        model = served_model(server.url, generate_config={"temperature": 1.0})
+        judge = {"type": "acme-judge", "on": "never"}
+        spec = served_spec(model, judge=judge, metrics=[metric], samples=several, batch_size=12)
+        served_campaigns.run(database, spec)
+    assert reasons(database) == {None: 12}
+    expected = sorted(f"{i} plus{end}" for i in range(6) for end in "=:" for _ in range(2 if several else 1))
+    told = sys.modules[NAME].TOLD_AHEAD
+    assert [(on, sorted(outputs)) for on, outputs in told] == [("never", expected), ("another", expected)]
+
+
+def asking_spec(url, name="letters", **keys):
+    judge = {"type": "acme-asking", "model": served_model(url, "grader"), **keys}
+    return served_spec(served_model(url), name=name, judge=judge, batch_size=12)
+
+
+def grade(call):
+    """Sums with 3 are right; whoever is asked for one repeats it."""
+    prompt = call.body["prompt"]
+    if not prompt.startswith("ok? "):
+        return prompt
+    return "yes" if "3" in prompt else "no"
+
+
+def test_a_plug_in_that_scores_can_ask_models_whose_replies_are_stored_and_used_again(acme, database):
+    with faulty_server(reply=grade) as server:
+        record = served_campaigns.run(database, asking_spec(server.url))
+        asked = len(server.calls)
+        served_campaigns.run(database, asking_spec(server.url, name="again"))
+        assert len(server.calls) == asked
+    with database.reading() as session:
+        rows = session.execute(
+            text(
+                "SELECT c.outcome, g.text, j.judge, j.verdict, r.text FROM comparisons c "
+                "JOIN generations g ON g.id = c.generation_a_id JOIN judgments j ON j.comparison_id = c.id "
+                "JOIN generations r ON r.id = j.generation_id"
+            )
+        ).all()
+    assert len(rows) == reasons(database).total() == 24
+    assert {row[0] for row in rows} == {0.0, 1.0}
+    for outcome, output, judge, verdict, reply in rows:
+        assert (judge, reply) == ("grader", "yes" if "3" in output else "no")
+        assert outcome == verdict == float("3" in output)
+        assert list(findings(session)) == []
+    assert scored_by(record.spec["judge"]) == ("grader",)  # as the answer names it
+
+
+def test_a_plug_in_whose_calls_fail_for_some_outputs_leaves_those_unscored(acme, database):
+    with faulty_server(reply=grade) as server:
+        served_campaigns.run(database, asking_spec(server.url, on="3 plus"))
+    found = reasons(database)
+    assert found[None] > found["judge_failed"] > 0
 
 
 @pytest.mark.parametrize("kind", ["acme-judge", "acme-pairs"])

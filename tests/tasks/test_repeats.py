@@ -9,7 +9,8 @@ from stored_campaigns import new_database, store_campaign
 from winnow.tasks.answer.block import repeat_lines
 from winnow.tasks.answer.running import unsteady_engines
 
-LOW, HIGH = "vllm 0.32.0 cuda bfloat16", "vllm 0.32.0 cpu float32"
+LOW, HIGH = "vllm 0.32.0 NVIDIA H100 bfloat16", "vllm 0.32.0 cpu float32"
+GPU = "transformers 5.17.0 NVIDIA H100 80GB HBM3 float32"
 INVARIANT, SERVER, OTHER = f"{LOW} batch-invariant", "openai vllm/0.9 m", "sleepy 2"
 
 
@@ -30,6 +31,8 @@ def unsteady(tmp_path, engines, **spec):
         ([HIGH, HIGH], {"lookahead": 4}, ()),
         ([INVARIANT, INVARIANT], {"lookahead": 4}, ()),
         ([LOW, LOW], {}, (LOW,)),
+        ([GPU, GPU], {}, (GPU,)),
+        ([GPU, GPU], {"streaming": False}, ()),
         ([LOW, HIGH], {"lookahead": 4}, (LOW,)),
         ([HIGH, LOW], {}, (LOW,)),
         ([LOW, LOW], {"streaming": False, "lookahead": 4}, ()),

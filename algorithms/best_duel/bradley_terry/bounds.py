@@ -49,7 +49,8 @@ def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -
     thetas = _ascended(tally, spans, nearest_in_planes(spans, lead, fit))
     sums, nu, is_met = _dual(tally, spans, thetas)
     # With a = W / N, g(a) is 0: what each pair could have at most if it had a preference of its own.
-    won = np.asarray(tally.wins / np.maximum(tally.counts, SHORTEST), dtype=np.float64)
+    shares = np.asarray(tally.wins / np.maximum(tally.counts, SHORTEST), dtype=np.float64)
+    won = np.asarray(np.clip(shares, 0.0, 1.0), dtype=np.float64)  # weighed sums are rounded
     saturated = _negative_entropies(won) @ tally.counts
     bounds: FloatArray = np.minimum(np.where(is_met, sums - nu * lead, 0.0), saturated)
     return bounds

@@ -53,12 +53,12 @@ class BradleyTerryEvidence:
     stays what it is, so that costs nothing: the best arm is that of the active ones.
 
     d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. A set without any theta refutes the model,
-    too, which is part of d. So if the model holds, a campaign names a wrong arm or leaves the model with
-    probability at most delta, whatever is done after that. Once the model is refuted, the duels count as
-    `CountEvidence` counts them, at delta: that proof has nothing to do with the model, so the two do not add
-    up. Besides, the best arm is not taken as known while the mixture without
-    the features explains the scored duels better than that with them. That makes nothing certain, but few
-    wrong arms are named under features that leave something out before the duels refute them.
+    too, which is part of d; until that is looked at, nothing is known. So if the model holds, a campaign
+    names a wrong arm or leaves the model with probability at most delta, whatever is done after that. Once
+    the model is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to
+    do with the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture
+    without the features explains the scored duels better than that with them. That makes nothing certain, but
+    few wrong arms are named under features that leave something out before the duels refute them.
 
     The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.
@@ -281,9 +281,9 @@ class _Beliefs:
 
     @cached_property
     def is_separated(self) -> bool:
-        if len(self.rivals) == 0 or not self._may_be_separated() or self.statistic < self.price:
+        if len(self.rivals) == 0 or not self._may_be_separated():
             return False
-        return not self.is_set_empty and not self._is_doubted()
+        return self.statistic >= self.price and not self.is_set_empty and not self._is_doubted()
 
     def _is_doubted(self) -> bool:
         """Whether the scored duels are likelier without the features; never so for two arms."""
@@ -309,6 +309,8 @@ class _Beliefs:
     @cached_property
     def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of the intervals of the estimates, shape (K,) each."""
+        if self.is_set_empty:
+            return np.zeros(len(self.points)), np.ones(len(self.points))
         others = self.active & ~np.eye(len(self.points), dtype=np.bool_)  # (K, K)
         level = self.pooled.log_mixture - self.price
         lowest, highest = extreme_log_odds(self.pooled.tally, self.points, others, self.pooled_fit, level)

@@ -10,8 +10,9 @@ w(s) = (exp(-s) + s - 1) / s^2 and |z . d| <= s; and w decreases. So on the sphe
 
     l <= l(fit) + g n - (exp(-R n) + R n - 1) / R^2,
 
-g being the norm of the gradient of l at the fit, 0 but for the ridge. Where that is below c, C lies inside
-the sphere, since it is convex and holds the fit; and then theta . y >= fit . y - n |y| all over C.
+g being the norm of the gradient of l at the fit, 0 but for the ridge. Where that is below c, and c at most
+l(fit), it is so on all larger spheres, as the last term is convex in n and 0 at n = 0: C lies inside the
+sphere, and theta . y >= fit . y - n |y| all over C.
 
 Source: Sun and Tran-Dinh (2019), "Generalized self-concordant functions", Proposition 10 for nu = 2.
 """
@@ -47,7 +48,7 @@ def extreme_log_odds(
         points: Shape (K, r).
         others: Shape (K, K), which arms are opponents of each.
         fit: Where C is.
-        level: c, in nats, at most l at the fit.
+        level: c, in nats; where it is above l at the fit, the bounds are those of c = l at the fit.
 
     Returns:
         Lower and upper bounds, shape (K,) each; infinite where nothing is known or an arm has no opponent.

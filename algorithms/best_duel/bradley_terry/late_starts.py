@@ -6,10 +6,12 @@ duels about 20 nats, where log(1 / delta) is 3. A mixture that begins to count a
 N(theta_m, H_m^-1) as its prior, what was fitted by then and how sharply, pays like log(n / m). It gives away
 m / n of the evidence, which is less.
 
-Nobody knows n before. So there is one such mixture for each m_k = FIRST 2^k; L_k is its logarithm and l_k the
-log-likelihood of the duels told after it began. What it starts from depends on duels told before alone. So by
-the proof in `bradley_terry_mixture`, exp(L_k - l_k(theta*)) is a non-negative supermartingale that starts at
-1, if it is 1 until it begins, and so is the mean of all of them with weights fixed beforehand,
+Nobody knows n before. So one such mixture begins at the first tell after which `FIRST` duels were told, and
+one at the first after which there were 2, 4, 8, ... times as many; L_k is the logarithm of the k-th and l_k
+the log-likelihood of the duels told after it began. When it begins, and from what, depends on what was told
+before alone. So by the proof in `bradley_terry_mixture`, exp(L_k - l_k(theta*)) is a non-negative
+supermartingale that starts at 1, if it is 1 until it begins, and so is the mean of all of them with weights
+fixed beforehand,
 
     E(theta*) = sum w_k exp(L_k - l_k(theta*)),    sum w_k = 1.
 
@@ -41,7 +43,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 FIRST = 64  # duels told at which the first mixture may begin
 KEPT = 4  # mixtures that began last; those before count nearly all duels, as the one over scales does
 DECAY = 0.85  # of the weights, from one mixture to the next
-FEWEST = 3  # coordinates for which a late start pays
+MOST_LATE = 0.6  # of the weights, for all late mixtures: in short campaigns the first one is left to itself
 
 
 class Start(NamedTuple):
@@ -87,12 +89,11 @@ class LateStarts:
     """The mixtures of one campaign, begun as duels are told.
 
     Args:
-        r: Coordinates of theta. With fewer than `FEWEST` of them no mixture begins late; with more, the more,
-            the greater is the weight of those that do.
+        r: Coordinates of theta.
     """
 
     def __init__(self, r: int) -> None:
-        self._late = (r - 2.0) / (r + 1.0) if r >= FEWEST else 0.0  # weight of all late mixtures
+        self._late = late_weight(r)
         self._starts: deque[Start] = deque(maxlen=KEPT)
         self._next, self._number = FIRST, 0
 
@@ -117,15 +118,22 @@ class LateStarts:
         """What each mixture counts: first that over scales, then late ones that have something to count."""
         parts = [Part(told, float(np.log1p(-self._late)), None)]
         for start in self._starts:
-            after = Tally(
-                told.z,
-                told.wins - start.before.wins,
-                told.counts - start.before.counts,
-                told.unscored - start.before.unscored,
-            )
+            counts = told.counts - start.before.counts
+            # A difference of sums of outcomes such as 0.1 may be out of its range by a rounding.
+            wins = np.asarray(np.clip(told.wins - start.before.wins, 0.0, counts), dtype=np.float64)
+            after = Tally(told.z, wins, counts, told.unscored - start.before.unscored)
             if after.counts.any() or after.unscored.any():
                 parts.append(Part(after, start.log_weight, start.prior))
         return parts
+
+
+def late_weight(r: int) -> float:
+    """The weight of all mixtures that begin late, in [0, 1): none where they have little to save.
+
+    Args:
+        r: Coordinates of theta.
+    """
+    return min(MOST_LATE, max(0.0, (r - 2.0) / (r + 1.0)))
 
 
 def pool(parts: Sequence[Part], theta: FloatArray, rivals: FloatArray) -> Pooled:

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
 from winnow.flows.reports.open_readonly import to_read
@@ -75,7 +76,7 @@ def view(
         url = f"http://{in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
         print(f"serving {url}; Ctrl-C ends it", flush=True)
         if browser:
-            typer.launch(url)
+            open_in_browser(url)
         server.wait()
         raise _ended(server)
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import ObjectiveChoice
 from winnow.tasks.errors import SpecError
 
@@ -82,15 +83,14 @@ def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:
     page = Results(storage)[name].report(path)
     print(f"wrote {page}")
     if browser:
-        typer.launch(str(page.absolute()))
+        open_in_browser(str(page.absolute()))
 
 
 def _what_shows_more(name: str, storage: str) -> str:
+    # The answer itself names the page and the dashboard.
     commands = {
-        f"winnow report {name}": "all there is to say, in the terminal; --html FILE writes a page",
+        f"winnow report {name}": "all there is to say, here in the terminal",
         f"winnow query {name} comparisons": "every prompt, answer and score",
-        "winnow list": "all campaigns of this database",
-        "winnow view": "a live page on it",
     }
     lines = [f"  {command} --storage {storage}  # {what}" for command, what in commands.items()]
     return "\n".join(["to see more:", *lines])

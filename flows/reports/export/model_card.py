@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.phrases import rounded
+from winnow.tasks.answer.phrases import estimated, rounded
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped
@@ -57,7 +57,7 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
             *said,
             *warned,
             "",
-            *_table(rows),
+            *_table(rows, estimated(status.answer)),
             "",
             "### How to check it",
             "",
@@ -67,14 +67,16 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
     )
 
 
-def _table(rows: list[dict[str, object]]) -> list[str]:
+def _table(rows: list[dict[str, object]], value: str) -> list[str]:
+    """The table; `value` is what is estimated."""
     lines = [
         f"| {escaped(str(row['candidate']))} | {_number(row['estimate'])} | {_interval(row)} "
         f"| {row['scored']} | {row['status']} |"
         for row in rows[:MOST_ROWS]
     ]
     rest = [f"\n{len(rows) - MOST_ROWS} more candidates are left out."] if len(rows) > MOST_ROWS else []
-    return ["| candidate | estimate | interval | scored | status |", "|---|---|---|---|---|", *lines, *rest]
+    heading = f"| candidate | {value} | interval | scored | status |"
+    return [heading, "|---|---|---|---|---|", *lines, *rest]
 
 
 def _interval(row: Mapping[str, object]) -> str:

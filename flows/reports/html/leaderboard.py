@@ -15,6 +15,9 @@ from winnow.tasks.queries.views import ask
 
 UNKNOWN = "–"
 
+LONGEST_BESIDE_DETAILS = 40
+"""Characters of names beside which there is room for the columns that say the same in parts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
@@ -65,7 +68,12 @@ def leaderboard(session: Session, campaign: CampaignRecord) -> Leaderboard | Non
         return None
     made_of = {each.name: each for each in campaign_records.candidates(session, campaign.id)}
     rows = [_cells(rank, row, made_of[row["candidate"]]) for rank, row in enumerate(found, 1)]
-    kept = [number for number in range(len(COLUMNS)) if any(row[number].text.strip(UNKNOWN) for row in rows)]
+    has_room = max(len(row["candidate"]) for row in found) <= LONGEST_BESIDE_DETAILS
+    kept = [
+        number
+        for number, column in enumerate(COLUMNS)
+        if any(row[number].text.strip(UNKNOWN) for row in rows) and (has_room or not column.is_detail)
+    ]
     return Leaderboard(
         columns=[COLUMNS[number] for number in kept],
         rows=[[row[number] for number in kept] for row in rows],

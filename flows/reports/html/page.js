@@ -5,17 +5,21 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const plots = [...document.querySelectorAll(".plot")];
   const theme = () => themes[dark.matches ? "dark" : "light"];
-  const paint = (template, size = {}) => plots.forEach((plot) => Plotly.relayout(plot, { template, ...size }));
+  // The theme comes first: what is behind a name has its colour.
+  const paint = (template, size = {}) => {
+    for (const plot of plots) {
+      const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
+      const figure = fitted({ data, layout: { ...layout, template } }, size.width ?? plot.clientWidth);
+      plot.style.height = `${figure.layout.height}px`;
+      Plotly.react(plot, figure.data, { ...figure.layout, ...size }, { responsive: true, displayModeBar: false });
+    }
+  };
 
   const draw = () => {
-    for (const plot of plots) {
-      const { data, layout } = fitted(JSON.parse(plot.nextElementSibling.textContent), plot.clientWidth);
-      plot.style.height = `${layout.height}px`;
-      Plotly.newPlot(plot, data, { ...layout, template: theme() }, { responsive: true, displayModeBar: false });
-    }
+    paint(theme());
     dark.addEventListener("change", () => paint(theme()));
     window.addEventListener("beforeprint", () => paint(themes.light, { autosize: false, width: PAPER_WIDTH }));
-    window.addEventListener("afterprint", () => paint(theme(), { autosize: true, width: null }));
+    window.addEventListener("afterprint", () => paint(theme()));
   };
 
   // The library that draws is packed; the page's policy knows the script by what it says.

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
 from winnow.flows.reports.html.model import Section, nothing_yet
@@ -57,7 +57,7 @@ def page(
             (word, *_around(named_winner(answer, (word, said)), said))
             for word, said in block_lines(answer, status.totals)
         ],
-        further=further_lines(status),
+        further=[(word, sentence(said)) for word, said in further_lines(status)],
         board=board,
         sections=sections,
         nothing_yet=readable(nothing_yet(campaign.name)),
@@ -88,10 +88,10 @@ def _packed_plotly() -> tuple[Markup, str]:
     return Markup(packed.decode()), _source(plotly)
 
 
-def _around(name: str | None, sentence: str) -> tuple[str, str]:
+def _around(name: str | None, said: str) -> tuple[str, str]:
     """A name that a sentence begins with, and the rest of it; fit to be read."""
     start = 0 if name is None else len(name)
-    return readable(sentence[:start]), readable(sentence[start:])
+    return readable(said[:start]), sentence(said[start:])
 
 
 def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:

@@ -323,6 +323,7 @@ def upgrade() -> None:
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("reasoning", sa.Text(), nullable=True),
         sa.Column("choice_logprobs", sa.JSON(), nullable=True),
+        sa.Column("token_logprobs", sa.JSON(), nullable=True),
         sa.Column("finish_reason", sa.String(length=32), nullable=False),
         sa.Column("input_tokens", sa.Integer(), nullable=False),
         sa.Column("output_tokens", sa.Integer(), nullable=False),

@@ -96,6 +96,23 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
     ]
 
 
+def shares_of(session: Session, campaign_id: int, candidate: str) -> dict[str, tuple[float, int]]:
+    """By opponent that a candidate met, its share of wins in their scored duels, and how many these are."""
+    rows = session.execute(
+        select(A.name, B.name, DuelStats.outcome_sum, DuelStats.scored)
+        .join(A, A.id == DuelStats.candidate_a_id)
+        .join(B, B.id == DuelStats.candidate_b_id)
+        .where(A.campaign_id == campaign_id, or_(A.name == candidate, B.name == candidate))
+    )
+    won: Counter[str] = Counter()
+    scored: Counter[str] = Counter()
+    for a, b, outcome_sum, n in rows:
+        opponent = b if a == candidate else a
+        won[opponent] += outcome_sum if a == candidate else n - outcome_sum
+        scored[opponent] += n
+    return {name: (won[name] / n, n) for name, n in scored.items() if n}
+
+
 def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
     """Each call of a model that judges, with its reply, in order; single outputs have no `candidate_b`.
 

@@ -65,7 +65,7 @@ class LitellmEngine(OpenaiEngine):
 
     def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:
         why = None
-        if request.continuations or request.sampling.choices:
+        if request.continuations or request.sampling.choices or request.sampling.logprobs:
             why = "litellm tells no log-probabilities that are the same for all APIs"
         elif is_continued(request.asked):
             why = "not every API goes on from what the assistant says; end messages with the user"

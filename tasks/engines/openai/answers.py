@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection
 from contextlib import suppress
-from math import isnan
+from math import isfinite, isnan
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -67,8 +67,9 @@ class TokenLogprob(_Part):
 
 
 class TokenPosition(_Part):
-    """The most probable tokens at one place of a chat's answer."""
+    """The token at one place of a chat's answer, and the most probable ones there."""
 
+    logprob: float | None = None
     top_logprobs: list[TokenLogprob] = Field(default=[], fail_fast=True)
 
 
@@ -109,6 +110,17 @@ class Generated(_Part):
         return logprobs.first() if logprobs else {}
 
     @property
+    def token_logprobs(self) -> list[float] | None:
+        """Log-probability of each token of a text; None where the server does not tell that of each."""
+        if (logprobs := self.choices[0].logprobs) is None:
+            return None
+        told = logprobs.token_logprobs
+        if logprobs.content is not None:
+            told = [each.logprob for each in logprobs.content]
+        known = [each for each in told or () if each is not None and isfinite(each)]
+        return known if told and len(known) == len(told) else None
+
+    @property
     def prompt_highest(self) -> list[float | None]:
         """The highest log-probability that is told in the place of each of `prompt_logprobs`."""
         logprobs = self.choices[0].logprobs
@@ -145,6 +157,22 @@ class Tokens(_Part):
 
     tokens: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(fail_fast=True)
     token_strs: list[str] | None = Field(default=None, fail_fast=True)
+
+
+class TokenizerInfo(_Part):
+    """What vLLM says of a tokenizer, where it was started to; tokens are texts, or objects that hold one."""
+
+    bos_token: object = None
+    eos_token: object = None
+
+    @property
+    def first(self) -> str | None:
+        """The token that begins a text, or else the one that ends it."""
+        for token in (self.bos_token, self.eos_token):
+            spelled = token.get("content") if isinstance(token, dict) else token
+            if isinstance(spelled, str) and spelled:
+                return spelled
+        return None
 
 
 def json_value(body: bytes) -> object:
@@ -192,7 +220,9 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     return generated
 
 
-def answer_of(generated: Generated, server: Server, seconds: float, latency: float) -> Answer:
+def answer_of(
+    generated: Generated, server: Server, seconds: float, latency: float, *, wants_logprobs: bool = False
+) -> Answer:
     """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
@@ -212,4 +242,5 @@ def answer_of(generated: Generated, server: Server, seconds: float, latency: flo
         latency=latency,
         reasoning=choice.message.thought if choice.message else None,
         cached_tokens=generated.usage.cached_tokens,
+        token_logprobs=generated.token_logprobs if wants_logprobs else None,
     )

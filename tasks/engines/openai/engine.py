@@ -112,7 +112,7 @@ class OpenaiEngine:
                     self._deadline = _from_now(self._settings.batch_timeout)
                     chosen = self._choose(list(choosing.values()), greeting)
                     answers.update(zip(choosing, chosen, strict=True))
-                    answers.update(zip(weighing, self._weigh(list(weighing.values())), strict=True))
+                    answers.update(zip(weighing, self._weigh(list(weighing.values()), greeting), strict=True))
         except NotThere as error:
             listed = self._server.shown(", ".join(greeting.listed)) or "no models"
             may_chat = not self._model.chat and self._model.model in greeting.listed
@@ -177,8 +177,10 @@ class OpenaiEngine:
         finally:
             share = self._shares.end(begun, len(requests))
         return [
-            each if isinstance(each, GenerationFailure) else answer_of(each[0], self._server, share, each[1])
-            for each in generated
+            each
+            if isinstance(each, GenerationFailure)
+            else answer_of(each[0], self._server, share, each[1], wants_logprobs=request.sampling.logprobs)
+            for request, each in zip(requests, generated, strict=True)
         ]
 
     async def _generated(
@@ -212,15 +214,23 @@ class OpenaiEngine:
             self._chooser = self._new_chooser(greeting)
         return self._chooser.answer(requests)
 
-    def _weigh(self, requests: Sequence[Request]) -> list[Answer]:
+    def _weigh(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
         if not requests:
             return []
         if self._likelihoods is None:
             # Imported here: it needs numpy and what chooses, which texts do not.
             from winnow.tasks.engines.openai.text_likelihoods import TextLikelihoods
+            from winnow.tasks.engines.openai.whole_texts import WholeTexts
 
+            whole_texts = None
+            if greeting.vllm is not None and (window := greeting.max_model_len) is not None:
+                whole_texts = WholeTexts(self._model, self._calls, root=self._root, max_model_len=window)
             self._likelihoods = TextLikelihoods(
-                self._model, self._calls, server=self._server, ask_all=self._ask_all
+                self._model,
+                self._calls,
+                server=self._server,
+                ask_all=self._ask_all,
+                whole_texts=whole_texts,
             )
         return self._likelihoods.answer(requests)
 

@@ -75,6 +75,7 @@ def generation_body(
         **(PLAIN_VLLM if is_vllm else {}),
         **_rare(sampling),
         **_structured(sampling.structure, vllm),
+        **_logprobs(model, sampling),
         **dict(model.model_args),
     }
     if sampling.stop:
@@ -117,7 +118,7 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
         return GenerationFailure(
             reason="bad_prompt", detail="messages are for models that chat; set chat: true"
         )
-    if not prompt and not model.chat:
+    if not prompt and not model.chat and not request.continuations:
         return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
     try:
         words_of(prompt).encode()
@@ -145,6 +146,11 @@ def _rare(sampling: Sampling) -> JsonObject:
     if sampling.logit_bias:
         body["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
     return body
+
+
+def _logprobs(model: ModelRef, sampling: Sampling) -> JsonObject:
+    """A plain completion asks for the most probable token as well: to some servers 0 is nothing."""
+    return {"logprobs": model.chat or 1} if sampling.logprobs else {}
 
 
 def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:

@@ -2,7 +2,7 @@
 
 How many tokens belong to the prompt, the server tells of the prompt alone. So both are split as an engine of
 ours splits them (`tasks.engines.choices.continuations`), but for prompts without a text, which a server
-cannot be sent: what begins a text is its tokenizer's secret.
+cannot be sent: what begins a text is a tokenizer's secret, that vLLM's servers alone tell (`whole_texts`).
 """
 
 import math
@@ -19,6 +19,7 @@ from winnow.tasks.engines.openai.answers import Generated, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused, Server
 from winnow.tasks.engines.openai.requests import bytes_for, generation_body
 from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
+from winnow.tasks.engines.openai.whole_texts import WholeTexts
 from winnow.tasks.engines.protocol import Answer, GenerationFailure, ModelRef, Request, Sampling
 
 PROBE = ("The sky is", " blue.")
@@ -27,6 +28,12 @@ PROBE = ("The sky is", " blue.")
 NEEDED = (
     "does not tell the log-probabilities of a prompt's tokens (completions with echo and logprobs), which "
     "this output_type needs; serve the model with vLLM, or choose provider vllm or transformers"
+)
+
+NO_TEXT = GenerationFailure(
+    reason="empty_prompt",
+    detail="the prompt has no text, and only vLLM's servers tell what a text by itself is weighed after; "
+    "choose provider vllm or transformers",
 )
 
 
@@ -49,13 +56,23 @@ class TextLikelihoods:
         calls: The server.
         server: How it is named in messages.
         ask_all: Runs what has to be asked.
+        whole_texts: Weighs what follows a prompt without a text; None where the server is not vLLM's.
 
     Raises:
         EngineLoadFailed: If the server refuses to tell log-probabilities of a prompt, or tells others.
     """
 
-    def __init__(self, model: ModelRef, calls: ServerCalls, *, server: Server, ask_all: AskAll) -> None:
+    def __init__(
+        self,
+        model: ModelRef,
+        calls: ServerCalls,
+        *,
+        server: Server,
+        ask_all: AskAll,
+        whole_texts: WholeTexts | None = None,
+    ) -> None:
         self._model = model
+        self._whole_texts = whole_texts
         self._calls = calls
         self._ask_all = ask_all
         self._lengths: dict[str, int | GenerationFailure] = {}
@@ -78,7 +95,7 @@ class TextLikelihoods:
 
     async def _length(self, prompt: str) -> int | GenerationFailure:
         if not prompt:
-            return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
+            return 0 if self._whole_texts is not None else NO_TEXT
         found = await self._asked(prompt, {})
         return found if isinstance(found, GenerationFailure) else found.usage.prompt_tokens
 
@@ -86,6 +103,8 @@ class TextLikelihoods:
         start = self._lengths[pair[0]]
         if isinstance(start, GenerationFailure):
             return start
+        if not pair[0] and self._whole_texts is not None:
+            return await self._weigh_alone(self._whole_texts, pair[1])
         found = await self._asked("".join(pair), {"echo": True, "logprobs": 1})
         if isinstance(found, GenerationFailure):
             return found
@@ -107,6 +126,14 @@ class TextLikelihoods:
                 f"of a continuation the server told the log-probabilities {told[start:length][:8]}"
             )
         return _Text(total, length, _is_greedy(known, found.prompt_highest[start:length]))
+
+    async def _weigh_alone(self, whole_texts: WholeTexts, text: str) -> _Text | GenerationFailure:
+        told = await whole_texts.weigh(text)
+        if isinstance(told, GenerationFailure):
+            return told
+        if (total := likelihood(told.logprobs)) is None:
+            return no_logprobs(f"of a text the server told the log-probabilities {told.logprobs[:8]}")
+        return _Text(total, told.length, _is_greedy(told.logprobs, told.highest))
 
     async def _asked(self, text: str, wanted: JsonObject) -> Generated | GenerationFailure:
         request = Request(prompt=text, sampling=Sampling(max_tokens=1), seed=0)

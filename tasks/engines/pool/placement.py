@@ -76,8 +76,19 @@ def _with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFact
     return start
 
 
+KEPT_ASLEEP = 0.04
+"""Of a device's memory, for each model that may sleep: its process and its CUDA graphs stay there."""
+LEAST_AWAKE = 0.5
+"""Of it, at the least, for all that are awake, however many may sleep."""
+
+
+def memory_share(max_loaded: int, most_asleep: int) -> float:
+    """What each engine may take of a device's memory, so that all that may be there have room."""
+    return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded
+
+
 VLLM_SEQUENCES = 256
-"""Sequences that vLLM runs at once where `max_num_seqs` is not given."""
+"""Sequences that vLLM runs at once where `max_num_seqs` is not given; 1 024 on GPUs of 70 GiB and more."""
 FULL = 6.0
 """Requests in flight over those that engines take at once. A round is in flight for as long as its longest
 text is written, and a text of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a

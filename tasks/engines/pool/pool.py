@@ -12,6 +12,7 @@ from typing import Self
 from winnow.tasks.campaign.tracing import engine_call, tell_answers
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
+from winnow.tasks.engines.pool.placement import memory_share
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
@@ -79,6 +80,7 @@ class EnginePool:
             log_folder=log_folder,
             load_timeout=load_timeout,
             batch_timeout=batch_timeout,
+            memory_share=memory_share(max_loaded, most_asleep),
             sleeps=most_asleep > 0,
             is_fresh=not streaming,
         )

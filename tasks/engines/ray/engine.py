@@ -64,12 +64,6 @@ class RayEngine:
         self._identity: str | None = None
         self._is_idle = False
         self._is_closed = False
-        there = dataclasses.replace(
-            settings,
-            log_folder=settings.log_folder.absolute(),
-            adapters=tuple(_absolute(each) for each in settings.adapters),
-            devices=(),
-        )
         actor = (
             ray.remote(EngineActor)
             .options(num_cpus=1, num_gpus=gpus, max_restarts=0, scheduling_strategy="SPREAD")
@@ -77,7 +71,7 @@ class RayEngine:
         )
         self._actor = cast("_Handle", actor)
         self._host = self._actor.host.remote()
-        self._loading = self._actor.load.remote(_at_its_path(model), there)
+        self._loading = self._actor.load.remote(_at_its_path(model), settings_there(settings, gpus))
 
     @property
     def identity(self) -> str:
@@ -152,6 +146,17 @@ class RayEngine:
     def _unexpected(self, cause: BaseException) -> EngineError:
         why = f"in its Ray actor: {one_sentence(cause)}"
         return EngineLoadFailed(self._name, why) if self._identity is None else EngineDied(self._name, why)
+
+
+def settings_there(settings: EngineSettings, gpus: float) -> EngineSettings:
+    """How an engine is run on its machine, where Ray gives it so many GPUs, or a part of one."""
+    return dataclasses.replace(
+        settings,
+        log_folder=settings.log_folder.absolute(),
+        adapters=tuple(_absolute(each) for each in settings.adapters),
+        devices=(),
+        memory_share=gpus if 0.0 < gpus < 1.0 else 1.0,
+    )
 
 
 def _at_its_path(model: ModelRef) -> ModelRef:

@@ -26,6 +26,8 @@ class FinishedRow:
     """"stop" or "length"."""
     length: int
     """Tokens generated, the last one included."""
+    logprobs: Sequence[float] | None
+    """Of each of them, where the request asks for that."""
 
 
 NOT_A_NUMBER = GenerationFailure(
@@ -60,6 +62,7 @@ class Decoding:
         self._ends = ends
         self._generators = [np.random.default_rng(request.seed) for request in requests]
         self._tokens: list[list[int]] = [[] for _ in requests]
+        self._logprobs: list[list[float]] = [[] for _ in requests]
         self._finished: list[FinishedRow | GenerationFailure | None] = [None] * len(requests)
 
     def draw(self, logits: torch.Tensor) -> list[int]:
@@ -77,7 +80,10 @@ class Decoding:
     def _drawn(self, i: int, logits: Row) -> int:
         sampling = self._requests[i].sampling
         shifted = shifted_logits(logits, sampling, self._prompts[i], self._tokens[i])
-        return choose_token(shifted, sampling, self._generators[i])
+        token = choose_token(shifted, sampling, self._generators[i])
+        if sampling.logprobs:
+            self._logprobs[i].append(float(logits[token] - np.logaddexp.reduce(logits.astype(np.float64))))
+        return token
 
     def append(self, tokens: Sequence[int]) -> list[bool]:
         """Add the newest token of every request; return which requests are done, shape (B,)."""
@@ -94,15 +100,20 @@ class Decoding:
     def _ending(self, i: int) -> FinishedRow | None:
         tokens = self._tokens[i]
         if tokens[-1] in self._ends or tokens[-1] in self._requests[i].sampling.stop_token_ids:
-            return FinishedRow(text=self._text(tokens[:-1]), finish_reason="stop", length=len(tokens))
+            return self._row(i, self._text(tokens[:-1]), "stop")
         if stop := self._requests[i].sampling.stop:
             text = self._text(tokens)
             if found := [(at, at + len(s)) for s in stop if (at := text.find(s)) >= 0]:
                 start, _ = min(found, key=itemgetter(1))
-                return FinishedRow(text=text[:start], finish_reason="stop", length=len(tokens))
+                return self._row(i, text[:start], "stop")
         if len(tokens) >= self._room[i]:
-            return FinishedRow(text=self._text(tokens), finish_reason="length", length=len(tokens))
+            return self._row(i, self._text(tokens), "length")
         return None
+
+    def _row(self, i: int, text: str, finish_reason: str) -> FinishedRow:
+        logprobs = self._logprobs[i] if self._requests[i].sampling.logprobs else None
+        length = len(self._tokens[i])
+        return FinishedRow(text=text, finish_reason=finish_reason, length=length, logprobs=logprobs)
 
     def _text(self, tokens: list[int]) -> str:
         text = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)

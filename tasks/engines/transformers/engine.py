@@ -5,6 +5,7 @@ padded on the left and masked. A request's randomness is its own, so its text do
 else is in the batch, up to the rounding of floating-point sums.
 """
 
+import gc
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -86,8 +87,9 @@ class TransformersEngine:
             )
         refuse_missing_checkpoint(model)
         self._name = model.name
-        cuda = f"cuda:{devices[0]}" if devices else "cuda"
-        self._device = str(args.get("device") or (cuda if torch.cuda.is_available() else "cpu"))
+        self._device = str(args.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if self._device == "cuda" and devices:
+            self._device = f"cuda:{devices[0]}"
         try:
             with ONE_AT_A_TIME:
                 self._load(model, args)
@@ -124,7 +126,9 @@ class TransformersEngine:
     def identity(self) -> str:
         """Software, version, device and precision."""
         precision = str(self._model.dtype).removeprefix("torch.")
-        return f"transformers {transformers.__version__} {self._device} {precision}"
+        # Not its number: what is loaded a second time, on another GPU of the same kind, is the same engine.
+        device = torch.cuda.get_device_name(self._device) if self._is_cuda else self._device
+        return f"transformers {transformers.__version__} {device} {precision}"
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
@@ -243,8 +247,13 @@ class TransformersEngine:
     def close(self) -> None:
         """Let go of the weights."""
         self._model = None
-        if torch.cuda.is_available():
+        if self._is_cuda:
+            gc.collect()  # what an error of the library still holds
             torch.cuda.empty_cache()
+
+    @property
+    def _is_cuda(self) -> bool:
+        return self._device.partition(":")[0] == "cuda"
 
 
 def _completion(row: FinishedRow, input_tokens: int, took: float, together: int) -> Completion:
@@ -256,6 +265,7 @@ def _completion(row: FinishedRow, input_tokens: int, took: float, together: int)
         output_tokens=row.length,
         seconds=took / together,
         latency=took,
+        token_logprobs=row.logprobs,
     )
 
 

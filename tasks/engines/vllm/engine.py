@@ -44,7 +44,7 @@ WORKER_ENVIRONMENT = {
 }
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-GREETING = {"ready", "at", "can_sleep"}
+GREETING = {"ready", "at", "waited", "can_sleep"}
 """What a worker says once its model is loaded."""
 
 
@@ -76,9 +76,9 @@ class VllmEngine:
         )
         self._sending = threading.Lock()
         self._replies = Replies(lambda timeout, most_bytes: self._worker.receive(timeout, most_bytes))
-        how = {"adapters": settings.adapters, "sleeps": settings.sleeps, "is_fresh": settings.is_fresh}
+        how = {name: getattr(settings, name) for name in ("adapters", "memory_share", "sleeps", "is_fresh")}
         try:
-            self._send({"load": {**_fields(model), **how}})
+            self._send({"load": {**_fields(model), **how, "locks": str(settings.log_folder)}})
         except BaseException:
             self._worker.close()
             raise
@@ -100,8 +100,9 @@ class VllmEngine:
 
     @property
     def load_seconds(self) -> float:
-        """Wall time until the process could be asked, by the clock of this machine."""
-        return max(0.0, float(self._wait_until_loaded()["at"]) - self._started_at)
+        """Wall time until the process could be asked, by this machine's clock, but for waits for a device."""
+        loaded = self._wait_until_loaded()
+        return max(0.0, float(loaded["at"]) - self._started_at - float(loaded["waited"]))
 
     @property
     def can_sleep(self) -> bool:
@@ -142,14 +143,25 @@ class VllmEngine:
             left = max(0.0, self._load_deadline - time.monotonic())
             reply = self._receive(left, f"did not load within {self._settings.load_timeout:g} s")
             if "load_failed" in reply:
-                why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}"
+                why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}{self._share_said(reply)}"
                 raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
             if not reply.keys() >= GREETING:
                 raise self._unreadable("it says neither that it is ready nor why not")
-            if not (isinstance(reply["at"], int | float) and math.isfinite(reply["at"])):
-                raise self._unreadable(f"it was ready at {reply['at']!r}, which is no time")
+            for said in (reply["at"], reply["waited"]):
+                if not (isinstance(said, int | float) and math.isfinite(said)):
+                    raise self._unreadable(f"it was ready at {said!r}, which is no time")
             self._ready = reply
         return self._ready
+
+    def _share_said(self, reply: JsonObject) -> str:
+        """That we gave it a part of its device alone, where that may be why."""
+        share = self._settings.memory_share
+        if share >= 1.0 or "gpu_memory_utilization" not in str(reply["load_failed"]):
+            return ""
+        return (
+            f" (of a device's memory {share:.0%} are for each of the models that execution lets be there at "
+            "once; name another share in model_args.gpu_memory_utilization, or let fewer be there)"
+        )
 
     def _change(self, message: JsonObject, what: str) -> None:
         timeout = self._settings.load_timeout

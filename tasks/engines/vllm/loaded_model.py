@@ -2,6 +2,7 @@
 
 import gc
 import json
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -23,11 +24,12 @@ from winnow.tasks.engines.protocol import (
     Request,
     Structure,
 )
+from winnow.tasks.engines.vllm.device_lock import DeviceLock
 from winnow.tasks.engines.vllm.running_batch import RunningBatch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-    from vllm import LLM, RequestOutput
+    from vllm import LLM, CompletionOutput, RequestOutput
     from vllm.sampling_params import StructuredOutputsParams
 
     from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
@@ -60,6 +62,8 @@ class VllmModel:
     Args:
         model: What to load.
         adapters: Folders of the LoRA adapters that requests may name.
+        memory_share: Of a GPU's memory, where the model's arguments do not say how much it is to take.
+        locks: Where engines that share a GPU lock it.
         sleeps: Whether to be able to sleep, where the device can.
         is_fresh: Whether to forget what was computed before whenever nothing is written.
 
@@ -69,10 +73,16 @@ class VllmModel:
     """
 
     def __init__(
-        self, model: ModelRef, *, adapters: Sequence[str] = (), sleeps: bool = False, is_fresh: bool = False
+        self,
+        model: ModelRef,
+        *,
+        adapters: Sequence[str],
+        memory_share: float,
+        locks: str,
+        sleeps: bool,
+        is_fresh: bool,
     ) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
-        import vllm
         from vllm.lora.request import LoRARequest
         from vllm.platforms import current_platform
 
@@ -81,13 +91,17 @@ class VllmModel:
         from winnow.tasks.engines.choices.likelihoods import Likelihoods
 
         self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
-        self._llm = _new_llm(
-            model=model.model,
-            revision=model.revision,
-            tokenizer_revision=model.revision,
-            **({"enable_sleep_mode": True} if self.can_sleep else {}),
-            **{**adapter_args(adapters), **model.model_args},
-        )
+        self._device = DeviceLock(Path(locks), is_shared=memory_share < 1.0 and not current_platform.is_cpu())
+        with self._device.held():
+            self._llm = _new_llm(
+                memory_share,
+                model=model.model,
+                revision=model.revision,
+                tokenizer_revision=model.revision,
+                **({"enable_sleep_mode": True} if self.can_sleep else {}),
+                **{**adapter_args(adapters), **model.model_args},
+            )
+        self.waited = self._device.waited
         self._adapters: dict[str | None, LoRARequest | None] = {
             folder: LoRARequest(folder, number, str(Path(folder).absolute()))
             for number, folder in enumerate(adapters, start=1)
@@ -117,10 +131,7 @@ class VllmModel:
             ask_all=self._continuation_logprobs,
         )
         self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=self._answer)
-        device = "cpu" if current_platform.is_cpu() else current_platform.get_device_name()
-        precision = str(config.dtype).removeprefix("torch.")
-        invariant = " batch-invariant" if os.environ.get("VLLM_BATCH_INVARIANT") == "1" else ""
-        self.identity = f"vllm {vllm.__version__} {device} {precision}{invariant}"
+        self.identity = _identity(config.dtype)
 
     def may_join(self, requests: Sequence[Request]) -> bool:
         """Whether requests may be written beside those that are: texts of the same adapter, or of none."""
@@ -174,11 +185,13 @@ class VllmModel:
 
     def sleep(self) -> None:
         """Move the weights to the machine's memory and forget what was computed with them."""
-        self._llm.sleep(level=1)
+        with self._device.held():
+            self._llm.sleep(level=1)
 
     def wake(self) -> None:
         """Move the weights back."""
-        self._llm.wake_up()
+        with self._device.held():
+            self._llm.wake_up()
 
     def close(self) -> None:
         """Let vLLM end its own helper processes and give back shared memory."""
@@ -205,6 +218,7 @@ class VllmModel:
             seconds=seconds,
             latency=latency,
             cached_tokens=self._cached(output),
+            token_logprobs=_token_logprobs(generated),
         )
 
     def _cached(self, output: "RequestOutput") -> int | None:
@@ -246,7 +260,6 @@ class VllmModel:
     ) -> "list[RequestOutput | GenerationFailure]":
         """What vLLM makes of encoded prompts; one that it refuses fails alone."""
         from vllm import SamplingParams
-        from vllm.exceptions import VLLMClientError
         from vllm.inputs import TokensPrompt
 
         if not prompts:
@@ -255,7 +268,7 @@ class VllmModel:
             sampling = [SamplingParams(**each) for each in params]
             inputs = [TokensPrompt(prompt_token_ids=ids) for ids in prompts]
             return list(self._llm.generate(inputs, sampling, lora_request=self._adapter, use_tqdm=False))
-        except (VLLMClientError, ValueError) as error:
+        except _refusals() as error:
             if len(prompts) == 1:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
@@ -264,7 +277,6 @@ class VllmModel:
     def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
         """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
         from vllm import SamplingParams
-        from vllm.exceptions import VLLMClientError
         from vllm.inputs import TokensPrompt
         from vllm.sampling_params import RequestOutputKind
 
@@ -272,7 +284,7 @@ class VllmModel:
             sampling = SamplingParams(**params, output_kind=RequestOutputKind.FINAL_ONLY)
             prompt = TokensPrompt(prompt_token_ids=ids)
             self._llm.llm_engine.add_request(id_, prompt, sampling, lora_request=self._adapter)
-        except (VLLMClientError, ValueError) as error:
+        except _refusals() as error:
             return GenerationFailure(reason="refused", detail=one_sentence(error))
         return None
 
@@ -293,6 +305,7 @@ class VllmModel:
             "logit_bias": dict(sampling.logit_bias) or None,
             "stop_token_ids": list(sampling.stop_token_ids),
             "structured_outputs": _structured(sampling.structure),
+            "logprobs": 0 if sampling.logprobs else None,  # of the drawn token alone
         }
 
 
@@ -304,9 +317,9 @@ class VllmVectors:
     """
 
     def __init__(self, folder: str) -> None:
-        self._llm = _new_llm(model=folder, runner="pooling")
+        self._llm = _new_llm(1.0, model=folder, runner="pooling")
         self._cut = {"truncation": True, "max_length": self._llm.model_config.max_model_len}
-        self.identity, self.can_sleep = "pooling", False
+        self.identity, self.can_sleep, self.waited = "pooling", False, 0.0
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text; a text that is too long is cut."""
@@ -318,7 +331,31 @@ class VllmVectors:
         _shut_down(self._llm)
 
 
-def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
+def _identity(dtype: object) -> str:
+    """Software, version, device and precision, and whether a text depends on what is written beside it."""
+    import vllm
+    from vllm import envs
+    from vllm.platforms import current_platform
+
+    is_cpu = current_platform.is_cpu()
+    device = "cpu" if is_cpu else current_platform.get_device_name()
+    # On a CPU vLLM takes the variable, and computes nothing that matters in another way.
+    invariant = " batch-invariant" if envs.VLLM_BATCH_INVARIANT and not is_cpu else ""
+    return f"vllm {vllm.__version__} {device} {str(dtype).removeprefix('torch.')}{invariant}"
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What vLLM raises of a request that it does not take; 0.20 has the second kind alone."""
+    from vllm import exceptions
+
+    return (getattr(exceptions, "VLLMClientError", ValueError), ValueError)
+
+
+USABLE = 0.92
+"""Of a GPU's memory: what vLLM takes where nothing else is said."""
+
+
+def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
     """A model with what suits the device where the arguments do not say it."""
     import vllm
     from vllm.platforms import current_platform
@@ -332,6 +369,8 @@ def _new_llm(**args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
             # folder with a space in its path.
             os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
             _obey_dynamo_switch()
+    elif memory_share < 1.0:
+        args.setdefault("gpu_memory_utilization", USABLE * memory_share)
     return vllm.LLM(**args)
 
 
@@ -364,6 +403,16 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
     if kind == "json_schema":
         return StructuredOutputsParams(json=value)
     return StructuredOutputsParams(**{kind: value})  # type: ignore[arg-type] # it takes any of the two
+
+
+def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
+    """Of each token that was drawn; None where nobody asked."""
+    if generated.logprobs is None:
+        return None
+    places = zip(generated.token_ids, generated.logprobs, strict=True)
+    told = [place[token].logprob for token, place in places if place]
+    is_whole = len(told) == len(generated.token_ids) and all(map(math.isfinite, told))
+    return told if is_whole else None
 
 
 def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":

@@ -1,7 +1,8 @@
 """The process in which vLLM runs, as `model` imports it; `VllmEngine` is the other side.
 
-The first message is {"load": model, with its "adapters", whether it "sleeps" and whether it "is_fresh" for
-every group}, answered by {"ready": identity, "at": seconds since the epoch, "can_sleep": true or false} or
+The first message is {"load": model, with its "adapters", its "memory_share", whether it "sleeps", whether it
+"is_fresh" for every group, and the folder of the "locks" of devices}, answered by {"ready": identity, "at":
+seconds since the epoch, "waited": seconds for others on its devices, "can_sleep": true or false} or
 {"load_failed": sentence}; then
 {"requests": [...], "number": n} is answered by {"answers": [...], "number": n}, {"sleep": true} and
 {"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those
@@ -39,7 +40,7 @@ def main(parent: ParentLink) -> None:
 
 
 def _generate(parent: ParentLink, fields: JsonObject) -> None:
-    how = {name: fields.pop(name) for name in ("adapters", "sleeps", "is_fresh")}
+    how = {name: fields.pop(name) for name in ("adapters", "memory_share", "sleeps", "is_fresh", "locks")}
     model = _load(parent, lambda: VllmModel(ModelRef(**fields), **how))
     if model:
         _serve(parent, model)
@@ -96,7 +97,9 @@ def _load(parent: ParentLink, make: "Callable[[], Model]") -> "Model | None":
         why = error.why if isinstance(error, EngineLoadFailed) else one_sentence(error)
         parent.send({"load_failed": why})
         return None
-    parent.send({"ready": model.identity, "at": time.time(), "can_sleep": model.can_sleep})
+    parent.send(
+        {"ready": model.identity, "at": time.time(), "waited": model.waited, "can_sleep": model.can_sleep}
+    )
     return model
 
 

@@ -1,7 +1,9 @@
 """A user's function in the process that it runs in: imported, called, and held to what it may return."""
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from numbers import Real
@@ -31,7 +33,18 @@ def loaded(
     call = getattr(module, function)
     if not callable(call):
         raise TypeError(f"{function} is no function")
+    _require_one_argument(function, call)
     return lambda sample: _verdict(call(sample), low, high)
+
+
+def _require_one_argument(function: str, call: Callable[..., object]) -> None:
+    """Refuse, before a text is made, what would fail on every output."""
+    with suppress(ValueError):  # what tells nothing of its arguments
+        arguments = inspect.signature(call)
+        try:
+            arguments.bind(None)
+        except TypeError:
+            raise TypeError(f"it is called with one sample, and takes {function}{arguments}") from None
 
 
 def _verdict(said: object, low: float, high: float) -> Verdict:

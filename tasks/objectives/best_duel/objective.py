@@ -27,10 +27,10 @@ class BestDuel(ResolvedCampaign):
     judge: PairJudge
 
     @classmethod
-    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+    def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """See `ResolvedCampaign`."""
         judge = create_pair_judge(spec.judge.type, **spec.judge.params)
-        candidates = build_candidates(spec, dataset)
+        candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
         refuse_shared_names(judge.models, candidates)
         return cls(
             spec=spec,

@@ -45,9 +45,9 @@ class BestMean(ScoredCampaign):
     """What the means of metrics have to be, so that a candidate may be the best."""
 
     @classmethod
-    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+    def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """See `ResolvedCampaign`."""
-        candidates = build_candidates(spec, dataset)
+        candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
         return cls(
             spec=spec,
             dataset=dataset,

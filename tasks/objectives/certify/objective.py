@@ -36,9 +36,9 @@ class Certify(ScoredCampaign):
     certification: Certification
 
     @classmethod
-    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+    def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """See `ResolvedCampaign`."""
-        candidates = build_candidates(spec, dataset)
+        candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
         certification, ordered = check_certification(spec, dataset, candidates)
         scoring = check_judges(spec, candidates)
         answering = answering_models(certification)

@@ -36,7 +36,7 @@ from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
 from winnow.tasks.judges.pointwise.human import UNCLEAR, HumanJudge
-from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict, ahead
+from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
@@ -127,7 +127,6 @@ def score_losses(
     shown = _shown(scorer, round_, targets)
     [asked] = ask_models(campaign, [judge], round_, shown)
     metrics = _asked_metrics(campaign, scorer, round_, targets)
-    ahead(asked.judge, shown)
     scorer = replace(scorer, judge=asked.judge)
     comparisons = []
     for position, (arm, example) in enumerate(zip(round_.arms, round_.examples, strict=True)):

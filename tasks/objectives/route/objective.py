@@ -30,9 +30,9 @@ class Route(ScoredCampaign):
     """Vector of each prompt, shape (n, d); None until a database is at hand to keep them."""
 
     @classmethod
-    def check(cls, spec: CampaignSpec, dataset: Dataset) -> Self:
+    def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """See `ResolvedCampaign`."""
-        candidates = build_candidates(spec, dataset)
+        candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
         # Of any example: a prompt that arrives may be of no known type.
         fields = sorted({name for example in dataset.examples for name in example.fields})
         if spec.prompt_type is not None and spec.prompt_type not in fields:

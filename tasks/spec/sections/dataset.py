@@ -7,12 +7,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
-from winnow.tasks.spec.sections.prompts import FieldNames
 from winnow.tasks.spec.spec_model import SpecModel
 
 Commit = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}$")] | None
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class FieldNames(SpecModel):
+    """Which columns of the dataset play which role."""
+
+    id: str | None = None
+    input: str = "input"
+    target: str | None = "target"
 
 
 class SampleSpec(SpecModel):
@@ -130,8 +137,8 @@ class TaskSpec(SpecModel):
         return self
 
 
-class DatasetSpec(SpecModel):
-    """Where the examples come from, and which of them are taken."""
+class SourceSpec(SpecModel):
+    """Files, or a dataset of a hub."""
 
     path: Annotated[str | list[str], BeforeValidator(_listed)] | None = None
     """Files or patterns such as "shards/*.jsonl": .jsonl, .json or .csv, each also with .gz, or .parquet."""
@@ -146,6 +153,34 @@ class DatasetSpec(SpecModel):
     """For hub: a commit, branch or tag; None is the main branch."""
     commit: Commit = None
     """For hub: the commit that the revision leads to; Winnow keeps it here."""
+
+    @model_validator(mode="after")
+    def _comes_from_one_place(self) -> Self:
+        if len(self._places()) != 1:
+            raise ValueError(self._which())
+        for key in ("name", "split", "revision", "commit"):
+            if self.hub is None and getattr(self, key) is not None:
+                raise ValueError(f"{key} is for hub; leave it out")
+        return self
+
+    def _places(self) -> list[str]:
+        """The keys that say where the examples come from, of those that are given."""
+        return [key for key in ("path", "hub") if getattr(self, key) is not None]
+
+    def _which(self) -> str:
+        return "give one of path (files) and hub (a dataset of a hub)"
+
+    @property
+    def source(self) -> str:
+        """Where the examples come from, as errors and tables have it."""
+        if self.hub is not None:
+            return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
+        return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)
+
+
+class DatasetSpec(SourceSpec):
+    """Where the examples come from, and which of them are taken."""
+
     lm_eval: LmEvalSpec | None = None
     """In the place of path: what `task: {lm_eval: ...}` becomes."""
     inspect: InspectSpec | None = None
@@ -160,26 +195,20 @@ class DatasetSpec(SpecModel):
     shuffle: Seed | None = None
     """Seed of the order in which examples stand; None is that of the source."""
 
-    @model_validator(mode="after")
-    def _comes_from_one_place(self) -> Self:
-        given = [key for key in ("path", "hub", "lm_eval", "inspect") if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise ValueError("give one of path (files) and hub (a dataset of a hub), or a task beside it")
-        for key in ("name", "split", "revision", "commit"):
-            if self.hub is None and getattr(self, key) is not None:
-                raise ValueError(f"{key} is for hub; leave it out")
-        return self
+    def _places(self) -> list[str]:
+        return [
+            *super()._places(),
+            *(key for key in ("lm_eval", "inspect") if getattr(self, key) is not None),
+        ]
+
+    def _which(self) -> str:
+        return f"{super()._which()}, or a task beside it"
 
     @property
     def source(self) -> str:
-        """Where the examples come from, as errors and tables have it."""
-        if self.lm_eval is not None:
-            return f"task {self.lm_eval.task}"
-        if self.inspect is not None:
-            return f"task {self.inspect.task}"
-        if self.hub is not None:
-            return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
-        return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)
+        """See `SourceSpec`."""
+        task = self.lm_eval or self.inspect
+        return super().source if task is None else f"task {task.task}"
 
     @property
     def title(self) -> str:
@@ -189,3 +218,14 @@ class DatasetSpec(SpecModel):
         first = self.path if isinstance(self.path, str) else self.path[0]
         file = Path(first.removesuffix(".gz"))
         return file.parent.name or file.stem if has_magic(file.name) else file.stem
+
+
+class SolvedSpec(SourceSpec):
+    """Where solved examples come from, and which of them may be shown."""
+
+    fields: FieldNames | None = None
+    """None is as in `dataset.fields`."""
+    filter: str | None = Field(default=None, min_length=1)
+    """A jinja2 expression over the columns of a row; rows for which it does not hold are left out."""
+    limit: int | None = Field(default=None, ge=1)
+    """Only the first so many of the rows that the filter leaves."""

@@ -81,6 +81,8 @@ class GenerateConfig(SpecModel):
     stop_token_ids: list[TokenId] = []
     """Tokens that end a text, and are no part of it."""
     structured_output: StructuredOutput | None = None
+    logprobs: bool = False
+    """Keep the log-probability of each token that is written, for judges of one's own."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> JsonObject:
@@ -109,6 +111,7 @@ RARE = frozenset(
         "logit_bias",
         "stop_token_ids",
         "structured_output",
+        "logprobs",
     }
 )
 """Keys that are stored only where they are set."""

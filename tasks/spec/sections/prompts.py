@@ -1,21 +1,15 @@
 """What a model is asked: a text, or the messages of a chat, with solved examples before the question."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from winnow.tasks.spec.sections.dataset import SolvedSpec
 from winnow.tasks.spec.spec_model import SpecModel
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
-
-
-class FieldNames(SpecModel):
-    """Which columns of the dataset play which role."""
-
-    id: str | None = None
-    input: str = "input"
-    target: str | None = "target"
 
 
 class MessageSpec(SpecModel):
@@ -37,18 +31,33 @@ class MessageSpec(SpecModel):
         return self
 
 
+def _source(value: object) -> object:
+    """A mapping, whose own complaints name its keys."""
+    if isinstance(value, str | list):
+        return {"path": value}
+    if value is None or isinstance(value, Mapping | SolvedSpec):
+        return value
+    raise ValueError("must be a file, a list of files, or the keys of a dataset")
+
+
+Source = Annotated[
+    SolvedSpec | None,
+    BeforeValidator(_source, json_schema_input_type=SolvedSpec | str | list[str] | None),
+]
+
+
 class FewShotSpec(SpecModel):
     """Solved examples that a model is shown before the question."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     n: int = Field(ge=1, le=1000)
-    path: str | None = Field(default=None, min_length=1)
-    """The file that they are drawn from; None is the campaign's own dataset, of which an example is never
-    shown when it is asked about."""
-    fields: FieldNames | None = None
-    """Which columns of that file play which role; None is as in `dataset.fields`."""
+    source: Source = Field(default=None, alias="from")
+    """What they are drawn from: files, or the keys of a dataset; None is the campaign's own dataset, of which
+    an example is never shown when it is asked about."""
     seed: int = Field(default=0, ge=0, lt=2**63)
     """Draws them, once for all examples."""
-    as_multiturn: bool = False
+    fewshot_as_multiturn: bool = False
     """For models that chat: show each as a turn of the user and one of the assistant, not as text."""
     question: str | None = Field(default=None, min_length=1)
     """A jinja2 template over the fields of a solved example; None is that of the prompt."""
@@ -58,12 +67,6 @@ class FewShotSpec(SpecModel):
     """Between question and answer, where they are text."""
     delimiter: str = "\n\n"
     """After each, where they are text."""
-
-    @model_validator(mode="after")
-    def _names_fields_of_its_file(self) -> Self:
-        if self.fields is not None and self.path is None:
-            raise ValueError("fields are those of path; leave them out, or name a file of solved examples")
-        return self
 
 
 class PromptSpec(SpecModel):

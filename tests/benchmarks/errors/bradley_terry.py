@@ -50,6 +50,14 @@ def near_tie(rng: np.random.Generator) -> Instance:
     return Instance(features[order], utilities[order])
 
 
+def wide_near_tie(rng: np.random.Generator) -> Instance:
+    """Of six arms with four features, two are level but for one in a million."""
+    top = [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]
+    others = [[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0], [-1.0, 0.3, 0.3, -0.3], [0.2, 0.5, -0.5, 0.5]]
+    features = np.array(top + others)[rng.permutation(6)]
+    return Instance(features, features @ np.array([1.2, BARELY, 0.3, 0.1]))
+
+
 def unread_wins(rng: np.random.Generator, share: float) -> Instance:
     """The near tie, and so many of the best arm's wins cannot be read."""
     return near_tie(rng)._replace(unread=share)
@@ -77,6 +85,7 @@ WORLDS: Mapping[str, Callable[[np.random.Generator], Instance]] = {
     "columns of unequal scale": unequal_columns,
     "published recipe, K = 8": published_recipe,
     "near tie": near_tie,
+    "near tie, four features": wide_near_tie,
     "near tie, half called ties": called_ties,
     **{f"unread wins {share:.0%}": partial(unread_wins, share=share) for share in (0.1, 0.2, 0.4)},
     "best is dropped": best_is_dropped,

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import threading
 import tracemalloc
 import zlib
@@ -20,7 +21,7 @@ from winnow.tasks.engines.openai.answers import (
     read_listing,
 )
 from winnow.tasks.engines.openai.errors import Server, Unreadable, seconds_to_wait
-from winnow.tasks.engines.openai.requests import answer_bytes, bytes_for
+from winnow.tasks.engines.openai.requests import answer_bytes, bytes_for, generation_body
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
@@ -132,6 +133,43 @@ def test_what_cannot_be_read_of_a_prefix_cache_is_not_known_and_the_text_is(told
     found = read_generated(json.loads(answer(usage=usage)), chat=False)
     completion = answer_of(found, Server(model="m", url="http://h/v1", key="", variable=None), 1.0, 2.0)
     assert (completion.text, completion.cached_tokens) == ("a", cached)
+
+
+@pytest.mark.parametrize(
+    ("chat", "told", "known"),
+    [
+        (False, {"token_logprobs": [-0.5, -1.5], "top_logprobs": [{"a": -0.5}, None]}, [-0.5, -1.5]),
+        (True, {"content": [{"token": "a", "logprob": -0.5}, {"token": "", "logprob": -2}]}, [-0.5, -2]),
+        (True, {"content": [{"token": "a", "logprob": -0.5}, {"token": "b"}]}, None),
+        (True, {"content": []}, None),
+        (True, {"content": None}, None),
+        (False, {"token_logprobs": [-0.5, None]}, None),
+        (False, {"token_logprobs": [-0.5, -math.inf]}, None),
+        (False, {"token_logprobs": [math.nan]}, None),
+        (False, {"token_logprobs": []}, None),
+        (False, {}, None),
+        (False, None, None),
+    ],
+)
+def test_the_log_probabilities_of_a_text_are_known_where_each_is_told_and_was_asked_for(chat, told, known):
+    said = {"message": {"content": "a"}} if chat else {"text": "a"}
+    body = {
+        "choices": [{**said, "finish_reason": "stop", "logprobs": told}],
+        "usage": {"prompt_tokens": 4, "completion_tokens": 2},
+    }
+    found = read_generated(json.loads(json.dumps(body)), chat=chat)
+    server = Server(model="m", url="http://h/v1", key="", variable=None)
+    assert answer_of(found, server, 1.0, 2.0, wants_logprobs=True).token_logprobs == known
+    assert answer_of(found, server, 1.0, 2.0).token_logprobs is None
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_server_is_asked_for_log_probabilities_where_the_file_asks(chat):
+    model = ModelRef(name="m", provider="openai", model="m", chat=chat)
+    asked = [Request(prompt="x", sampling=Sampling(logprobs=each), seed=0) for each in (True, False)]
+    wanted, plain = (generation_body(model, each) for each in asked)
+    assert wanted == {**plain, "logprobs": True if chat else 1}
+    assert "logprobs" not in plain
 
 
 def test_a_compressed_refusal_is_a_refusal_without_words():

@@ -84,6 +84,8 @@ GOOD = {"text": "a", "finish_reason": "stop", "input_tokens": 1, "output_tokens"
         ("cached_tokens", 0.5),
         ("choice_logprobs", {"A": math.nan}),
         ("choice_logprobs", {"A": -math.inf}),
+        ("token_logprobs", [-1.0, math.nan]),
+        ("token_logprobs", [-math.inf]),
     ],
 )
 def test_a_completion_holds_what_a_database_can(field, value):

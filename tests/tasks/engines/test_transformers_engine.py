@@ -189,6 +189,33 @@ def test_choice_log_probabilities_are_those_of_the_plain_forward_pass(engine, ch
     assert answer.text == max(CHOICES, key=answer.choice_logprobs.get)
 
 
+@pytest.mark.parametrize(
+    "way",
+    [{}, {"temperature": 1.5, "logit_bias": ((20, 3.0),), "presence_penalty": 1.0}, {"stop": ("u", "!")}],
+)
+def test_the_log_probabilities_of_a_text_are_those_of_the_plain_forward_pass(engine, checkpoint, way):
+    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
+    encode = AutoTokenizer.from_pretrained(checkpoint)
+    answers = engine.generate([request(p, seed=i, logprobs=True, **way) for i, p in enumerate(PROMPTS)])
+    assert [each.text for each in answers] == texts(
+        engine, [request(p, seed=i, **way) for i, p in enumerate(PROMPTS)]
+    )
+    compared = 0
+    for prompt, answer in zip(PROMPTS, answers, strict=True):
+        assert len(answer.token_logprobs) == answer.output_tokens
+        before = encode(prompt)["input_ids"]
+        after = encode(answer.text)["input_ids"]  # one token per character
+        if len(after) + (answer.finish_reason == "stop") < answer.output_tokens:
+            continue  # special tokens, which the text leaves out
+        compared += 1
+        with torch.no_grad():
+            rows = model(torch.tensor([before + after])).logits[0].log_softmax(-1)
+        expected = [rows[len(before) + i - 1, token].item() for i, token in enumerate(after)]
+        assert answer.token_logprobs[: len(after)] == pytest.approx(expected, abs=1e-4)
+    assert compared > len(PROMPTS) / 2
+    assert engine.generate([request("7+7=")])[0].token_logprobs is None
+
+
 def test_choosing_and_writing_share_a_batch_and_do_not_touch_each_other(engine):
     writing = [request(p) for p in PROMPTS]
     choosing = [request(p, choices=CHOICES) for p in PROMPTS]

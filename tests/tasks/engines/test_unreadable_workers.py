@@ -16,7 +16,7 @@ from winnow.tasks.engines.vllm import engine as vllm_engine
 from winnow.tasks.engines.vllm.engine import VllmEngine
 
 ASKED = [Request(prompt="a", sampling=Sampling(), seed=0)]
-READY = b'{"ready": "scripted 1", "at": 0.0, "can_sleep": false}\n'
+READY = b'{"ready": "scripted 1", "at": 0.0, "waited": 0, "can_sleep": false}\n'
 
 TOO_LONG = bytes_for_batch(ASKED) + CHUNK
 
@@ -136,6 +136,7 @@ def test_a_greeting_that_says_nothing_is_the_end_of_the_engine(engine_that_wrote
     [
         ("OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.", EngineDied),
         ("ValueError: Free memory on device cuda:0 (1.05/79.15 GiB) on startup is less than", EngineDied),
+        ("AssertionError: Error in memory profiling. Initial free memory 1 GiB, current 2 GiB.", EngineDied),
         ("MemoryError: ", EngineDied),
         ("OSError: [Errno 12] Cannot allocate memory", EngineDied),
         ("ValueError: max_model_len 99999 is larger than the model's 256", EngineLoadFailed),

@@ -115,6 +115,21 @@ def test_penalties_biases_and_stop_tokens_are_those_of_the_reference_engine(pool
         assert expected[number :: len(ways)] != unset
 
 
+def test_the_log_probabilities_of_a_text_are_those_of_the_reference_engine(pool, model, weights):
+    ways = [
+        {},
+        {"presence_penalty": 1.5, "logit_bias": ((20, 3.0),)},
+        {"stop_token_ids": tuple(range(30, 60))},
+    ]
+    requests = [request(p, logprobs=True, **way) for p in PROMPTS[:6] for way in ways]
+    ours, plain = pool.generate(model, requests), TransformersEngine(reference(weights)).generate(requests)
+    assert facts(ours) == facts(plain)
+    for answer, expected in zip(ours, plain, strict=True):
+        assert len(answer.token_logprobs) == answer.output_tokens
+        assert answer.token_logprobs == pytest.approx(expected.token_logprobs, abs=1e-4)
+    assert pool.generate(model, [request(PROMPTS[0])])[0].token_logprobs is None
+
+
 def test_min_p_leaves_the_most_probable_token_alone(pool, model):
     sampled = [request(p, seed, temperature=2.0, min_p=1.0) for seed, p in enumerate(PROMPTS)]
     greedy = [request(p) for p in PROMPTS]

@@ -39,11 +39,11 @@ class ScriptedWorker:
 
 @pytest.fixture
 def started(monkeypatch, tmp_path):
-    def started(*replies, at=0.0, **settings):
+    def started(*replies, at=0.0, waited=0.0, **settings):
         checkpoint = tmp_path / "checkpoint"
         checkpoint.mkdir()
         (checkpoint / "config.json").write_text("{}")
-        ready = {"ready": "vllm 1", "at": time.time() + at, "can_sleep": True}
+        ready = {"ready": "vllm 1", "at": time.time() + at, "waited": waited, "can_sleep": True}
         worker = type("Worker", (ScriptedWorker,), {"replies": (ready, *replies), "sent": []})
         monkeypatch.setattr(vllm_engine, "WorkerProcess", worker)
         engine = VllmEngine(
@@ -60,12 +60,18 @@ def test_an_engine_says_how_long_it_loaded_however_late_it_is_asked(started):
     assert engine.load_seconds == pytest.approx(5.0, abs=1.0)
 
 
-def test_the_process_is_told_of_adapters_and_sleep_and_sees_its_devices_alone(started, monkeypatch):
+def test_a_wait_for_others_on_the_device_is_no_part_of_a_load(started):
+    engine, _ = started(at=5.0, waited=4.0)
+    assert engine.load_seconds == pytest.approx(1.0, abs=1.0)
+
+
+def test_the_process_is_told_of_adapters_and_sleep_and_sees_its_devices_alone(started, monkeypatch, tmp_path):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    _, worker = started(devices=(2, 3), adapters=("x", "y"), sleeps=True, is_fresh=True)
+    _, worker = started(devices=(2, 3), adapters=("x", "y"), memory_share=0.5, sleeps=True, is_fresh=True)
     assert worker.options["forced"] == {"CUDA_VISIBLE_DEVICES": "2,3"}
     (load,) = (message["load"] for message in worker.sent)
     assert (load["adapters"], load["sleeps"], load["is_fresh"]) == (("x", "y"), True, True)
+    assert (load["memory_share"], load["locks"]) == (0.5, str(tmp_path))
 
 
 def test_falling_asleep_and_waking_wait_until_it_is_done(started):

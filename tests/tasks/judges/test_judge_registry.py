@@ -108,7 +108,15 @@ def acme(tmp_path, monkeypatch):
             "'http://h/s' leads out",
         ),
         ("json-schema", {"schema": {"minimum": math.nan}}, "judge.schema", "is not JSON"),
-        ("json-schema", {"schema": "s.json"}, "judge.schema", "must be a valid dictionary, got 's.json'"),
+        (
+            "json-schema",
+            {"schema": "s.json"},
+            "judge.schema",
+            "must be a mapping of keys to values, got 's.json'",
+        ),
+        ("json-schema", {"schema": [1]}, "judge.schema", "must be a mapping of keys to values, got [1]"),
+        ("choice", {"options": "A,B"}, "judge.options", "must be a list, got 'A,B'"),
+        ("all", {"judges": {"type": "exact"}}, "judge.judges", "must be a list, got {'type': 'exact'}"),
         ("math", {"target_format": "latex"}, "judge.target_format", "must be 'expression' or 'text'"),
         (
             "bleu",
@@ -123,7 +131,7 @@ def acme(tmp_path, monkeypatch):
         ("similarity", {"model": "gone"}, "judge.model", "there is no checkpoint in 'gone'"),
         ("similarity", {"pooling": "max"}, "judge.pooling", "must be 'mean', 'cls' or 'last', got 'max'"),
         ("squad", {"strip": True}, "judge.strip", "available: extract, no_answer"),
-        ("all", {"judges": []}, "judge.judges", "should have at least 1 item"),
+        ("all", {"judges": []}, "judge.judges", "must have 1 or more entries, got []"),
         ("any", {"judges": [{"type": "exat"}]}, "judge.judges[0].type", "did you mean 'exact'?"),
         ("all", {"judges": [{"type": "exact"}, {"strip": 1}]}, "judge.judges[1].type", "must name a judge"),
         (

@@ -13,9 +13,10 @@ from winnow.flows.reports.dashboard.widgets import (
     show_rows,
     show_soft,
 )
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.model import Section, nothing_yet
 from winnow.flows.reports.summary import further_lines
+from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences import headline
@@ -58,17 +59,23 @@ def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
     with st.container(border=True, key="answer"):
-        for word, sentence in (*block_lines(status.answer, status.totals), *further_lines(status)):
+        for word, said in (*block_lines(status.answer, status.totals), *further_lines(status)):
             left, right = st.columns([1, 8])
             with left:
                 show_soft(word, key=f"word-{word}")
-            right.text(sentence)
+            right.text(sentence(said))
 
 
 def _leaderboard(look: Snapshot) -> None:
     st.header("Leaderboard")
     if look.leaderboard:
-        show_rows(look.leaderboard, key="leaderboard")
+        show_rows([_numbers_first(row) for row in look.leaderboard], key="leaderboard")
+
+
+def _numbers_first(row: Row) -> Row:
+    """A candidate's estimate before where it stands: a phone has room for one of the two."""
+    first = {key: row[key] for key in ("candidate", "estimate", "lower", "upper")}
+    return {**first, **row}
 
 
 def _sections(name: str, sections: Sequence[Section]) -> None:

@@ -228,7 +228,7 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
 
 def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
     """How a campaign ended, and what it took."""
-    best, totals = status.answer.named_best, status.totals
+    best, totals = status.answer.of_best, status.totals
     return {
         "campaign": status.name,
         "stands": headline(status.answer, status.state),

@@ -111,4 +111,6 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
 
 
 def _row(row: Row) -> Row:
-    return {**row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}
+    """With whether another one won beside who did, where a narrow page shows it."""
+    first = {key: row[key] for key in ("campaign", "created_at", "outcome", "claim", "best", "changed")}
+    return {**first, **row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}

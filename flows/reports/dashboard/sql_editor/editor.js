@@ -96,11 +96,12 @@ function completing(root, box, columns) {
 
 function keeping(root, box) {
   const [chosen, name] = [root.querySelector("select"), root.querySelector("input")];
-  const told = root.querySelector(".told");
+  const [told, forget] = [root.querySelector(".told"), root.querySelector(".forget")];
   const show = (kept, selected) => {
     const names = ["saved queries", ...Object.keys(kept).sort()];
     chosen.replaceChildren(...names.map((each, number) => new Option(each, number === 0 ? "" : each)));
     chosen.value = selected;
+    chosen.hidden = forget.hidden = names.length === 1;
   };
   const store = (kept, selected, sentence) => {
     try {
@@ -123,17 +124,35 @@ function keeping(root, box) {
     if (called === "") told.textContent = "Give the query a name first.";
     else store({ ...load(), [called]: box.value }, called, `${called} is kept in this browser.`);
   };
-  root.querySelector(".forget").onclick = () => {
+  forget.onclick = () => {
     const { [chosen.value]: gone, ...rest } = load();
     if (gone === undefined) told.textContent = "Choose a saved query first.";
     else store(rest, "", `${chosen.value} is kept no longer.`);
   };
 }
 
+// On a busy machine the box comes after what belongs to it.
+function once(find, use) {
+  let undo = () => {};
+  const look = () => {
+    const found = find();
+    if (found === null) return false;
+    undo = use(found);
+    return true;
+  };
+  if (!look()) {
+    const watcher = new MutationObserver(() => look() && watcher.disconnect());
+    watcher.observe(document.body, { childList: true, subtree: true });
+    undo = () => watcher.disconnect();
+  }
+  return () => undo();
+}
+
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".winnow-sql");
-  const box = document.querySelector(`textarea[aria-label="${data.label}"]`);
-  if (box === null) return;
-  keeping(root, box);
-  return completing(root, box, data.columns);
+  const find = () => document.querySelector(`textarea[aria-label="${data.label}"]`);
+  return once(find, (box) => {
+    keeping(root, box);
+    return completing(root, box, data.columns);
+  });
 }

@@ -113,7 +113,7 @@ def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]
 
 
 def _summary(status: CampaignStatus) -> dict[str, float]:
-    best, totals = status.answer.named_best, status.totals
+    best, totals = status.answer.of_best, status.totals
     return _numbers(
         {
             "candidates": totals["candidates"],
@@ -140,7 +140,7 @@ def _numbers(found: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _tags(status: CampaignStatus) -> dict[str, str]:
-    answer, best = status.answer, status.answer.named_best
+    answer, best = status.answer, status.answer.of_best
     found = {
         "state": status.state,
         "headline": headline(answer, status.state),

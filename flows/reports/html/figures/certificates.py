@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
-from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, WEIGHTS, dressed, reaching
+from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, ROWS, WEIGHTS, dressed, reaching
 from winnow.storage.json_types import Row
 
 LARGEST_LOG = 690.0
@@ -14,6 +14,8 @@ LARGEST_LOG = 690.0
 LEAST_DECADE, MOST_DECADES = -3.0, 12.0
 """Powers of ten, the second above the line, where the view ends, so that extremes do not flatten the rest."""
 MOST_TICKS = 8
+LONGEST_IN_LEGEND = 26
+"""Characters of a name in a legend that a phone has room for, beside what became of it."""
 
 
 def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -> Figure:
@@ -86,6 +88,7 @@ def weights(rows: Sequence[Row]) -> Figure:
     return dressed(
         figure,
         rows=len(names),
+        meta=ROWS,
         xaxis={
             "title": "ρ: 0 = human labels alone,<br>1 = full trust and correction",
             "type": "category",
@@ -104,7 +107,7 @@ def _path(rows: Sequence[Row], colour: str, ending: str) -> Scatter:
         mode="lines" if len(rows) > 1 else "markers",
         line={"color": colour, "width": 2, "dash": "solid" if ending == "certified" else "dot"},
         marker={"color": colour},
-        name=f"{shortened(name)}: {ending}",
+        name=f"{shortened(name, LONGEST_IN_LEGEND)}: {ending}",
         hovertemplate=f"{_literal(as_label(name))}<br>10^%{{customdata:.2f}} after %{{x}} labels"
         "<extra></extra>",
     )

@@ -1,5 +1,6 @@
 """Text that others wrote, made fit for a page and for figures, which read a part of HTML."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -16,25 +17,34 @@ def readable(text: str) -> str:
     return printable(text.replace("\r\n", "\n").expandtabs(4))
 
 
+UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h)\b)")
+"""What stands between a number and its unit."""
+
+
+def sentence(text: str) -> str:
+    """A readable sentence whose lines a browser does not break between a number and its unit."""
+    return UNIT.sub("\N{NO-BREAK SPACE}", readable(text))
+
+
 def as_label(name: str) -> str:
     """A name as figures show it: on one line, its markup as text."""
     return _escaped(readable(name).replace("\n", " "))
 
 
-def shortened(name: str) -> str:
+def shortened(name: str, longest: int = LONGEST_LABEL) -> str:
     """The same beside an axis: the middle of a long name is left out, since names differ at their ends."""
     plain = readable(name).replace("\n", " ")
-    if len(plain) > LONGEST_LABEL:
-        plain = f"{plain[: LONGEST_LABEL // 2]}…{plain[-LONGEST_LABEL // 2 + 1 :]}"
+    if len(plain) > longest:
+        plain = f"{plain[: longest // 2]}…{plain[-longest // 2 + 1 :]}"
     return _escaped(plain)
 
 
-def shortened_apart(names: Sequence[str]) -> list[str]:
+def shortened_apart(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[str]:
     """Names beside an axis; where two would look alike, without the beginning and the end that all share."""
-    short = [shortened(name) for name in names]
+    short = [shortened(name, longest) for name in names]
     if len(set(short)) == len(set(names)):
         return short
-    return [shortened(name) for name in without_shared(names)]
+    return [shortened(name, longest) for name in without_shared(names)]
 
 
 def name_axis(names: Sequence[str], *, downwards: bool = False) -> JsonObject:

@@ -11,7 +11,7 @@ const withNamesAbove = (layout) => {
   const height = Math.max(layout.height, FRAME_HEIGHT + ticktext.length * NARROW_ROW_HEIGHT);
   const names = ticktext.map((text, row) => ({
     text, x: 0, xref: "paper", xanchor: "left", y: tickvals[row], yanchor: "bottom", yshift: 7, showarrow: false,
-    font: { size: 11 },
+    font: { size: 11 }, bgcolor: layout.template?.layout.hoverlabel.bgcolor, // no line runs through a name
   }));
   return {
     ...layout,
@@ -42,14 +42,32 @@ const withNamesBelow = (layout) => {
   };
 };
 
+// As far as a heat map goes, cells are bars as well.
+const asBars = (trace, layout) => {
+  if (trace.type !== "heatmap") return trace;
+  const row = (layout.height - FRAME_HEIGHT) / layout.yaxis.ticktext.length;
+  return { ...withScaleAbove(trace), ygap: row - NARROW_BAR };
+};
+
 const withScaleAbove = (trace) => ({
   ...trace,
   texttemplate: null,
   colorbar: { ...trace.colorbar, orientation: "h", x: 0.5, xanchor: "center", y: 1, yanchor: "bottom", len: 0.9 },
 });
 
-// Names of axes that stand side by side would meet.
-const slanted = (trace) => (trace.type === "parcoords" ? { ...trace, labelangle: -25 } : trace);
+// Names of axes that stand side by side would meet, and those of what stands along them.
+const LONGEST_LEVEL = 11;
+const cut = (text) =>
+  text.length > LONGEST_LEVEL ? `${text.slice(0, LONGEST_LEVEL / 2)}…${text.slice(-LONGEST_LEVEL / 2)}` : text;
+const slanted = (trace) => ({
+  ...trace,
+  labelangle: -25,
+  dimensions: trace.dimensions.map((each) => (each.ticktext ? { ...each, ticktext: each.ticktext.map(cut) } : each)),
+});
+const slantedBeside = ({ data, layout }) => ({
+  data: data.map(slanted),
+  layout: { ...layout, margin: { ...layout.margin, l: 84, r: 40 } },
+});
 
 const fitted = ({ data, layout }, width) => {
   // On a touch screen a finger scrolls the page; it must not be caught by a figure.
@@ -57,7 +75,10 @@ const fitted = ({ data, layout }, width) => {
   if (width >= NARROW) return { data, layout: { ...layout, dragmode } };
   const annotations = (layout.annotations || []).filter((each) => each.name !== "wide");
   const fit = { ...layout, dragmode, annotations };
-  if (layout.meta === "rows") return { data, layout: withNamesAbove(fit) };
+  if (layout.meta === "rows") {
+    const above = withNamesAbove(fit);
+    return { data: data.map((trace) => asBars(trace, above)), layout: above };
+  }
   if (layout.meta === "square") return { data: data.map(withScaleAbove), layout: withNamesBelow(fit) };
-  return { data: data.map(slanted), layout: fit };
+  return data.some((trace) => trace.type === "parcoords") ? slantedBeside({ data, layout: fit }) : { data, layout: fit };
 };

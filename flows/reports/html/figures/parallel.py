@@ -5,12 +5,18 @@ from collections.abc import Sequence
 
 from plotly.graph_objects import Figure, Parcoords
 
-from winnow.flows.reports.html.figures.labels import shortened
+from winnow.flows.reports.html.figures.labels import shortened_apart
 from winnow.flows.reports.html.figures.theme import LEAST_HEIGHT, ROW_HEIGHT, dressed
 from winnow.tasks.queries.factors import CandidateMean, Factor
 
 SCALE = ((0.0, "#b8860b"), (0.5, "#3a9d8f"), (1.0, "#0072b2"))
 """From the lowest mean to the highest: each of its colours can be seen on light and on dark pages."""
+
+
+LONGEST_LEVEL = 26
+"""Characters of a level's name: it stands before its axis, and before the next one there is no more room."""
+LETTER = 7
+"""Pixels of a letter of them, on the generous side: the figure does not make room for them by itself."""
 
 
 def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> Figure:
@@ -27,7 +33,7 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
             "label": factor.name,
             "values": [each.levels[number] for each in candidates],
             "tickvals": list(range(len(factor.levels))),
-            "ticktext": [shortened(level) for level in factor.levels],
+            "ticktext": shortened_apart(factor.levels, LONGEST_LEVEL),
             "range": [-0.3, len(factor.levels) - 0.7],
         }
         for number, factor in enumerate(factors)
@@ -42,7 +48,9 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
     )
     figure = dressed(Figure([lines]))
     rows = max(len(factor.levels) for factor in factors)
+    first = max((len(name) for name in shortened_apart(factors[0].levels, LONGEST_LEVEL)), default=0)
     # Names of levels stand beside their axes, and those of axes above.
     return figure.update_layout(
-        height=max(LEAST_HEIGHT + 60, 100 + ROW_HEIGHT * rows), margin={"l": 130, "r": 70, "t": 60, "b": 24}
+        height=max(LEAST_HEIGHT + 60, 100 + ROW_HEIGHT * rows),
+        margin={"l": 24 + LETTER * first, "r": 70, "t": 60, "b": 24},
     )

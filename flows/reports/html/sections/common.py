@@ -12,6 +12,7 @@ from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
+from winnow.flows.reports.rows.people import decimals_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
@@ -66,12 +67,14 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
     if not found:
         return None
     rows, cut = first_of(found, "eliminations")
+    in_answer = any(row["status"] in ("tied", "chosen") for row in found)
+    kept = " Who is tied or chosen is a part of the answer, and not out, all the same." if in_answer else ""
     missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
     return Section(
         name="eliminations",
         title="Who is out since when",
         note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
-        f"where no score of what is left could make it the best{missed}.{cut}",
+        f"where no score of what is left could make it the best{missed}.{kept}{cut}",
         table=[
             {
                 "candidate": row["candidate"],
@@ -143,6 +146,14 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     rows, cut = first_of(found, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
     has_latency = any(row["latency"] is not None for row in rows)
+    decimals = {
+        name: decimals_of([row[name] for row in rows if row[name] is not None])
+        for name in ("seconds", "latency", "cost")
+    }
+
+    def spread(name: str, row: Row) -> str:
+        return _spread(row[name], row[f"{name}_sd"], decimals[name])
+
     return Section(
         name="pareto",
         title="Quality, cost and time",
@@ -156,9 +167,9 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
                 "candidate": row["candidate"],
                 "estimate": row["estimate"],
                 "tokens": f"{row['tokens']:.1f} ± {row['tokens_sd']:.1f}",
-                "seconds": _spread(row, "seconds", 3),
-                **({"latency": _spread(row, "latency", 3)} if has_latency else {}),
-                **({"cost": _spread(row, "cost", 4)} if has_cost else {}),
+                "seconds": spread("seconds", row),
+                **({"latency": spread("latency", row)} if has_latency else {}),
+                **({"cost": spread("cost", row)} if has_cost else {}),
                 "unbeaten": "yes" if row["pareto"] else "",
             }
             for row in rows
@@ -166,8 +177,12 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def _spread(row: Row, name: str, digits: int) -> str:
-    return "" if row[name] is None else f"{row[name]:.{digits}g} ± {row[f'{name}_sd']:.2g}"
+def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
+    """A mean and its deviation, with the decimals of their column, or three digits where it has none."""
+    if mean is None:
+        return ""
+    shape = ".3g" if decimals is None else f".{decimals}f"
+    return f"{mean:{shape}} ± {deviation:{shape}}"
 
 
 MEASURED = {

@@ -1,0 +1,30 @@
+"""A page opened for whoever typed the command, where there is a screen to show it on."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+import typer
+
+
+def open_in_browser(address: str) -> None:
+    """Open a page, or do nothing where there is no screen.
+
+    Over ssh and in containers the opener tries one browser after the other, and says of each that it is not
+    there, right below the answer.
+
+    Args:
+        address: A URL, or the path of a file.
+    """
+    if not sys.platform.startswith("linux"):
+        typer.launch(address)
+    elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        with suppress(OSError):  # the address was printed
+            subprocess.Popen(
+                ["xdg-open", address],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
