@@ -15,6 +15,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences import headline, subject
 from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.queries.warnings import EarlyWarnings
 
 if TYPE_CHECKING:  # answers are logged too where no round is run
     from winnow.tasks.campaign.session import CampaignSession
@@ -35,6 +36,7 @@ class RoundLog:
         self._context = context
         self._dropped: set[str] = set()
         self._loads_told = 0
+        self._early_warnings = EarlyWarnings()
 
     @property
     def wants_to_stop(self) -> bool:
@@ -70,6 +72,7 @@ class RoundLog:
         self._log_round(campaign, round_, decision)
         self._log_unscored(campaign, round_)
         self._log_dropped(campaign, decision)
+        self._log_warnings(campaign, decision)
         self._context.round = round_.number + 1
 
     def ended(self) -> None:
@@ -133,6 +136,18 @@ class RoundLog:
                 extra={"event": "candidate_dropped", "candidate": name},
             )
         self._dropped |= dropped_now
+
+    def _log_warnings(self, campaign: "CampaignSession", decision: Decision) -> None:
+        found = self._early_warnings.new(
+            campaign.database,
+            campaign.record,
+            comparisons=campaign.allowance.answered,
+            stop=decision.stop,
+        )
+        for warning in found:
+            LOGGER.warning(
+                "check: %s", warning.sentence, extra={"event": "campaign_warning", "kind": warning.kind}
+            )
 
 
 def _dropped(campaign: "CampaignSession", decision: Decision) -> set[str]:

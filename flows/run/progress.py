@@ -85,6 +85,7 @@ class LiveProgress(Tally):
         self._decision: Decision | None = None
         self._looked, self._seen = time.monotonic(), (0, 0)  # when it was last drawn, and what there was then
         self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
+        self._to_check: list[str] = []
 
     def begun(self, campaign: CampaignSession) -> None:
         """See `Callback`."""
@@ -94,7 +95,7 @@ class LiveProgress(Tally):
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        self.told = campaign.allowance.answered
+        self._to_check += self.count(campaign, decision)
         np.add.at(self._counts, np.asarray(round_.arms).ravel(), 1)
         self._decision = decision
 
@@ -112,6 +113,7 @@ class LiveProgress(Tally):
             yield Text(f"{campaign.n_in_flight} rounds in flight")
         if made:
             yield Text(f"{amount(made)} text{'s' * (made != 1)} of what is under way")
+        yield from (Text(sentence, style="yellow") for sentence in self._to_check)
         if decision is not None:
             yield Text(_race(campaign, decision))
             yield from self._table(campaign, decision, options.max_width)

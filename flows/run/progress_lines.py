@@ -11,6 +11,7 @@ from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
+from winnow.tasks.queries.warnings import EarlyWarnings
 from winnow.tasks.spec.stored_spec import GATE
 
 IN_QUESTION = "active"
@@ -26,6 +27,7 @@ class Tally:
         self.stalled = 0.0
         """Seconds in which nothing came because models were being loaded."""
         self._started = time.monotonic()
+        self._early_warnings = EarlyWarnings()
 
     @property
     def wants_to_stop(self) -> bool:
@@ -36,6 +38,14 @@ class Tally:
         """Take up the counts of a campaign that may have been begun before."""
         self.told = self._told_at_start = campaign.allowance.answered
         self._started = time.monotonic()
+
+    def count(self, campaign: CampaignSession, decision: Decision) -> list[str]:
+        """Take up what a round brought; what to check since then, in sentences."""
+        self.told = campaign.allowance.answered
+        found = self._early_warnings.new(
+            campaign.database, campaign.record, comparisons=self.told, stop=decision.stop
+        )
+        return [f"check: {warning.sentence}" for warning in found]
 
     def ended(self) -> None:
         """See `Callback`: the answer is printed by others."""
@@ -80,8 +90,10 @@ class PlainProgress(Tally):
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        self.told = campaign.allowance.answered
+        to_check = self.count(campaign, decision)
         tell(self.line(campaign, round_, decision))
+        for sentence in to_check:
+            tell(sentence)
 
 
 def limit_of(campaign: CampaignSession) -> int:

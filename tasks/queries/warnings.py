@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.warnings import Counts
@@ -38,6 +39,9 @@ MOST_FLAGGED = 0.02
 MOST_OF_THE_GAP = 1 / 3
 """Share of the gap between the two best candidates beyond which one example is worth a warning."""
 
+FEWEST_TOLD_EARLY = 50
+"""Comparisons before anything is warned of while a campaign runs: the first few say little."""
+
 OUT = ("dropped", "removed")
 """The status of a candidate that is no rival of the best."""
 
@@ -68,6 +72,38 @@ def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[Campai
     if decision is not None and decision.stop and campaign.objective == "best-mean":
         found.append(_one_example(session, campaign, decision))
     return [warning for warning in found if warning is not None]
+
+
+class EarlyWarnings:
+    """What may be wrong with a campaign while it runs, each kind once, for whoever shows it.
+
+    It is looked for whenever there are twice as many comparisons as at the last time, and not in the last
+    round, behind which the answer has it.
+    """
+
+    def __init__(self) -> None:
+        self._told: set[Kind] = set()
+        self._next = FEWEST_TOLD_EARLY
+
+    def new(
+        self, database: Database, campaign: CampaignRecord, *, comparisons: int, stop: bool
+    ) -> list[CampaignWarning]:
+        """What was found for the first time.
+
+        Args:
+            database: Where the campaign is.
+            campaign: It.
+            comparisons: How many there are.
+            stop: Whether it stops after this round.
+        """
+        if stop or comparisons < self._next:
+            return []
+        self._next = 2 * comparisons
+        with database.reading() as session:
+            found = campaign_warnings(session, campaign)
+        new = [warning for warning in found if warning.kind not in self._told]
+        self._told.update(warning.kind for warning in new)
+        return new
 
 
 def _equal_scores(counts: Counts, objective: str) -> CampaignWarning | None:

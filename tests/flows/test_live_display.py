@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from winnow.flows.run.progress import LiveProgress, duration
-from winnow.flows.run.progress_lines import best_so_far
+from winnow.flows.run.progress_lines import PlainProgress, best_so_far
 
 NAMES = [
     "org/a-model-with-a-long-name-70b-instruct/a-prompt-with-a-long-name/greedy",
@@ -35,6 +35,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         n_in_flight=in_flight,
         texts_in_use={},
         labels_used=labels,
+        database=None,
     )
 
 
@@ -64,8 +65,14 @@ def shown(progress, width=80):
     return out.getvalue().splitlines()
 
 
+class NothingToCheck:
+    def new(self, *_, **__):
+        return []
+
+
 def progress_of(running, found=None):
     progress = LiveProgress(SimpleNamespace(asked=False))
+    progress._early_warnings = NothingToCheck()
     progress.begun(running)
     if found is not None:
         running.allowance.answered = 150
@@ -178,3 +185,23 @@ def test_certificates_count_labels_and_begin_with_the_least_risk():
 )
 def test_times_are_said_in_the_unit_that_suits_them(seconds, said):
     assert duration(seconds) == said
+
+
+class Zeros:
+    def new(self, database, campaign, *, comparisons, stop):
+        assert (comparisons, stop) == (150, False)
+        return [SimpleNamespace(kind="all-zero", sentence="all 150 scores are 0: check some outputs")]
+
+
+def test_what_to_check_is_told_as_it_is_found(capsys):
+    running = campaign()
+    for progress in (LiveProgress(SimpleNamespace(asked=False)), PlainProgress(SimpleNamespace(asked=False))):
+        running.allowance.answered, running.other_budgets = 0, []
+        running.checked.dataset = SimpleNamespace(examples=[])
+        progress.begun(running)
+        progress._early_warnings = Zeros()
+        running.allowance.answered = 150
+        progress.round_done(running, SimpleNamespace(arms=[0, 1, 1], number=0), decision())
+        if isinstance(progress, LiveProgress):
+            assert "check: all 150 scores are 0: check some outputs" in shown(progress)
+    assert capsys.readouterr().err.splitlines()[-1] == "check: all 150 scores are 0: check some outputs"

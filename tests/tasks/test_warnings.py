@@ -8,7 +8,7 @@ from stored_campaigns import NOW, decision, store_campaign
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
-from winnow.tasks.queries.warnings import Gap, campaign_warnings
+from winnow.tasks.queries.warnings import FEWEST_TOLD_EARLY, EarlyWarnings, Gap, campaign_warnings
 
 NO_END = {"stop": False, "reason": "running"}
 END = {"stop": True, "reason": "exhausted", "status": ["best", "eliminated", "eliminated"]}
@@ -50,6 +50,30 @@ def test_equal_scores_are_told_with_what_to_check(campaign, scores, kind, words)
     (warning,) = warnings(campaign)
     assert warning.kind == kind
     assert warning.sentence.startswith(words)
+
+
+def test_while_a_campaign_runs_each_kind_is_told_once_and_not_before_there_is_something_to_go_by(campaign):
+    early = EarlyWarnings()
+
+    def told(comparisons, *, stop=False):
+        found = early.new(campaign.database, campaign.record, comparisons=comparisons, stop=stop)
+        return [each.kind for each in found]
+
+    play(campaign, [[0.0, 0.0], [0.0]], **NO_END)
+    assert told(FEWEST_TOLD_EARLY - 1) == []
+    assert told(FEWEST_TOLD_EARLY, stop=True) == []
+    assert told(FEWEST_TOLD_EARLY) == ["all-zero"]
+    assert kinds(campaign) == ["all-zero"]
+    assert told(2 * FEWEST_TOLD_EARLY) == []
+
+
+def test_it_is_looked_for_at_twice_as_many_comparisons(campaign):
+    early = EarlyWarnings()
+    look = {"stop": False}
+    assert early.new(campaign.database, campaign.record, comparisons=FEWEST_TOLD_EARLY, **look) == []
+    play(campaign, [[0.0, 0.0], [0.0]], **NO_END)
+    assert early.new(campaign.database, campaign.record, comparisons=2 * FEWEST_TOLD_EARLY - 1, **look) == []
+    assert early.new(campaign.database, campaign.record, comparisons=2 * FEWEST_TOLD_EARLY, **look) != []
 
 
 @pytest.mark.parametrize("scores", [[[0.0]], [[0.0, 1.0]], [[0.0], [0.25]], [["-"]]])
