@@ -17,11 +17,11 @@ ROOT = Path(__file__).parents[1]
 
 SHARED = {
     "vllm_imports": "vllm",
-    "from ray_clusters": "vllm",
-    "faults.staging": "vllm",
+    "from ray_clusters": "prefect",
+    "faults.staging": "prefect",
+    "scored_campaigns": "scored",
     "forks": "forks",
     "fork_server()": "forks",
-    "scored_campaigns": "forks",
     "prefect_api": "prefect",
 }
 """What a file that has this word in it shares with others: the first that is found.

@@ -148,11 +148,16 @@ acme-selector = {NAME}:Selector
 
 def write_plugins(folder):
     """Put the package into a folder, which has to be on the path."""
-    (folder / f"{NAME}.py").write_text(CODE)
-    info = folder / "acme-1.0.dist-info"
+    write_package(folder, "acme", NAME, CODE, ENTRIES)
+
+
+def write_package(folder, name, module, code, entries):
+    """Put a package of one module and these entry points into a folder."""
+    (folder / f"{module}.py").write_text(code)
+    info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRIES)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entries)
 
 
 @contextmanager

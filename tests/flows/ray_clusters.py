@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,10 +36,13 @@ with tempfile.TemporaryDirectory(prefix="ray-") as folder:
 
 
 @contextmanager
-def ray_cluster() -> Generator[str, None, None]:
+def ray_cluster(*found_in: Path) -> Generator[str, None, None]:
     """A cluster with room for four engines, until the block ends; its address.
 
     Ray reads the token when it is imported, which this process has to leave for later.
+
+    Args:
+        found_in: Folders in which its processes find packages beside those that are installed.
     """
     with pytest.MonkeyPatch.context() as patch:
         for name, value in IN_TURN.items():
@@ -48,7 +51,7 @@ def ray_cluster() -> Generator[str, None, None]:
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         # Ray gives its own processes 30 seconds to start, which a busy machine may not keep to at once.
         for _ in range(ATTEMPTS):
-            with _server() as server:
+            with _server(found_in) as server:
                 if address := server.stdout.readline().decode().strip():
                     yield address
                     server.stdin.close()
@@ -56,8 +59,9 @@ def ray_cluster() -> Generator[str, None, None]:
         raise RuntimeError("Ray did not start")
 
 
-def _server() -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
+def _server(found_in: Sequence[Path]) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(map(str, (ROOT, *found_in)))
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": path}
     command = [sys.executable, "-P", "-c", SERVE]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
@@ -81,6 +85,7 @@ def resume_in(folder: str, storage: str, name: str, environment: dict[str, str],
     from winnow.flows.run.flow import run_campaign
 
     os.environ.update(environment)
+    sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
     os.chdir(folder)
     with temporary_settings({PREFECT_API_URL: prefect_api}):
         run_campaign(storage, name)

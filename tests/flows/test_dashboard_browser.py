@@ -17,8 +17,6 @@ from duel_campaigns import model, model_judge, write_duels
 from playwright.sync_api import expect, sync_playwright
 from waiting import until
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
-
 ATTACK = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
 PATIENCE = 120_000
 """Milliseconds that the page may take to show what is expected, on a busy machine."""
@@ -95,27 +93,6 @@ def page(browser):
     page.close()
 
 
-PAGES = {
-    "": "Click the box before a campaign",
-    "over-time": "No question was asked twice here yet",
-    "campaign": "Engine time",
-    "matrix": "Duels give a candidate no score of its own on an example",
-    "compare": "First candidate",
-    "factors": "Duels give a candidate no score of its own",
-    "judges": "Judged by models",
-    "comparisons": "Newest first.",
-    "sql": "Statement",
-}
-"""Page -> a text that stands on it once it is drawn. Where people judge is in test_accessible_pages."""
-
-
-def test_every_page_is_drawn_beside_a_campaign_that_runs(page):
-    for name, text in PAGES.items():
-        page.goto(f"/{name}?campaign=survivor")
-        expect(page.get_by_text(text).first).to_be_visible()
-        expect(page.get_by_test_id("stException")).to_have_count(0)
-
-
 CURVE = "[class*='st-key-figure-curve'] .js-plotly-plot"
 ZOOM = f"""() => {{
   const {{ xaxis, yaxis }} = document.querySelector("{CURVE}")._fullLayout;
@@ -174,6 +151,7 @@ def test_a_running_campaign_is_seen_to_go_on(folder, page):
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(frame)))
     page.goto("/")
     expect(page.get_by_test_id("stDataFrame").locator("td", has_text="survivor")).to_have_count(1)
+    assert violations(page) == []
     page.get_by_role("link", name="Campaign", exact=True).click()
     expect(said(page, "best-duel campaign, running")).to_be_visible()
     expect(page.locator(CURVE)).to_be_visible()

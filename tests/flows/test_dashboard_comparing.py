@@ -239,9 +239,12 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
     assert any("those of the first" in each for each in texts(cut))
 
 
-def test_duels_have_no_factors(tmp_path):
+def test_duels_have_no_factors_no_matrix_and_nothing_over_time(tmp_path):
     duelled_campaign(tmp_path)
     assert texts(shown("factors_page"))[-1].startswith("Duels give a candidate no score of its own")
+    assert "Duels give a candidate no score of its own on an example" in " ".join(texts(shown("matrix_page")))
+    assert shown("compare_page").main.selectbox[0].label == "First candidate"
+    assert any("No question was asked twice here yet" in each for each in texts(shown("over_time_page")))
 
 
 def test_without_factors_the_page_says_what_would_help(tmp_path):

@@ -9,6 +9,7 @@ from tiny_models import save_tiny_llama
 from tests.benchmarks import throughput
 from tests.gpu_check import invariance, lengths, loading, sleeping, spreading
 from tests.gpu_check.site import Site
+from winnow.tasks.engines import providers
 
 SWITCH = "VLLM_BATCH_INVARIANT"
 
@@ -16,6 +17,15 @@ SWITCH = "VLLM_BATCH_INVARIANT"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return save_tiny_llama(tmp_path_factory.mktemp("tiny"), seed=1)
+
+
+@pytest.fixture(autouse=True)
+def _providers_are_given_back():
+    """A row has a process of its own, and the providers that it adds go with that."""
+    before = dict(providers.PROVIDERS)
+    yield
+    providers.PROVIDERS.clear()
+    providers.PROVIDERS.update(before)
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def write(monkeypatch):
     return written
 
 
-@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.usefixtures("plain_runs")
 def test_a_graded_campaign_that_is_killed_ends_as_one_that_is_not(tmp_path, write):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     with faulty_server(reply=grade) as server:

@@ -9,6 +9,7 @@ import time
 import campaign_processes as processes
 import psutil
 import pytest
+from plugins_on_disk import write_package
 from ray_clusters import (
     AGENTS,
     IN_TURN,
@@ -31,10 +32,51 @@ from winnow.tasks.engines.ray import cluster as joining
 from winnow.tasks.engines.ray.cluster import ray_engines
 from winnow.tasks.plugins.extras import ExtraMissing
 
+LIGHT = """
+import hashlib
+import time
+
+from winnow.tasks.engines.protocol import Completion
+
+
+class Engine:
+    identity = "light 1"
+
+    def __init__(self, name):
+        self.name = name
+
+    def generate(self, requests):
+        time.sleep(0.3)
+        return list(map(self.answer, requests))
+
+    def answer(self, request):
+        digest = hashlib.sha256(f"{self.name} {request.prompt} {request.seed}".encode()).digest()
+        text = "".join("aeioustrn"[byte % 9] for byte in digest[:6])
+        return Completion(text=text, finish_reason="stop", input_tokens=1, output_tokens=6, seconds=0.05)
+
+    def close(self):
+        pass
+
+
+def start(model, settings):
+    return Engine(model.name)
+"""
+"""An engine without a model, which is slow enough to be killed at work."""
+
 
 @pytest.fixture(scope="module")
-def cluster():
-    with ray_cluster() as address:
+def light(tmp_path_factory):
+    """A folder with a package that has this provider: actors of others spend seconds on imports."""
+    folder = tmp_path_factory.mktemp("light")
+    write_package(folder, "light", "light_engine", LIGHT, "[winnow.engines]\nlight = light_engine:start\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def cluster(light):
+    with ray_cluster(light) as address:
         yield address
 
 
@@ -59,10 +101,11 @@ def forks(prefect_api):
 
 
 @pytest.fixture(scope="module")
-def plain(forks, tmp_path_factory):
+def plain(forks, light, tmp_path_factory):
     """The history of the campaign when its engines run in its own process."""
     folder = tmp_path_factory.mktemp("plain")
-    process = processes.start(forks, folder, processes.store(processes.write_campaign(folder)))
+    spec = processes.write_campaign(folder, provider="light")
+    process = run(forks, folder, processes.store(spec), found_in(light))
     process.join(PATIENCE_S)
     assert process.exitcode == 0
     return processes.history(folder)
@@ -93,6 +136,10 @@ def run(forks, folder, storage, environment):
     process = forks.Process(target=resume_in, args=given)
     process.start()
     return process
+
+
+def found_in(folder):
+    return {"PYTHONPATH": str(folder)}
 
 
 def test_without_a_cluster_the_remedy_is_told(forks, tmp_path):
@@ -234,10 +281,10 @@ def test_without_ray_the_remedy_is_told(monkeypatch):
 
 
 def test_an_actor_killed_in_the_middle_of_a_campaign_is_replaced_and_nothing_is_lost(
-    forks, cluster, plain, tmp_path
+    forks, cluster, light, plain, tmp_path
 ):
-    storage = processes.store(on_ray(processes.write_campaign(tmp_path), cluster))
-    process = run(forks, tmp_path, storage, tokens())
+    storage = processes.store(on_ray(processes.write_campaign(tmp_path, provider="light"), cluster))
+    process = run(forks, tmp_path, storage, tokens() | found_in(light))
     until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), every_s=0.02)
     first = actors()
     for actor in first:
@@ -251,10 +298,10 @@ def test_an_actor_killed_in_the_middle_of_a_campaign_is_replaced_and_nothing_is_
 
 
 def test_a_killed_campaign_leaves_no_engine_behind_and_goes_on_in_another_cluster(
-    forks, cluster, plain, tmp_path
+    forks, cluster, light, plain, tmp_path
 ):
-    spec = on_ray(processes.write_campaign(tmp_path), "local")
-    process = run(forks, tmp_path, processes.store(spec), IN_TURN)
+    spec = on_ray(processes.write_campaign(tmp_path, provider="light"), "local")
+    process = run(forks, tmp_path, processes.store(spec), IN_TURN | found_in(light))
     until(lambda: processes.rows(tmp_path, "SELECT 1 FROM generations"), every_s=0.02)
     children = psutil.Process(process.pid).children(recursive=True)
     assert set(actors()) < set(children)
@@ -264,7 +311,7 @@ def test_a_killed_campaign_leaves_no_engine_behind_and_goes_on_in_another_cluste
     assert not processes.has_ended(tmp_path)
     until(lambda: not any(alive(each) for each in children if each not in agents))
     spec.write_text(spec.read_text().replace('"local"', f'"{cluster}"'))
-    again = run(forks, tmp_path, processes.store(spec), tokens())
+    again = run(forks, tmp_path, processes.store(spec), tokens() | found_in(light))
     again.join(PATIENCE_S)
     assert again.exitcode == 0
     assert processes.history(tmp_path) == plain

@@ -244,7 +244,7 @@ def stand_in(weights):
         yield server
 
 
-def test_a_campaign_goes_on_at_another_server_when_its_own_is_killed(server, weights, prefect_api, tmp_path):
+def test_a_campaign_goes_on_at_another_server_when_its_own_is_killed(server, weights, plain_runs, tmp_path):
     whole, killed = campaign(tmp_path / "whole", server), campaign(tmp_path / "killed", server)
     assert winnow(whole, "run", "campaign.yaml").returncode == 3
 

@@ -23,12 +23,13 @@ from sqlalchemy.orm import Session
 from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import eventually
+from without_prefect import COMMAND
 
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import PROVIDERS, EngineSettings
 from winnow.tasks.engines.vllm.engine import VllmEngine
 
-pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("prefect_api")]
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("plain_runs")]
 
 MODEL_ARGS = {"max_model_len": 64, "dtype": "float32", "enforce_eager": True}
 
@@ -101,10 +102,10 @@ def campaign_of_duels(folder):
 
 
 def started(folder, *command):
+    program = [sys.executable, "-c", COMMAND, *command]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with (folder / "told.txt").open("ab") as told:
-        return subprocess.Popen(
-            [sys.executable, "-m", "winnow.flows.main", *command], cwd=folder, stderr=told, stdout=told
-        )
+        return subprocess.Popen(program, cwd=folder, env=environment, stderr=told, stdout=told)
 
 
 def wait_for_decisions(folder, process, count):

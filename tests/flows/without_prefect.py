@@ -10,6 +10,17 @@ from typing import Any
 
 import pytest
 
+COMMAND = """
+import sys
+import pytest
+from without_prefect import leave_prefect_out
+leave_prefect_out(pytest.MonkeyPatch())
+from winnow.flows.main import main
+sys.argv[0] = "winnow"
+main()
+"""
+"""The program `winnow`, in a process that finds this module, whose campaigns run without Prefect too."""
+
 STEPS = ("plan", "generate", "judge", "decide", "record", "rounds", "rounds_ahead")
 
 
