@@ -263,6 +263,8 @@ class _Beliefs:
     @cached_property
     def pooled_fit(self) -> Fit:
         """The fit to the duels of l."""
+        if len(self.parts) == 1:
+            return self.fit
         return fit_bradley_terry(*self.pooled.tally[:3], ridge=self.ridge, start=self.fit.theta)
 
     @cached_property

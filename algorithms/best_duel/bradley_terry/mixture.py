@@ -125,8 +125,9 @@ def bounds_by(tally: Tally, priors: Normals, posteriors: Normals) -> FloatArray:
     away = means - priors.means
     traces = (priors.precisions * covariances).sum(axis=(1, 2))
     quadratic = traces + (_times(priors.precisions, away) * away).sum(axis=1) - means.shape[1]
-    growths = np.linalg.slogdet(precisions)[1] - np.linalg.slogdet(priors.precisions)[1]
-    bounds: FloatArray = fits + worst - 0.5 * (quadratic + growths)
+    log_determinants = np.linalg.slogdet(precisions)[1]
+    divergences = 0.5 * (quadratic - np.linalg.slogdet(priors.precisions)[1] + log_determinants)
+    bounds: FloatArray = fits + worst - divergences
     return bounds
 
 
