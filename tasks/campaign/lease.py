@@ -49,12 +49,21 @@ def holding(database: Database, campaign_id: int) -> Generator[LeaseRecord, None
     done = threading.Event()
     heart = threading.Thread(target=_beat, args=(database, lease, done), name="lease-heartbeat", daemon=True)
     heart.start()
-    try:
-        yield lease
-    finally:
+
+    def give_back() -> None:
         done.set()
         heart.join()
         leases.release(database, lease, now=now())
+
+    try:
+        yield lease
+    finally:
+        try:
+            give_back()
+        except KeyboardInterrupt:
+            # Whoever stops us at once does so once, here too: the lease is given back all the same.
+            give_back()
+            raise
 
 
 def _beat(database: Database, lease: LeaseRecord, done: threading.Event) -> None:

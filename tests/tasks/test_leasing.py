@@ -49,6 +49,24 @@ def test_the_clock_tells_utc():
     assert now().tzinfo is dt.UTC
 
 
+@pytest.mark.parametrize("is_done", [False, True])
+def test_who_stops_at_once_while_a_lease_is_given_back_has_it_given_back_all_the_same(
+    campaign, monkeypatch, is_done
+):
+    release, interrupts = leases.release, [KeyboardInterrupt]
+
+    def interrupted(*args, **kwargs):
+        if is_done or not interrupts:
+            release(*args, **kwargs)
+        if interrupts:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(leases, "release", interrupted)
+    with pytest.raises(KeyboardInterrupt), holding(campaign.database, campaign.record.id):
+        pass
+    assert stored(campaign).released_at is not None
+
+
 def test_a_held_campaign_is_refused_to_others_until_it_is_released(campaign):
     with holding(campaign.database, campaign.record.id) as lease:
         assert stored(campaign) == lease
