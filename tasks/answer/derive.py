@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.claims import HEURISTIC, ArmStatus, Assumption, Claim
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
-from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
@@ -28,6 +27,7 @@ from winnow.tasks.answer.model import (
     mixing_change,
 )
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
+from winnow.tasks.answer.rivals import closest_pair, with_rival
 from winnow.tasks.answer.running import RunningCost, running_costs
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import canary_changes
@@ -133,33 +133,8 @@ def answer_of(
         earlier=earlier,
         standing=standing,
     )
-    answer = _with_rival(session, campaign, answer)
+    answer = with_rival(session, campaign, answer)
     return replace(answer, known=_known(session, campaign, answer), limit=_limit(answer, stopped_by, budgets))
-
-
-def _with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:
-    """The answer with who does best against the best candidate, where duels have shown that.
-
-    Where a model estimates the preferences, that is whoever it ranks next. A pair that never met counts as
-    even, as it does for the estimates; where such a one would come first, nobody is named.
-    """
-    if answer.objective != "best-duel" or answer.best is None or answer.outcome == "none":
-        return answer
-    others = [
-        each
-        for each in answer.candidates
-        if each.name != answer.best and each.status not in ("dropped", "tied")
-    ]
-    if "bradley-terry" in answer.intervals_if:
-        known = [each for each in others if each.estimate is not None]
-        ahead = max(known, key=lambda each: each.estimate or 0.0, default=None)
-        return answer if ahead is None else replace(answer, rival=ahead.name)
-    met = duel_views.shares_of(session, campaign.id, answer.best)
-    shares = {each.name: met.get(each.name, (0.5, 0)) for each in others}
-    name = min(shares, key=lambda each: shares[each][0], default=None)
-    if name is None or not shares[name][1]:
-        return answer
-    return replace(answer, rival=name, rival_share=shares[name])
 
 
 def _held_out(
@@ -233,7 +208,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         return None  # the held-out examples say it, at no price for having chosen the two
     if answer.groups is not None or answer.constraints:
         return None  # a plain mean over new examples is not what was compared, or not all of it
-    pair = _closest_pair(answer)
+    pair = closest_pair(answer)
     if pair is None:
         return None
     winner, rival = pair
@@ -251,47 +226,6 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         lacks_texts=answer.lacks_texts,
         earlier=changed_since(session, campaign),
     )
-
-
-def _closest_pair(answer: Answer) -> tuple[str, str] | None:
-    """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
-
-    Of the m best it is the last of them that has a closest rival; where they are not settled, the last and
-    the first of those in question between whom they end by their estimates. Where differences are not known,
-    the highest estimate is the closest.
-    """
-    if answer.baseline is not None:
-        return _pair_of_gate(answer, answer.baseline)
-    if answer.top_m > 1 and not answer.top and not answer.tied:
-        last = answer.contenders[answer.top_m - 1 : answer.top_m + 1]
-        return last if len(last) == 2 else None
-    runner_up, others = answer.runner_up, _estimated(answer, answer.best)
-    tied = [each for each in others if each.status == "tied"]
-    closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)
-    if closest is None or answer.best is None:
-        return None
-    if not tied and runner_up is not None:
-        against = None if runner_up.difference is None else runner_up.difference.against
-        return against or answer.best, runner_up.name
-    return answer.best, closest.name
-
-
-def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
-    """Who has the highest estimate, the worse ones last, and the baseline."""
-    if answer.outcome == "failed":
-        return None
-    others = _estimated(answer, baseline)
-    first = max(others, key=lambda each: (each.status != "worse", each.estimate or 0.0), default=None)
-    return None if first is None else (first.name, baseline)
-
-
-def _estimated(answer: Answer, but: str | None) -> list[CandidateStanding]:
-    """The candidates, but for one and those that were dropped, that have an estimate."""
-    return [
-        each
-        for each in answer.candidates
-        if each.name != but and each.status != "dropped" and each.estimate is not None
-    ]
 
 
 def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:

@@ -18,6 +18,7 @@ from winnow.tasks.answer import derive
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition, Unscored
 from winnow.tasks.answer.phrases import MIXED, NOBODY, rounded
+from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.sentences import answer_lines, estimated_lead, headline
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
@@ -1048,7 +1049,7 @@ def test_while_the_m_best_are_open_none_of_them_is_the_runner_up_and_a_mean_name
     assert told["mean"].startswith("b: 0.800, between 0.500 and 0.900")
     assert "runner-up" not in told
     assert answer.runner_up is None
-    assert derive._closest_pair(answer) == ("a", "c")
+    assert closest_pair(answer) == ("a", "c")
 
 
 def test_of_a_changed_model_nothing_is_said_to_miss_a_constraint(database, monkeypatch):

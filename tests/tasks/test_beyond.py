@@ -17,6 +17,7 @@ from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.phrases import IF, MIXED
+from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.sentences import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.queries.status import campaign_status
@@ -210,7 +211,7 @@ def answer_with(*candidates, best="best", **fields):
 
 def pair_of(answer):
     """The runner-up's name, and whom the line on new examples compares."""
-    return answer.runner_up and answer.runner_up.name, derive._closest_pair(answer)
+    return answer.runner_up and answer.runner_up.name, closest_pair(answer)
 
 
 FEW = standing("seen-four-times", "eliminated", 0.88, -0.02, -0.95)
@@ -250,10 +251,10 @@ def test_a_gate_compares_the_highest_estimate_with_the_baseline(lucky, pair):
     """Who is shown to be worse comes last: its estimate may be high by luck."""
     old, gone = standing("old", "baseline", 0.85), standing("gone", "dropped", 1.0)
     answer = answer_with(MANY, standing("lucky", lucky, 0.95), old, gone, best=None, baseline="old")
-    assert derive._closest_pair(answer) == pair
-    assert derive._closest_pair(replace(answer, outcome="failed")) is None
+    assert closest_pair(answer) == pair
+    assert closest_pair(replace(answer, outcome="failed")) is None
     only = answer_with(best=None, baseline="best")
-    assert derive._closest_pair(only) is None
+    assert closest_pair(only) is None
 
 
 def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, monkeypatch):

@@ -1,0 +1,75 @@
+"""Whom the best candidate of an answer is held against."""
+
+from dataclasses import replace
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.model import Answer, CandidateStanding
+
+
+def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:
+    """The answer with who does best against the best candidate, where duels have shown that.
+
+    Where a model estimates the preferences, that is whoever it ranks next. A pair that never met counts as
+    even, as it does for the estimates; where such a one would come first, nobody is named.
+    """
+    if answer.objective != "best-duel" or answer.best is None or answer.outcome == "none":
+        return answer
+    others = [
+        each
+        for each in answer.candidates
+        if each.name != answer.best and each.status not in ("dropped", "tied")
+    ]
+    if "bradley-terry" in answer.intervals_if:
+        known = [each for each in others if each.estimate is not None]
+        ahead = max(known, key=lambda each: each.estimate or 0.0, default=None)
+        return answer if ahead is None else replace(answer, rival=ahead.name)
+    met = duel_views.shares_of(session, campaign.id, answer.best)
+    shares = {each.name: met.get(each.name, (0.5, 0)) for each in others}
+    name = min(shares, key=lambda each: shares[each][0], default=None)
+    if name is None or not shares[name][1]:
+        return answer
+    return replace(answer, rival=name, rival_share=shares[name])
+
+
+def closest_pair(answer: Answer) -> tuple[str, str] | None:
+    """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
+
+    Of the m best it is the last of them that has a closest rival; where they are not settled, the last and
+    the first of those in question between whom they end by their estimates. Where differences are not known,
+    the highest estimate is the closest.
+    """
+    if answer.baseline is not None:
+        return _pair_of_gate(answer, answer.baseline)
+    if answer.top_m > 1 and not answer.top and not answer.tied:
+        last = answer.contenders[answer.top_m - 1 : answer.top_m + 1]
+        return last if len(last) == 2 else None
+    runner_up, others = answer.runner_up, _estimated(answer, answer.best)
+    tied = [each for each in others if each.status == "tied"]
+    closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)
+    if closest is None or answer.best is None:
+        return None
+    if not tied and runner_up is not None:
+        against = None if runner_up.difference is None else runner_up.difference.against
+        return against or answer.best, runner_up.name
+    return answer.best, closest.name
+
+
+def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
+    """Who has the highest estimate, the worse ones last, and the baseline."""
+    if answer.outcome == "failed":
+        return None
+    others = _estimated(answer, baseline)
+    first = max(others, key=lambda each: (each.status != "worse", each.estimate or 0.0), default=None)
+    return None if first is None else (first.name, baseline)
+
+
+def _estimated(answer: Answer, but: str | None) -> list[CandidateStanding]:
+    """The candidates, but for one and those that were dropped, that have an estimate."""
+    return [
+        each
+        for each in answer.candidates
+        if each.name != but and each.status != "dropped" and each.estimate is not None
+    ]
