@@ -95,7 +95,7 @@ class LiveProgress(Tally):
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        self._to_check += self.count(campaign, decision)
+        self._to_check += self.take_up_round(campaign, decision)
         np.add.at(self._counts, np.asarray(round_.arms).ravel(), 1)
         self._decision = decision
 

@@ -39,7 +39,7 @@ class Tally:
         self.told = self._told_at_start = campaign.allowance.answered
         self._started = time.monotonic()
 
-    def count(self, campaign: CampaignSession, decision: Decision) -> list[str]:
+    def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
         """Take up what a round brought; what to check since then, in sentences."""
         self.told = campaign.allowance.answered
         found = self._early_warnings.new(
@@ -90,7 +90,7 @@ class PlainProgress(Tally):
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
-        to_check = self.count(campaign, decision)
+        to_check = self.take_up_round(campaign, decision)
         tell(self.line(campaign, round_, decision))
         for sentence in to_check:
             tell(sentence)
