@@ -5,6 +5,7 @@ It is the second part of `python -m tests.benchmarks.peers`, which says what bot
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +13,41 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from transformers import AutoTokenizer
 
 from tests.benchmarks.peer_runs import run_campaign_file
 from tests.benchmarks.tables import Row
+from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.setup.load import check_campaign_file
 
 MODELS = ("large", "sprout")
 TRAIN, TEST = 40, 60
 """Documents that solved examples are drawn from, and that are asked about."""
-CONTEXT = 256
-SHOTS = (0, 5)
+CONTEXT = 512
+"""Tokens that a model reads at the most: more than any prompt has."""
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{% if message.role == 'system' %}[{{ message.content }}]\\n"
+    "{% elif message.role == 'user' %}{{ message.content }}"
+    "{% else %} {{ message.content }}{% if not loop.last %}\\n{% endif %}{% endif %}{% endfor %}"
+)
+"""It shows a question as the models were trained to be asked, and who said what all the same."""
+
+
+class Way(NamedTuple):
+    """How a task is asked."""
+
+    chat: str
+    """What the solved examples are in a chat; empty for plain text."""
+    shots: int
+    """How many solved examples are shown."""
+
+    @property
+    def suffix(self) -> str:
+        return f"{self.chat.replace(' ', '-') or 'plain'}-{self.shots}"
+
+
+WAYS = (Way("", 0), Way("", 5), Way("turns", 0), Way("turns", 5), Way("one message", 5))
 
 GENERATE: Mapping[str, Any] = {
     "doc_to_text": "{{ task }} {{ problem }} =",
@@ -109,36 +135,47 @@ SHAPES = (
 def compared_tasks(
     demo: Path, rows: Sequence[Mapping[str, Any]], lm_eval: Path, folder: Path
 ) -> Iterator[Row]:
-    """One row for each shape and number of solved examples."""
-    names = [(number, shots) for number in range(len(SHAPES)) for shots in SHOTS]
-    tasks = written(names, rows, folder)
-    theirs = {model: evaluated(model, demo / model, names, tasks, lm_eval, folder) for model in MODELS}
-    for number, shots in names:
-        name = task_name(number, shots)
-        prompts, scores = campaign(name, tasks / f"{name}.yaml", demo, folder)
-        yield row_of(number, shots, prompts, scores, theirs)
+    """One row for each shape and way to ask."""
+    models = {model: chatting(demo / model, folder / "chatting" / model) for model in MODELS}
+    for way in WAYS:
+        tasks = written(way, rows, folder)
+        theirs = {
+            model: evaluated(model, path, way, tasks, lm_eval, folder) for model, path in models.items()
+        }
+        for number in range(len(SHAPES)):
+            prompts, scores = campaign(number, way, tasks, models, folder)
+            yield row_of(number, way, prompts, scores, theirs)
 
 
-def task_name(number: int, shots: int) -> str:
-    return f"shape_{number}_{shots}_shots"
+def chatting(checkpoint: Path, copy: Path) -> Path:
+    """The same checkpoint with a chat template, which the demo's have none of."""
+    shutil.copytree(checkpoint, copy)
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    tokenizer.chat_template = CHAT_TEMPLATE
+    tokenizer.save_pretrained(copy)
+    return copy
 
 
-def written(names: Sequence[tuple[int, int]], rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
+def task_name(number: int, way: Way) -> str:
+    return f"shape-{number}-{way.suffix}"
+
+
+def written(way: Way, rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
     """The folder of the tasks' files, which name the data."""
-    tasks = folder / "tasks-by-file"
-    tasks.mkdir()
+    tasks = folder / "tasks-by-file" / way.suffix
+    tasks.mkdir(parents=True)
     files = {"train": rows[:TRAIN], "test": rows[TRAIN : TRAIN + TEST]}
     for split, part in files.items():
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
-    for number, shots in names:
+    for number, shape in enumerate(SHAPES):
         task = {
-            "task": task_name(number, shots),
+            "task": task_name(number, way),
             "dataset_path": "json",
             "dataset_kwargs": {"data_files": {split: str(folder / f"{split}.jsonl") for split in files}},
             "test_split": "test",
             "fewshot_split": "train",
-            "num_fewshot": shots or None,
-            **SHAPES[number].keys,
+            "num_fewshot": way.shots or None,
+            **shape.keys,
         }
         (tasks / f"{task['task']}.yaml").write_text(yaml.safe_dump(task, sort_keys=False))
     return tasks
@@ -146,24 +183,25 @@ def written(names: Sequence[tuple[int, int]], rows: Sequence[Mapping[str, Any]],
 
 def row_of(
     number: int,
-    shots: int,
+    way: Way,
     prompts: Mapping[int, str],
     scores: Mapping[tuple[str, int], float],
-    theirs: Mapping[str, Mapping[tuple[int, int], Sequence[Mapping[str, Any]]]],
+    theirs: Mapping[str, Mapping[int, Sequence[Mapping[str, Any]]]],
 ) -> Row:
     """How often both agree."""
     shape = SHAPES[number]
     same_prompt = same_score = total = 0
     points = 0.0
     for model, found in theirs.items():
-        for sample in found[number, shots]:
+        for sample in found[number]:
             total += 1
             points += float(sample[shape.metric])
             same_prompt += prompts[sample["doc_id"]] == sample["arguments"]["gen_args_0"]["arg_0"]
             same_score += scores[model, sample["doc_id"]] == float(sample[shape.metric])
     return {
         "task": shape.title,
-        "solved examples": str(shots),
+        "chat": way.chat or "none",
+        "solved examples": str(way.shots),
         "same prompt": f"{same_prompt} of {total}",
         "same score": f"{same_score} of {total}",
         "mean score": f"{points / total:.3f}",
@@ -171,22 +209,32 @@ def row_of(
 
 
 def campaign(
-    name: str, task: Path, demo: Path, folder: Path
+    number: int, way: Way, tasks: Path, models: Mapping[str, Path], folder: Path
 ) -> tuple[dict[int, str], dict[tuple[str, int], float]]:
     """Prompts by document, and scores by model and document, of a whole grid."""
+    name = task_name(number, way)
     args = {"dtype": "float32", "device": "cpu", "max_model_len": CONTEXT}
+    task: dict[str, Any] = {"lm_eval": str(tasks / f"{name}.yaml")}
+    if way.chat:
+        task["fewshot_as_multiturn"] = way.chat == "turns"
     spec = {
-        "name": name.replace("_", "-"),
+        "name": name,
         "objective": "best-mean",
         "storage": f"sqlite:///{folder}/{name}.db",
         "models": [
-            {"name": each, "provider": "transformers", "model": str(demo / each), "model_args": args}
-            for each in MODELS
+            {
+                "name": each,
+                "provider": "transformers",
+                "model": str(model),
+                "model_args": args,
+                "chat": bool(way.chat),
+            }
+            for each, model in models.items()
         ],
-        "task": {"lm_eval": str(task)},
+        "task": task,
         "selector": {"name": "row-mean"},
         "batch_size": TEST,
-        "stopping": {"budget": TEST * len(MODELS)},
+        "stopping": {"budget": TEST * len(models)},
         "execution": {"log_folder": f"{folder}/logs"},
     }
     path = folder / f"{name}.yaml"
@@ -200,28 +248,37 @@ def campaign(
     connection.close()
     checked = check_campaign_file(str(path))
     shown = checked.candidates[0]
-    prompts = {int(each.key): str(shown.prompt(each.fields, each.key)) for each in checked.dataset.examples}
+    tokenizer = AutoTokenizer.from_pretrained(shown.model.model)
+    as_read = PromptEncoder(tokenizer, shown.model, vocabulary=len(tokenizer), max_model_len=CONTEXT).text_of
+    prompts = {
+        int(each.key): as_read(shown.prompt(each.fields, each.key)) for each in checked.dataset.examples
+    }
     return prompts, scores
 
 
 def evaluated(
-    model: str, path: Path, names: Sequence[tuple[int, int]], tasks: Path, lm_eval: Path, folder: Path
-) -> dict[tuple[int, int], list[Mapping[str, Any]]]:
-    """What lm-eval found of one checkpoint: its samples, by task."""
-    out, log = folder / "lm-eval-tasks" / model, folder / f"lm-eval-tasks-{model}.log"
+    model: str, path: Path, way: Way, tasks: Path, lm_eval: Path, folder: Path
+) -> dict[int, list[Mapping[str, Any]]]:
+    """What lm-eval found of one checkpoint: its samples, by shape."""
+    out = folder / "lm-eval-tasks" / f"{model}-{way.suffix}"
+    log = folder / f"lm-eval-tasks-{model}-{way.suffix}.log"
+    names = [task_name(number, way) for number in range(len(SHAPES))]
     command = [
         *(str(lm_eval), "-m", "lm_eval", "run", "--model", "hf", "--device", "cpu", "--batch_size", "16"),
         *("--model_args", f"pretrained={path},dtype=float32,max_length={CONTEXT}"),
-        *("--include_path", str(tasks), "--tasks", ",".join(task_name(*each) for each in names)),
+        *("--include_path", str(tasks), "--tasks", ",".join(names)),
         *("--output_path", str(out), "--log_samples"),
     ]
+    if way.chat:
+        turns = "true" if way.chat == "turns" else "false"
+        command += ["--apply_chat_template", "--fewshot_as_multiturn", turns]
     environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "cache"), **os.environ}
     with log.open("wb") as output:
         done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
     if done.returncode:
         raise SystemExit(f"lm-eval ended with {done.returncode}; see {log}")
     found = {}
-    for each in names:
-        [samples] = out.rglob(f"samples_{task_name(*each)}_*.jsonl")
-        found[each] = [json.loads(line) for line in samples.read_text().splitlines()]
+    for number, name in enumerate(names):
+        [samples] = out.rglob(f"samples_{name}_*.jsonl")
+        found[number] = [json.loads(line) for line in samples.read_text().splitlines()]
     return found
