@@ -191,14 +191,30 @@ def test_numbers_of_a_column_are_written_alike_and_long_names_lose_their_middles
     assert frames.number_formats(frame) == {"estimate": "%.3f"}
     assert frames.number_formats(frames.as_frame([{"x": 2_000.5}, {"x": None}])) == {"x": "%.1f"}
     assert frames.number_formats(frames.as_frame([{"x": 1e9}, {"x": 1.5e-9}])) == {"x": "%.3g"}
-    styled = frames.with_short_names(frame)
-    shown_ = [[cell["display_value"] for cell in row[1:]] for row in styled._translate(False, False)["body"]]
-    assert [row[2] for row in shown_] == ["2", "", ""]
+    styled = frames.dressed(frame, frames.short_names(frame))
+    shown_ = shown_cells(styled)
+    assert [row[1:] for row in shown_] == [["0.900", "2"], ["0.897", ""], ["0.893", ""]]
     short = [row[0] for row in shown_]
     assert len(set(short)) == 3
     assert all("…" in name and len(name) <= frames.LONGEST_NAME for name in short)
     assert list(styled.data["candidate"]) == LONG  # is what a click opens
-    assert isinstance(frames.with_short_names(frames.as_frame([{"candidate": "short"}])), pd.DataFrame)
+    plain = frames.as_frame([{"candidate": "short", "scored": 999}])
+    assert frames.dressed(plain, frames.short_names(plain)) is plain
+
+
+def test_a_comma_stands_between_thousands_as_it_does_in_a_terminal():
+    frame = frames.as_frame(
+        [{"n": 18_000, "mean": 1_234.56, "none": None}, {"n": -2, "mean": 0.5, "none": None}]
+    )
+    assert shown_cells(frames.dressed(frame, {})) == [["18,000", "1,234.6"], ["-2", "0.5"]]
+    few = frames.as_frame([{"n": -4_000}])
+    assert shown_cells(frames.dressed(few, {})) == [["-4,000"]]
+    many = frames.as_frame([{"n": 4_000}] * (frames.MOST_STYLED + 1))
+    assert frames.dressed(many, {}) is many
+
+
+def shown_cells(styled):
+    return [[cell["display_value"] for cell in row[1:]] for row in styled._translate(False, False)["body"]]
 
 
 def test_a_box_shows_long_names_short_and_the_chosen_one_whole_as_text(tmp_path):

@@ -26,7 +26,7 @@ NAMES = frozenset(
 LONGEST_NAME = 40
 """Columns of a terminal that a name may take in a table or a box; of longer ones the middle is left out."""
 MOST_STYLED = 2_000
-"""Rows up to which names are shortened: pandas takes half a second to style as many."""
+"""Rows up to which cells are dressed: pandas takes half a second to style as many."""
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -58,19 +58,32 @@ def number_formats(frame: pd.DataFrame) -> dict[str, str]:
     return found
 
 
-def with_short_names(frame: pd.DataFrame) -> pd.DataFrame | Styler:
-    """The frame, its long names shown without their middles: the cells hold them whole."""
+def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """What is shown for the long names of each column that has some: they lose their middles."""
     short = {}
-    for name in [each for each in frame.columns if each in NAMES]:
+    for name in [each for each in frame.columns if each in NAMES] if len(frame) <= MOST_STYLED else ():
         whole = [value for value in frame[name] if isinstance(value, str)]
         if max(map(len, whole), default=0) > LONGEST_NAME:
             apart_ = shortened_apart(list(dict.fromkeys(whole)), LONGEST_NAME)
             short[name] = dict(zip(dict.fromkeys(whole), apart_, strict=True))
-    if not short or len(frame) > MOST_STYLED:
+    return short
+
+
+def dressed(frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]]) -> pd.DataFrame | Styler:
+    """The frame as it is shown, its cells as they are: names short, and a comma between thousands.
+
+    Args:
+        frame: Is given back itself where there is nothing to do, or too much.
+        short: See `short_names`.
+    """
+    numbers = frame.select_dtypes("number")
+    if len(frame) > MOST_STYLED or not (short or (numbers.abs() >= 1_000).any(axis=None)):
         return frame
-    whole_numbers = set(frame.select_dtypes("float")) - set(number_formats(frame))
+    forms = {name: "{:,.0f}" for name in numbers} | {
+        name: f"{{:,{form.removeprefix('%')}}}" for name, form in number_formats(frame).items()
+    }
     names = {name: partial(_short, of) for name, of in short.items()}
-    return frame.style.format(names | dict.fromkeys(whole_numbers, "{:.0f}"), na_rep="")
+    return frame.style.format(forms | names, na_rep="")
 
 
 def _short(short: Mapping[str, str], value: str) -> str:

@@ -17,8 +17,9 @@ from winnow.flows.reports.dashboard.frames import (
     LONGEST_NAME,
     apart,
     as_frame,
+    dressed,
     number_formats,
-    with_short_names,
+    short_names,
 )
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
@@ -113,37 +114,41 @@ def show_passage(label: str, text: str, length: int, *, key: str) -> None:
 def show_rows(rows: Sequence[Row], *, key: str) -> None:
     """A table to look at."""
     frame = as_frame(rows)
-    data = with_short_names(frame)
-    st.dataframe(data, hide_index=True, key=key, placeholder="", column_config=_formats(frame))
-    _tell_of_short_names(data)
+    short = short_names(frame)
+    data = dressed(frame, short)
+    st.dataframe(data, hide_index=True, key=key, placeholder="", column_config=_formats(data))
+    _tell_of(short)
 
 
 def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto") -> int | None:
     """A table of whose rows one can be chosen; its index, once it is."""
     frame = as_frame(rows)
-    data = with_short_names(frame)
+    short = short_names(frame)
+    data = dressed(frame, short)
     event = st.dataframe(
         data,
         hide_index=True,
-        column_config=_formats(frame),
+        column_config=_formats(data),
         key=key,
         height=height,
         on_select="rerun",
         selection_mode="single-row",
         placeholder="",
     )
-    _tell_of_short_names(data)
+    _tell_of(short)
     chosen = event["selection"]["rows"]
     # The table may have become shorter since it was clicked.
     return chosen[0] if chosen and chosen[0] < len(rows) else None
 
 
-def _formats(frame: pd.DataFrame) -> ColumnConfigMappingInput:
-    return {name: st.column_config.NumberColumn(format=form) for name, form in number_formats(frame).items()}
+def _formats(data: pd.DataFrame | Styler) -> ColumnConfigMappingInput:
+    if isinstance(data, Styler):  # has them
+        return {}
+    return {name: st.column_config.NumberColumn(format=form) for name, form in number_formats(data).items()}
 
 
-def _tell_of_short_names(data: pd.DataFrame | Styler) -> None:
-    if isinstance(data, Styler):
+def _tell_of(short: Mapping[str, Mapping[str, str]]) -> None:
+    if short:
         st.caption("To read a long name whole, click its cell and press Enter.")
 
 

@@ -145,7 +145,7 @@ def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: in
             "showgrid": False,
             "zeroline": False,
             "automargin": True,
-            "tickformat": "d",
+            "tickformat": ",d",
             # Where its ticks followed those of the other axis, 9.6 candidates would be called 9.
             "tickmode": "auto",
             "nticks": 6,

@@ -94,7 +94,14 @@ def _axis(axis: JsonView) -> JsonObject:
 
 
 def _theme(*, ink: str, lines: str, paper: str) -> JsonObject:
-    axis = {"gridcolor": lines, "zerolinecolor": lines, "linecolor": lines, "ticks": "", "showgrid": True}
+    axis = {
+        "gridcolor": lines,
+        "zerolinecolor": lines,
+        "linecolor": lines,
+        "ticks": "",
+        "showgrid": True,
+        "separatethousands": True,
+    }
     return {
         "layout": {
             "font": {"color": ink, "family": FONT, "size": 13},
