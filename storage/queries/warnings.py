@@ -51,6 +51,17 @@ def counts(session: Session, campaign_id: int) -> Counts:
     )
 
 
+def score_sums(session: Session, *candidates: int) -> list[tuple[float, int]]:
+    """The sum of each candidate's scores and how many they are, from its stats; not of duels."""
+    rows = session.execute(
+        select(CandidateStats.candidate_id, CandidateStats.outcome_sum, CandidateStats.comparisons).where(
+            CandidateStats.candidate_id.in_(candidates), CandidateStats.reason == ""
+        )
+    )
+    found = {candidate: (total, count) for candidate, total, count in rows}
+    return [found.get(each, (0.0, 0)) for each in candidates]
+
+
 _PAIRS = text("""
     SELECT e.key, max(CASE WHEN x.candidate_a_id = :first THEN x.outcome END),
         max(CASE WHEN x.candidate_a_id = :second THEN x.outcome END)

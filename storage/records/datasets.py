@@ -69,7 +69,7 @@ def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
 
 def fields_by_id(session: Session, dataset_id: int) -> dict[int, JsonView]:
     """What prompts are written from, by the example's id, in the order of positions."""
-    statement = "SELECT id, fields FROM examples WHERE dataset_id = ? ORDER BY position"
+    statement = "SELECT id, CAST(fields AS TEXT) FROM examples WHERE dataset_id = ? ORDER BY position"
     rows = run(session.connection(), statement, (dataset_id,))
     if not rows:
         return {}
@@ -78,17 +78,16 @@ def fields_by_id(session: Session, dataset_id: int) -> dict[int, JsonView]:
 
 
 _PORTION = """
-    SELECT key, fields, targets FROM examples
+    SELECT key, CAST(fields AS TEXT), CAST(targets AS TEXT) FROM examples
     WHERE dataset_id = ? AND position >= ? AND position < ? ORDER BY position
 """
 
 
-def _values(documents: Sequence[Any]) -> Sequence[Any]:
-    """What JSON documents hold; PostgreSQL's driver has read them already.
+def _values(documents: Sequence[str]) -> Sequence[Any]:
+    """What JSON documents hold.
 
-    Read together, their objects share the names of their keys, and the reader is called once.
+    Read together, and not one by one as PostgreSQL's driver would, their objects share the names of their
+    keys, and the reader is called once.
     """
-    if not isinstance(documents[0], str):
-        return documents
     values: list[Any] = json.loads(f"[{','.join(documents)}]")
     return values

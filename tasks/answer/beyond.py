@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier import Earlier
-from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.candidates.cache_keys import digest
 
 if TYPE_CHECKING:
     from winnow.algorithms.state.arrays import FloatArray
@@ -136,7 +136,8 @@ def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
     """
     import numpy as np
 
-    places = sorted(range(len(values)), key=lambda place: sha256(["order", place]))
+    # Of JSON, written out: there may be a hundred thousand of them.
+    places = sorted(range(len(values)), key=lambda place: digest(f'["order",{place}]'))
     return np.asarray(values, dtype=np.float64)[places]
 
 

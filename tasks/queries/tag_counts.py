@@ -75,11 +75,14 @@ class TagCounts:
         self._sizes, self._tagged, self._found, self._last = {}, {}, {}, None
 
     def _read_examples(self, session: Session, dataset_id: int, tags: Sequence[str]) -> None:
+        sizes: dict[tuple[TagValue, ...], int] = {}
         for example, fields in dataset_records.fields_by_id(session, dataset_id).items():
-            values = tuple((tag, value) for tag in tags for value in values_of(fields, tag))
+            values = tuple([(tag, value) for tag in tags for value in values_of(fields, tag)])
             self._tagged[example] = values
+            sizes[values] = sizes.get(values, 0) + 1
+        for values, size in sizes.items():
             for each in values:
-                self._sizes[each] = self._sizes.get(each, 0) + 1
+                self._sizes[each] = self._sizes.get(each, 0) + size
 
     def _read(self, session: Session, campaign_id: int, name: str) -> Sequence[Outcome]:
         after = self._last[0] if self._last is not None and name in self._found else None
@@ -96,6 +99,8 @@ class TagCounts:
 def values_of(fields: JsonView, tag: str) -> list[str]:
     """What an example is tagged with: the field's value, or each of a list, once."""
     value = fields.get(tag)
+    if isinstance(value, str) and value:  # as most are
+        return [value]
     several = value if isinstance(value, list) else [value]
     return list(dict.fromkeys(NO_TAG if each in (None, "") else str(each) for each in several)) or [NO_TAG]
 

@@ -1,5 +1,6 @@
 """What may be wrong with a campaign though nothing failed, each in a sentence that says what to check."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -190,6 +191,10 @@ def _one_example(
     if second is None:
         return None
     ids = campaign_records.candidate_ids(session, campaign.id)
+    if campaign.spec.get("holdout") is None:  # its scores are in the stats too
+        told = Gap.of_sums(*warning_views.score_sums(session, ids[best], ids[second]))
+        if told.size <= 0.0 or told.most_worth <= MOST_OF_THE_GAP * told.size:
+            return None  # without a look at every score
     pairs = partial(_pairs, session, campaign, ids[best], ids[second])
     gap = Gap.of((a, b) for _, a, b in pairs())
     if gap.size <= 0.0 or min(gap.counts) < 2:
@@ -268,6 +273,16 @@ class Gap:
                     sums[side] += score
                     counts[side] += 1
         return cls(sums=(sums[0], sums[1]), counts=(counts[0], counts[1]))
+
+    @classmethod
+    def of_sums(cls, first: tuple[float, int], second: tuple[float, int]) -> "Gap":
+        """From the sum of each one's scores and how many they are."""
+        return cls(sums=(first[0], second[0]), counts=(first[1], second[1]))
+
+    @property
+    def most_worth(self) -> float:
+        """The most that leaving out one example can take away: no score is below 0 or above 1."""
+        return sum(1.0 / (count - 1) if count > 1 else math.inf for count in self.counts)
 
     @property
     def size(self) -> float:

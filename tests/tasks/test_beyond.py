@@ -20,6 +20,7 @@ from winnow.tasks.answer.phrases import IF, MIXED
 from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.sentences import answer_lines
 from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
@@ -278,6 +279,7 @@ def test_the_order_by_chance_is_one_of_all_values_and_always_the_same():
     assert sorted(found) == values
     assert list(found) != values
     assert np.array_equal(found, beyond.by_chance(values))
+    assert list(found) == sorted(values, key=lambda place: sha256(["order", int(place)]))
 
 
 def test_of_a_server_that_changed_the_interval_guarantees_nothing(ended):

@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from stored_campaigns import NOW, decision, store_campaign
 
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+from winnow.tasks.queries import warnings as warnings_module
 from winnow.tasks.queries.warnings import FEWEST_TOLD_EARLY, EarlyWarnings, Gap, campaign_warnings
 
 NO_END = {"stop": False, "reason": "running"}
@@ -264,3 +267,24 @@ def test_the_gap_without_an_example_is_that_of_the_other_rows():
     for left_out in range(len(rows)):
         others = Gap.of(row for place, row in enumerate(rows) if place != left_out)
         assert gap.without(*rows[left_out]) == pytest.approx(others.size)
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=2, max_size=12))
+def test_no_example_is_worth_more_than_what_is_said_without_a_look_at_it(rows):
+    gap = Gap.of(rows)
+    assert gap == Gap.of_sums(*((sum(scores), len(scores)) for scores in zip(*rows, strict=True)))
+    assert all(gap.size - gap.without(*row) <= gap.most_worth + 1e-12 for row in rows)
+
+
+def test_scores_are_looked_at_one_by_one_only_where_one_could_be_worth_enough(campaign, monkeypatch):
+    read = []
+    pairs = warnings_module.warning_views.score_pairs
+    monkeypatch.setattr(
+        warnings_module.warning_views, "score_pairs", lambda *given: read.append(given) or pairs(*given)
+    )
+    play(campaign, [[1.0] * 5, [0.0] * 5], **END)
+    assert warnings(campaign) == []
+    assert len(read) == 2  # of five examples one might be
+    monkeypatch.setattr(warnings_module, "MOST_OF_THE_GAP", 0.6)
+    assert warnings(campaign) == []
+    assert len(read) == 2

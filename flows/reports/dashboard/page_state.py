@@ -17,6 +17,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, seems_gone
+from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
@@ -56,7 +57,8 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
     Raises:
         StorageError: If the database cannot be read, or has no campaign of that name.
     """
-    with asking(PATIENCE) as session:
+    # Hundreds of thousands of rows are read of a large campaign, and kept: there is no garbage among them.
+    with not_collecting(), asking(PATIENCE) as session:
         campaign = campaign_records.get_campaign(session, name)
         version = _version(session, campaign)
         if last is not None and last.version == version:

@@ -509,9 +509,9 @@ def upgrade() -> None:
         unique=True,
         sqlite_where=sa.text("candidate_b_id IS NULL"),
         postgresql_where=sa.text("candidate_b_id IS NULL"),
-        # A candidate's scores are then read from the index alone, which has them together; in the table each
-        # stands in a block of its own.
-        postgresql_include=["outcome"],
+        # A candidate's scores, and which texts have them, are then read from the index alone, which has them
+        # together; in the table each stands in a block of its own.
+        postgresql_include=["outcome", "generation_a_id"],
     )
     op.create_table(
         "outputs",

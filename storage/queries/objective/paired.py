@@ -146,7 +146,7 @@ def outcomes_since(
             # So that no index helps with it: else all comparisons of the candidate are read to find few.
             Comparison.candidate_a_id + 0 == own,
         )
-    return [(example, outcome) for example, outcome in session.execute(rows)]
+    return list(session.execute(rows).tuples())
 
 
 def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
@@ -187,8 +187,9 @@ def repeated_prompts(session: Session, campaign_id: int, first: str, second: str
     """How many examples that both were scored on, or met on, put a prompt to the first that another does."""
     own, their = _candidate_id(campaign_id, first), aliased(Comparison)
     ours: ColumnElement[bool] = Comparison.candidate_a_id == own
-    text = case((ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
+    text: ColumnElement[int | None]
     if duels:
+        text = case((ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
         are_both = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
     else:
         is_scored = (
@@ -201,6 +202,7 @@ def repeated_prompts(session: Session, campaign_id: int, first: str, second: str
             )
             .exists()
         )
+        text = Comparison.generation_a_id.expression
         are_both = ours & Comparison.candidate_b_id.is_(None) & is_scored
     found = (
         select(
