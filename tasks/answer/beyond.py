@@ -95,8 +95,15 @@ def beyond_of(
 
     from winnow.algorithms.bounds.mean_interval import mean_interval
 
-    read = paired_views.duel_outcomes if duels else paired_views.score_differences
-    found = np.array(read(session, campaign_id, winner, rival), dtype=np.float64)
+    if duels:
+        values = paired_views.duel_outcomes(session, campaign_id, winner, rival)
+        n_asked, n_prompts = paired_views.prompts_of_duels(session, campaign_id, winner, rival)
+    else:
+        scores = paired_views.score_differences(session, campaign_id, winner, rival)
+        values = [each.difference for each in scores]
+        prompts = [each.prompt_id for each in scores if each.prompt_id is not None]
+        n_asked, n_prompts = len(prompts), len(set(prompts))
+    found = np.array(values, dtype=np.float64)
     left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
     is_drawn = draws_examples(selector, "best-duel" if duels else "best-mean") and not lacks_texts
     is_sample = len(found) == n_examples or is_drawn
@@ -121,7 +128,7 @@ def beyond_of(
         n=len(found),
         left_out=left_out,
         is_sample=True,
-        alike=paired_views.repeated_prompts(session, campaign_id, winner, rival, duels=duels),
+        alike=n_asked - n_prompts,
         earlier=earlier,
         difference=float(found.mean()),
         lower=scale * lower + shift,

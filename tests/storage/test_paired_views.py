@@ -15,8 +15,9 @@ def test_scores_are_subtracted_where_both_have_one(campaign):
     campaign.finish(campaign.plan(1, [0, 1], [4, 4]), [1.0, None])
     with campaign.database.reading() as session:
         found = paired_views.score_differences(session, campaign.record.id, "a", "b")
-        assert found == [-1.0, 0.75]  # by position of the example
-        assert paired_views.score_differences(session, campaign.record.id, "b", "a") == [1.0, -0.75]
+        assert [each.difference for each in found] == [-1.0, 0.75]  # by position of the example
+        found = paired_views.score_differences(session, campaign.record.id, "b", "a")
+        assert [each.difference for each in found] == [1.0, -0.75]
         assert paired_views.score_differences(session, campaign.record.id, "b", "c") == []
 
 

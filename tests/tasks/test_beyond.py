@@ -98,12 +98,10 @@ def test_that_new_examples_may_show_a_draw_is_said_where_they_may(ended, objecti
     assert said.endswith("; which of the two does better there is not shown") == is_open
 
 
-def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, monkeypatch):
+def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, database, monkeypatch):
     assert "left out" not in dict(answer_lines(full(ended)))["beyond"]
-    with ended.database.writing() as session:
-        session.execute(
-            text("UPDATE comparisons SET outcome = NULL, reason = 'no_answer' WHERE position IN (1, 10)")
-        )
+    lacking = [None if position in (1, 10) else score for position, score in enumerate(SCORES)]
+    ended = end(store_campaign(database, "lacking"), lacking)
     monkeypatch.setattr(beyond, "LEAST", 4)
     said = dict(answer_lines(full(ended)))["beyond"]
     left_out = "1 comparison without an outcome is left out"  # c's is not of the two
@@ -262,8 +260,8 @@ def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, mon
     """Each of two specialists is right on one half of a file sorted by task: on average they are even."""
     n = 150
     halves = [1.0] * (n // 2) + [0.0] * (n // 2)
-    monkeypatch.setattr(paired_views, "score_differences", lambda *_: [2.0 * each - 1.0 for each in halves])
-    monkeypatch.setattr(paired_views, "repeated_prompts", lambda *_, **__: 0)
+    scores = [paired_views.Scores(2.0 * each - 1.0, None) for each in halves]
+    monkeypatch.setattr(paired_views, "score_differences", lambda *_: scores)
     monkeypatch.setattr(paired_views, "unscored", lambda *_, **__: 0)
     found = beyond.beyond_of(
         None, 1, winner="a", rival="b", n_candidates=2, n_examples=n, selector="champion", duels=False

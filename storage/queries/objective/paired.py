@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Float, ScalarSelect, and_, case, func, or_, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models import Candidate, Comparison, Example, Generation, Metric, Round
+from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Metric, Round
 
 AT_ONCE = 500
 """Ids in one statement."""
@@ -149,13 +149,24 @@ def outcomes_since(
     return list(session.execute(rows).tuples())
 
 
-def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
-    """Score of the first candidate less that of the second, of each example scored for both."""
+class Scores(NamedTuple):
+    """Two candidates on an example that was scored for both."""
+
+    difference: float
+    """The first one's score less that of the second."""
+    prompt_id: int | None
+    """Of what the first one was asked; None where it wrote no text that is stored."""
+
+
+def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[Scores]:
+    """Each example that was scored for both candidates."""
     ours, theirs = aliased(Comparison), aliased(Comparison)
+    difference: ColumnElement[float] = type_coerce(ours.outcome - theirs.outcome, Float)
     rows = (
-        select(ours.outcome - theirs.outcome)
+        select(difference, Generation.prompt_id)
         .join(theirs, theirs.example_id == ours.example_id)
         .join(Example, Example.id == ours.example_id)
+        .outerjoin(Generation, Generation.id == ours.generation_a_id)
         .where(
             ours.candidate_a_id == _candidate_id(campaign_id, first),
             theirs.candidate_a_id == _candidate_id(campaign_id, second),
@@ -167,7 +178,7 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
         )
         .order_by(Example.position)
     )
-    return list(session.scalars(rows))
+    return [Scores(*row) for row in session.execute(rows).tuples()]
 
 
 def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
@@ -183,47 +194,31 @@ def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -
     return list(session.scalars(rows))
 
 
-def repeated_prompts(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:
-    """How many examples that both were scored on, or met on, put a prompt to the first that another does."""
-    own, their = _candidate_id(campaign_id, first), aliased(Comparison)
-    ours: ColumnElement[bool] = Comparison.candidate_a_id == own
-    text: ColumnElement[int | None]
-    if duels:
-        text = case((ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
-        are_both = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
-    else:
-        is_scored = (
-            select(their.id)
-            .where(
-                their.candidate_a_id == _candidate_id(campaign_id, second),
-                their.candidate_b_id.is_(None),
-                their.example_id == Comparison.example_id,
-                their.outcome.is_not(None),
-            )
-            .exists()
-        )
-        text = Comparison.generation_a_id.expression
-        are_both = ours & Comparison.candidate_b_id.is_(None) & is_scored
+def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str) -> tuple[int, int]:
+    """On how many examples two candidates met in scored duels, and how many prompts the first got by them."""
+    is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
+    text = case((is_ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
     found = (
-        select(
-            func.count(Comparison.example_id.distinct()) - func.count(Generation.prompt_id.distinct()),
-        )
+        select(func.count(Comparison.example_id.distinct()), func.count(Generation.prompt_id.distinct()))
         .select_from(Comparison)
         .join(Generation, Generation.id == text)
-        .where(are_both, Comparison.outcome.is_not(None))
+        .where(or_(is_ours, is_theirs), Comparison.outcome.is_not(None))
     )
-    return session.scalars(found).one()
+    examples, prompts = session.execute(found).one()
+    return examples, prompts
 
 
 def unscored(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:
     """Comparisons of two candidates without an outcome: their own each, or their duels with each other."""
     if duels:
         are_theirs = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
+        found = select(func.count()).select_from(Comparison).where(are_theirs, Comparison.outcome.is_(None))
     else:
         ids = [_candidate_id(campaign_id, name) for name in (first, second)]
-        are_theirs = Comparison.candidate_a_id.in_(ids) & Comparison.candidate_b_id.is_(None)
-    found = select(func.count()).select_from(Comparison).where(are_theirs, Comparison.outcome.is_(None))
-    return session.scalars(found).one()
+        found = select(func.coalesce(func.sum(CandidateStats.comparisons), 0)).where(
+            CandidateStats.candidate_id.in_(ids), CandidateStats.reason != ""
+        )
+    return int(session.scalars(found).one())
 
 
 def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str | None, int]:
