@@ -160,7 +160,9 @@ def _coverage(status: CampaignStatus) -> str:
     unscored = asked - status.totals["scored"]
     if not unscored:
         return "every comparison was scored"
-    return f"{unscored} of {asked} comparisons have no score; winnow query {status.name} coverage says why"
+    return (
+        f"{unscored:,} of {asked:,} comparisons have no score; winnow query {status.name} coverage says why"
+    )
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:

@@ -23,7 +23,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
         why = f"the examples that were scored for both {pair} were chosen and are no random sample"
         return [("beyond", f"nothing follows for new examples: {why}")]
     if found.difference is None or found.lower is None or found.upper is None:
-        few = f"only {found.n} examples were scored for both {pair}{_left_out(found)}"
+        few = f"only {found.n:,} examples were scored for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = f"between {rounded(found.lower)} and {rounded(found.upper)}"
     even = 0.5 if answer.objective == "best-duel" else 0.0
@@ -32,9 +32,8 @@ def beyond_lines(answer: Answer) -> list[Line]:
         said = f"{found.winner} is preferred over {found.rival} in {share} of duels, {between}"
     else:
         said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival}, {between}"
-    sample = (
-        f"{found.n} examples, taken as a random sample of those that matter{_left_out(found)}{_alike(found)}"
-    )
+    sample = f"{found.n:,} examples, taken as a random sample of those that matter"
+    sample += _left_out(found) + _alike(found)
     sure = _sure_of_pairs(answer, found)
     open_ = which_is_open(found.lower, found.upper, even)
     return [("beyond", f"on new examples like these: {said} ({sample}; {sure}){open_}")]
@@ -56,7 +55,7 @@ def _left_out(found: Beyond) -> str:
     comparisons = (
         "1 comparison without an outcome is"
         if one
-        else f"{found.left_out} comparisons without an outcome are"
+        else f"{found.left_out:,} comparisons without an outcome are"
     )
     return f"; {comparisons} left out"
 
@@ -65,8 +64,8 @@ def _alike(found: Beyond) -> str:
     if not found.alike:
         return ""
     return (
-        f"; {found.alike} of them put a prompt that one before them does, and where rows were copied and not "
-        "drawn so the interval is too narrow"
+        f"; {found.alike:,} of them put a prompt that one before them does, and where rows were copied and "
+        "not drawn so the interval is too narrow"
     )
 
 
@@ -81,8 +80,8 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
         return sure
     return (
         f"{sure}; it guarantees nothing where candidates or the judge were changed or chosen in sight of "
-        f"campaign {found.earlier.campaign}, which has outcomes on {found.earlier.examples} of the "
-        f"{found.earlier.of} examples asked here"
+        f"campaign {found.earlier.campaign}, which has outcomes on {found.earlier.examples:,} of the "
+        f"{found.earlier.of:,} examples asked here"
     )
 
 
@@ -101,7 +100,7 @@ def held_out_lines(answer: Answer) -> list[Line]:
 
 
 def _unfinished(answer: Answer, found: "HeldOut") -> str:
-    done = f"{found.told} of the {found.n_examples} examples that selection does not see"
+    done = f"{found.told:,} of the {found.n_examples:,} examples that selection does not see"
     if answer.outcome is None:
         return f"{done} are scored for {found.winner} so far"
     why = "" if answer.limit is None else f", then {answer.limit.sentence}"
@@ -110,8 +109,8 @@ def _unfinished(answer: Answer, found: "HeldOut") -> str:
 
 def _mean(answer: Answer, found: "HeldOut") -> str:
     if found.mean is None or found.lower is None or found.upper is None:
-        return f"not known: none of the {found.n_examples} comparisons has an outcome"
-    where = f"on the {found.n_examples} examples that selection never saw"
+        return f"not known: none of the {found.n_examples:,} comparisons has an outcome"
+    where = f"on the {found.n_examples:,} examples that selection never saw"
     left_out = _not_compared(found.n_examples - found.scored)
     between = f"on new examples like these between {rounded(found.lower)} and {rounded(found.upper)}"
     not_here = ", and this number does not" if _is_fresh(answer, found) else ""
@@ -122,7 +121,7 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
 def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
     """How the winner stands to a constraint on examples that it was not chosen by."""
     if value.mean is None:
-        return f"{value.constraint}: not known, none of the {found.n_examples} comparisons has a value"
+        return f"{value.constraint}: not known, none of the {found.n_examples:,} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
     between = f"on new examples like these between {rounded(value.lower)} and {rounded(value.upper)}"
     sure = _with_the_mean(answer, found)
@@ -167,7 +166,7 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
     if answer.earlier is not None:
         return (
             " (this guarantees nothing where candidates, the judge or a setting were changed in sight of "
-            f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples} of these "
+            f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples:,} of these "
             "examples)"
         )
     from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL as OF_BOTH
@@ -185,7 +184,7 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
 def _not_compared(count: int) -> str:
     if not count:
         return ""
-    return f" ({count} without an outcome, left out of this number and at their worst in the interval)"
+    return f" ({count:,} without an outcome, left out of this number and at their worst in the interval)"
 
 
 def _curse(found: "HeldOut") -> str:

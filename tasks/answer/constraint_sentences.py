@@ -31,7 +31,7 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
         within: How much higher a mean would have to be.
     """
     of_selection = answer.held_out is not None
-    here = f"on {'the' if of_selection else 'these'} {answer.n_examples} examples"
+    here = f"on {'the' if of_selection else 'these'} {answer.n_examples:,} examples"
     here += " of selection" if of_selection else ""
     known = " (known exactly)" if answer.claim.kind == "proven" else ""
     meets = f"{answer.best} meets the constraints{known}"
@@ -55,6 +55,6 @@ def _stands(answer: Answer, found: Constrained) -> str:
         return said
     said += f": {answer.best} has {rounded(found.mean)} on"
     if found.valued < answer.n_examples:
-        return f"{said} {found.valued} of the {answer.n_examples} examples"
+        return f"{said} {found.valued:,} of the {answer.n_examples:,} examples"
     known = " (known exactly)" if answer.mixed is None else ""
-    return f"{said} the {answer.n_examples} examples{known}"
+    return f"{said} the {answer.n_examples:,} examples{known}"

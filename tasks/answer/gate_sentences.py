@@ -68,7 +68,7 @@ def _baseline(answer: Answer) -> str:
     if mean is None:
         return f"{answer.baseline}"
     is_known = answer.is_known(answer.baseline)
-    of = f"on the {answer.n_examples} examples (known exactly)" if is_known else "of what was scored"
+    of = f"on the {answer.n_examples:,} examples (known exactly)" if is_known else "of what was scored"
     return f"{answer.baseline}: mean {rounded(mean)} {of}"
 
 
@@ -78,7 +78,7 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
     if found is None or found.estimate is None:
         return "nothing known yet" if answer.outcome is None else "nothing is known"
     ahead = rounded(found.estimate, "+")
-    said = f"{ahead} against {answer.baseline} on the {answer.n_examples} examples"
+    said = f"{ahead} against {answer.baseline} on the {answer.n_examples:,} examples"
     if found.lower is None or found.upper is None:
         return said
     if answer.is_known(standing.name, answer.baseline):
@@ -110,7 +110,7 @@ def _claimed(answer: Answer) -> str:
         "worse": f"more than {limit:g} below {whose}" if limit else f"below {whose}",
     }
     parts = [_means(names, said) for status, said in where.items() if (names := answer.named(status))]
-    said = f"on these {answer.n_examples} examples {', and '.join(parts)}"
+    said = f"on these {answer.n_examples:,} examples {', and '.join(parts)}"
     if answer.claim.kind == "exact":
         return f"exact: {said}"
     return f"{said}; the chance that any of this is wrong is at most {answer.claim.delta:g}"
@@ -130,7 +130,7 @@ def _undecided(answer: Answer) -> str:
         return (
             f"undecided for {list_of(names)}: {answer.baseline} was dropped, so nothing more can be learned"
         )
-    lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
+    lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
     return (
         f"undecided for {list_of(names)}: nothing is left to ask, and comparisons without an outcome could "
         f"still change the answer ({list_of(lacks)}); winnow query NAME coverage says why"

@@ -107,7 +107,7 @@ def _seen(earlier: Earlier, certificate: Certificate) -> str:
     """What an earlier campaign showed, which no test here can make up for."""
     shown = f"by {earlier.examples} of the {earlier.of} labels that count here"
     if certificate.reads_autoevaluator:
-        shown = f"on {earlier.examples} of the {earlier.of} examples that count here, labelled or not"
+        shown = f"on {earlier.examples:,} of the {earlier.of:,} examples that count here, labelled or not"
     return (
         f"campaign {earlier.campaign}, with other candidates or another test, has outcomes {shown}; "
         "where candidates were changed, or chosen among many, in sight of these, nothing is certified"
@@ -239,11 +239,11 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
         return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer)]
     if standing.mean is None:
         return [("routes", "nothing known yet")]
-    late = f"{standing.late_mean or 0.0:.3f} of the last {standing.late_scored}"
-    lines = [("routes", f"{standing.mean:.3f} mean score of {standing.scored} prompts so far; {late}")]
+    late = f"{standing.late_mean or 0.0:.3f} of the last {standing.late_scored:,}"
+    lines = [("routes", f"{standing.mean:.3f} mean score of {standing.scored:,} prompts so far; {late}")]
     best = answer.of_best
     if best is not None and best.estimate is not None:
-        given = f"{best.estimate:.3f} of the {standing.single_scored} prompts that it was given"
+        given = f"{best.estimate:.3f} of the {standing.single_scored:,} prompts that it was given"
         lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
     lines.append(("pays", _pays(answer, standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"

@@ -182,7 +182,7 @@ def added_lines(answer: Answer) -> list[Line]:
 
 def rounds(count: int) -> str:
     """A number of rounds in a sentence."""
-    return f"{count} round{'' if count == 1 else 's'}"
+    return f"{count:,} round{'' if count == 1 else 's'}"
 
 
 def out_lines(answer: Answer) -> list[Line]:
@@ -216,7 +216,7 @@ def dropped_lines(answer: Answer) -> list[Line]:
 def _dropped(dropped: Unscored, answer: Answer) -> str:
     standing = next(each for each in answer.candidates if each.name == dropped.name)
     why = f" ({dropped.reason})" if dropped.reason else ""
-    said = f"{dropped.name}: {dropped.unscored} of its {dropped.told} comparisons have no outcome{why}"
+    said = f"{dropped.name}: {dropped.unscored:,} of its {dropped.told:,} comparisons have no outcome{why}"
     if standing.lower is None or standing.upper is None or answer.baseline is not None:
         return said  # a gate's intervals that hold at once are those of differences: means have another set
     what = estimated(answer)

@@ -355,7 +355,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 def _examples(answer: Answer) -> str:
     """Those that a mean and a claim are about."""
     of_selection = "" if answer.held_out is None else " of selection"
-    return f"{answer.n_examples} examples{of_selection}"
+    return f"{answer.n_examples:,} examples{of_selection}"
 
 
 def _held(answer: Answer) -> str:
@@ -453,7 +453,7 @@ def _undecided(answer: Answer) -> str:
         asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
         return f"undecided{asked}: {spent(answer)}"
     if answer.reason == "exhausted":
-        lacks = [f"{each.name} lacks {each.unscored}" for each in answer.lacking if each.unscored]
+        lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
         if answer.constraints:
             scores = f", or scores ({list_of(lacks)}; winnow query NAME coverage)" if lacks else ""
             return (

@@ -119,13 +119,13 @@ def _equal_scores(counts: Counts, objective: str) -> CampaignWarning | None:
     if counts.lowest == 0.0:
         return CampaignWarning(
             kind="all-zero",
-            sentence=f"all {counts.scored} scores are 0: check some outputs against their targets, the judge "
-            "and its parameters, and whether the prompts ask for the answer in the form that it reads",
+            sentence=f"all {counts.scored:,} scores are 0: check some outputs against their targets, the "
+            "judge and its parameters, and whether the prompts ask for the answer in the form that it reads",
         )
     return CampaignWarning(
         kind="all-equal",
-        sentence=f"all {counts.scored} scores are {counts.lowest:g}: check whether the judge can tell right "
-        "from wrong, and whether the examples are hard enough to tell candidates apart",
+        sentence=f"all {counts.scored:,} scores are {counts.lowest:g}: check whether the judge can tell "
+        "right from wrong, and whether the examples are hard enough to tell candidates apart",
     )
 
 
@@ -176,7 +176,7 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
 
 
 def _share(part: int, texts: int) -> str:
-    return f"{part} of {texts} texts ({part / texts:.1%})"
+    return f"{part:,} of {texts:,} texts ({part / texts:.1%})"
 
 
 def _one_example(

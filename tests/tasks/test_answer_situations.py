@@ -388,6 +388,18 @@ def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
         assert answer.best is None or dict(answer_lines(answer))["leading"] == leading
 
 
+def test_a_comma_stands_between_thousands_of_examples(database, monkeypatch):
+    """As it does between those of comparisons, whatever the sentence."""
+    told = 0
+    for objective in ("best-mean", "best-duel", "certify", "route"):
+        for situation in [each for each in SITUATIONS if each.objective == objective][::20]:
+            answer = replace(answered(database, situation, monkeypatch), n_examples=12_032)
+            said = " ".join(sentence for _, sentence in answer_lines(answer))
+            assert "12032" not in said, said
+            told += "12,032" in said
+    assert told > 2
+
+
 @pytest.mark.parametrize(
     ("lower", "upper", "word"), [(0.02, 0.2, "yes: "), (-0.02, 0.2, "not shown: "), (-0.2, -0.02, "no: ")]
 )
