@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -79,15 +79,14 @@ def dressed(frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]]) -> pd.D
     numbers = frame.select_dtypes("number")
     if len(frame) > MOST_STYLED or not (short or (numbers.abs() >= 1_000).any(axis=None)):
         return frame
-    forms = {name: "{:,.0f}" for name in numbers} | {
-        name: f"{{:,{form.removeprefix('%')}}}" for name, form in number_formats(frame).items()
-    }
-    names = {name: partial(_short, of) for name, of in short.items()}
-    return frame.style.format(forms | names, na_rep="")
+    forms: dict[str, str | Callable[[object], str] | None] = {str(name): "{:,.0f}" for name in numbers}
+    forms |= {name: f"{{:,{form.removeprefix('%')}}}" for name, form in number_formats(frame).items()}
+    forms |= {name: partial(_short, of) for name, of in short.items()}
+    return frame.style.format(forms, na_rep="")
 
 
-def _short(short: Mapping[str, str], value: str) -> str:
-    return short.get(value, value)
+def _short(short: Mapping[str, str], value: object) -> str:
+    return short.get(str(value), str(value))
 
 
 def _cell(value: object, longest: int) -> object:
