@@ -95,13 +95,13 @@ def label(
 
 
 def _print(labelled: "Labelled", source: str) -> None:
-    same = f", {labelled.same} were there already" if labelled.same else ""
-    changed = f", {labelled.changed} changed" if labelled.changed else ""
+    same = f", {labelled.same:,} were there already" if labelled.same else ""
+    changed = f", {labelled.changed:,} changed" if labelled.changed else ""
     skipped = (
         f", {labelled.skipped:,} of them of examples that no human can answer" if labelled.skipped else ""
     )
-    empty = f", {labelled.empty} rows have no target yet" if labelled.empty else ""
-    print(f"{source}: {labelled.new} new labels{changed}{skipped}{same}{empty}")
+    empty = f", {labelled.empty:,} rows have no target yet" if labelled.empty else ""
+    print(f"{source}: {labelled.new:,} new labels{changed}{skipped}{same}{empty}")
     if labelled.idle:
         print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
 

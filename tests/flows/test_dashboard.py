@@ -191,7 +191,7 @@ def test_numbers_of_a_column_are_written_alike_and_long_names_lose_their_middles
     assert frames.number_formats(frame) == {"estimate": "%.3f"}
     assert frames.number_formats(frames.as_frame([{"x": 2_000.5}, {"x": None}])) == {"x": "%.1f"}
     assert frames.number_formats(frames.as_frame([{"x": 1e9}, {"x": 1.5e-9}])) == {"x": "%.3g"}
-    styled = frames.dressed(frame, frames.short_names(frame))
+    styled = frames.styled(frame, frames.short_names(frame))
     shown_ = shown_cells(styled)
     assert [row[1:] for row in shown_] == [["0.900", "2"], ["0.897", ""], ["0.893", ""]]
     short = [row[0] for row in shown_]
@@ -199,18 +199,18 @@ def test_numbers_of_a_column_are_written_alike_and_long_names_lose_their_middles
     assert all("…" in name and len(name) <= frames.LONGEST_NAME for name in short)
     assert list(styled.data["candidate"]) == LONG  # is what a click opens
     plain = frames.as_frame([{"candidate": "short", "scored": 999}])
-    assert frames.dressed(plain, frames.short_names(plain)) is plain
+    assert frames.styled(plain, frames.short_names(plain)) is plain
 
 
 def test_a_comma_stands_between_thousands_as_it_does_in_a_terminal():
     frame = frames.as_frame(
         [{"n": 18_000, "mean": 1_234.56, "none": None}, {"n": -2, "mean": 0.5, "none": None}]
     )
-    assert shown_cells(frames.dressed(frame, {})) == [["18,000", "1,234.6"], ["-2", "0.5"]]
+    assert shown_cells(frames.styled(frame, {})) == [["18,000", "1,234.6"], ["-2", "0.5"]]
     few = frames.as_frame([{"n": -4_000}])
-    assert shown_cells(frames.dressed(few, {})) == [["-4,000"]]
+    assert shown_cells(frames.styled(few, {})) == [["-4,000"]]
     many = frames.as_frame([{"n": 4_000}] * (frames.MOST_STYLED + 1))
-    assert frames.dressed(many, {}) is many
+    assert frames.styled(many, {}) is many
 
 
 def shown_cells(styled):

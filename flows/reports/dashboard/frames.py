@@ -26,7 +26,7 @@ NAMES = frozenset(
 LONGEST_NAME = 40
 """Columns of a terminal that a name may take in a table or a box; of longer ones the middle is left out."""
 MOST_STYLED = 2_000
-"""Rows up to which cells are dressed: pandas takes half a second to style as many."""
+"""Rows up to which cells are styled: pandas takes half a second to style as many."""
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -60,8 +60,10 @@ def number_formats(frame: pd.DataFrame) -> dict[str, str]:
 
 def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
     """What is shown for the long names of each column that has some: they lose their middles."""
+    if len(frame) > MOST_STYLED:
+        return {}
     short = {}
-    for name in [each for each in frame.columns if each in NAMES] if len(frame) <= MOST_STYLED else ():
+    for name in [each for each in frame.columns if each in NAMES]:
         whole = [value for value in frame[name] if isinstance(value, str)]
         if max(map(len, whole), default=0) > LONGEST_NAME:
             apart_ = shortened_apart(list(dict.fromkeys(whole)), LONGEST_NAME)
@@ -69,7 +71,7 @@ def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
     return short
 
 
-def dressed(frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]]) -> pd.DataFrame | Styler:
+def styled(frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]]) -> pd.DataFrame | Styler:
     """The frame as it is shown, its cells as they are: names short, and a comma between thousands.
 
     Args:

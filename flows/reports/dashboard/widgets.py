@@ -17,9 +17,9 @@ from winnow.flows.reports.dashboard.frames import (
     LONGEST_NAME,
     apart,
     as_frame,
-    dressed,
     number_formats,
     short_names,
+    styled,
 )
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
@@ -115,7 +115,7 @@ def show_rows(rows: Sequence[Row], *, key: str) -> None:
     """A table to look at."""
     frame = as_frame(rows)
     short = short_names(frame)
-    data = dressed(frame, short)
+    data = styled(frame, short)
     st.dataframe(data, hide_index=True, key=key, placeholder="", column_config=_formats(data))
     _tell_of(short)
 
@@ -124,7 +124,7 @@ def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "
     """A table of whose rows one can be chosen; its index, once it is."""
     frame = as_frame(rows)
     short = short_names(frame)
-    data = dressed(frame, short)
+    data = styled(frame, short)
     event = st.dataframe(
         data,
         hide_index=True,
