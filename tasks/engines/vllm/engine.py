@@ -122,7 +122,7 @@ class VllmEngine:
         self._wait_until_loaded()
         number = self._replies.expect(bytes_for_batch(requests))
         with self._sending:
-            self._send({"number": number, "requests": [_request_fields(request) for request in requests]})
+            self._send({"number": number, **as_message(requests)})
         timeout = self._settings.batch_timeout
         overdue = f"did not answer {len(requests)} requests within {timeout} s"
         reply = self._taken(lambda: self._replies.wait(number, timeout), overdue)
@@ -230,15 +230,24 @@ def _fields(model: ModelRef) -> JsonObject:
     return {**fields, **mappings, "reasoning": None}
 
 
-def _request_fields(request: Request) -> JsonObject:
+def as_message(requests: Sequence[Request]) -> JsonObject:
+    """Requests as `worker` reads them: those of a candidate name their one way of sampling by its place."""
+    ways = {id(each.sampling): each.sampling for each in requests}
+    places = {way: place for place, way in enumerate(ways)}
     return {
-        "prompt": request.prompt,
-        "seed": request.seed,
-        "sampling": request.sampling.as_json(),
-        "adapter": request.adapter,
-        "continuations": list(request.continuations),
-        "is_greedy": request.is_greedy,
-        "messages": request.messages,
+        "samplings": [way.as_json() for way in ways.values()],
+        "requests": [
+            {
+                "prompt": each.prompt,
+                "seed": each.seed,
+                "sampling": places[id(each.sampling)],
+                "adapter": each.adapter,
+                "continuations": each.continuations,
+                "is_greedy": each.is_greedy,
+                "messages": each.messages,
+            }
+            for each in requests
+        ],
     }
 
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -83,8 +84,10 @@ class VllmModel:
         is_fresh: bool,
     ) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
+        from vllm import SamplingParams
         from vllm.lora.request import LoRARequest
         from vllm.platforms import current_platform
+        from vllm.sampling_params import RequestOutputKind
 
         from winnow.tasks.engines.choices.choice_scoring import Chooser
         from winnow.tasks.engines.choices.continuations import ContinuationEncoder
@@ -102,6 +105,8 @@ class VllmModel:
                 **{**adapter_args(adapters), **model.model_args},
             )
         self.waited = self._device.waited
+        self._refusals = _refusals()
+        self._once = partial(SamplingParams, output_kind=RequestOutputKind.FINAL_ONLY)
         self._adapters: dict[str | None, LoRARequest | None] = {
             folder: LoRARequest(folder, number, str(Path(folder).absolute()))
             for number, folder in enumerate(adapters, start=1)
@@ -145,7 +150,7 @@ class VllmModel:
         self._begin_call()
         self._written_by = requests[0].adapter
         self._adapter = self._adapters[self._written_by]
-        prompts = [self._encode(request.asked) for request in requests]
+        prompts = self._encode.of_many([request.asked for request in requests])
         params = [
             {} if isinstance(ids, GenerationFailure) else self._params(ids, request)
             for ids, request in zip(prompts, requests, strict=True)
@@ -268,7 +273,7 @@ class VllmModel:
             sampling = [SamplingParams(**each) for each in params]
             inputs = [TokensPrompt(prompt_token_ids=ids) for ids in prompts]
             return list(self._llm.generate(inputs, sampling, lora_request=self._adapter, use_tqdm=False))
-        except _refusals() as error:
+        except self._refusals as error:
             if len(prompts) == 1:
                 return [GenerationFailure(reason="refused", detail=one_sentence(error))]
             # vLLM withdraws the whole batch when it refuses one request, so each gets its own.
@@ -276,15 +281,11 @@ class VllmModel:
 
     def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
         """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
-        from vllm import SamplingParams
-        from vllm.inputs import TokensPrompt
-        from vllm.sampling_params import RequestOutputKind
-
+        # With its type, vLLM takes a prompt for one that is rendered already.
+        prompt: Any = {"type": "token", "prompt_token_ids": ids}
         try:
-            sampling = SamplingParams(**params, output_kind=RequestOutputKind.FINAL_ONLY)
-            prompt = TokensPrompt(prompt_token_ids=ids)
-            self._llm.llm_engine.add_request(id_, prompt, sampling, lora_request=self._adapter)
-        except _refusals() as error:
+            self._llm.llm_engine.add_request(id_, prompt, self._once(**params), lora_request=self._adapter)
+        except self._refusals as error:
             return GenerationFailure(reason="refused", detail=one_sentence(error))
         return None
 

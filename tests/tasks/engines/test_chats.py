@@ -13,8 +13,8 @@ from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.engines.transformers.engine import TransformersEngine
-from winnow.tasks.engines.vllm.engine import _request_fields
-from winnow.tasks.engines.vllm.worker import _request
+from winnow.tasks.engines.vllm.engine import as_message
+from winnow.tasks.engines.vllm.worker import _requests
 
 CHAT = (
     "{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ '' if loop.last and mood else '|' }}{% endfor %}"
@@ -72,6 +72,35 @@ def test_variables_of_the_template_and_another_template_are_used(checkpoint):
         assert encode("hi") == encode((Message("user", "hi"),))
 
 
+class Fails:
+    """Encodes as another tokenizer does, but nothing with a word in it."""
+
+    def __init__(self, tokenizer, word):
+        self._tokenizer, self._word = tokenizer, word
+
+    def __getattr__(self, name):
+        return getattr(self._tokenizer, name)
+
+    def __call__(self, text, **how):
+        if any(self._word in each for each in ([text] if isinstance(text, str) else text)):
+            raise KeyError(self._word)
+        return self._tokenizer(text, **how)
+
+
+def test_many_prompts_are_encoded_as_each_alone_and_fail_alone(checkpoint):
+    prompts = ["hi", TURNS, "9" * 200, "a\ud800", OPEN, "b"]
+    for tokenizer in (own := AutoTokenizer.from_pretrained(checkpoint), Fails(own, "hi")):
+        for fields in ({}, {"chat": False}):
+            model = reference(checkpoint, **fields)
+            encode = PromptEncoder(tokenizer, model, vocabulary=200, max_model_len=128)
+            found = encode.of_many(prompts)
+            assert found == [encode(each) for each in prompts]
+            assert isinstance(found[-1], list)
+            assert [found[at].reason for at in (2, 3)] == ["prompt_too_long", "bad_prompt"]
+            assert isinstance(found[0], list) == (tokenizer is own)
+    assert encode.of_many([]) == []
+
+
 def test_no_message_can_close_its_turn(checkpoint):
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     encode = PromptEncoder(tokenizer, reference(checkpoint), vocabulary=200, max_model_len=128)
@@ -104,7 +133,7 @@ def test_messages_that_cannot_be_shown_fail_alone_in_one_sentence(checkpoint):
 
 def test_a_request_comes_through_to_the_process_of_vllm_as_it_is():
     for asked in (request(OPEN, stop=("a",)), request(TURNS, choices=("A", "B"))):
-        assert _request(json.loads(json.dumps(_request_fields(asked)))) == asked
+        assert _requests(json.loads(json.dumps(as_message([asked])))) == [asked]
 
 
 @pytest.fixture

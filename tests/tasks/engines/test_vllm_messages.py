@@ -173,7 +173,7 @@ class ScriptedModel:
 
 def group(number, *prompts):
     asked = [Request(prompt=each, sampling=Sampling(), seed=0) for each in prompts]
-    return {"number": number, "requests": [vllm_engine._request_fields(each) for each in asked]}
+    return {"number": number, **vllm_engine.as_message(asked)}
 
 
 def test_the_process_does_what_a_message_says_and_answers_when_it_is_done():
@@ -208,7 +208,9 @@ def test_groups_that_join_are_answered_as_they_are_done_and_others_wait_until_no
         ),
     ],
 )
-def test_a_request_is_the_same_on_the_other_side(sampling):
+def test_requests_are_the_same_on_the_other_side(sampling):
     sent = Request(prompt="p", sampling=sampling, seed=3, adapter="folder")
-    fields = json.loads(json.dumps(vllm_engine._request_fields(sent)))
-    assert vllm_worker._request(fields) == sent
+    other = Request(prompt="q", sampling=Sampling(temperature=1.0), seed=4)
+    message = json.loads(json.dumps(vllm_engine.as_message([sent, other, sent])))
+    assert len(message["samplings"]) == 2
+    assert vllm_worker._requests(message) == [sent, other, sent]
