@@ -16,6 +16,7 @@ from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
+from winnow.storage.engine.raw_sql import run
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Campaign, Lease
 from winnow.storage.records.values import Holder, LeaseRecord
@@ -107,12 +108,12 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
         LeaseLost: If another process took the campaign over; nothing is written.
     """
     with database.writing() as session:
-        token = session.scalar(
-            select(Lease.token).where(Lease.campaign_id == lease.campaign_id).with_for_update()
-        )
-        if token is None and session.get(Campaign, lease.campaign_id) is None:
+        connection = session.connection()
+        lock = " FOR UPDATE" if connection.dialect.name == "postgresql" else ""
+        found = run(connection, f"SELECT token FROM leases WHERE campaign_id = ?{lock}", [lease.campaign_id])
+        if not found and session.get(Campaign, lease.campaign_id) is None:
             raise CampaignDeleted(lease.campaign_id)
-        if token != lease.token:
+        if found != [(lease.token,)]:
             raise LeaseLost(lease.campaign_id)
         yield session
 

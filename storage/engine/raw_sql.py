@@ -9,7 +9,7 @@ parameters took longer than finding the rows. They are joined by commas, which n
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -110,7 +110,8 @@ The digests are looked up one by one: for a join the whole table was read as lon
 """
 
 
-Convert = Callable[[Any], object]
+Convert = Callable[[Sequence[Any]], Sequence[object]]
+"""Makes of a column's values what the driver takes."""
 
 RowT = TypeVar("RowT")
 
@@ -165,18 +166,8 @@ def _converted(
     for portion in in_portions(rows, ROWS_AT_ONCE):
         columns: list[Sequence[object]] = list(zip(*portion, strict=True))
         for position, convert in converts.items():
-            columns[position] = _converted_column(columns[position], convert)
+            columns[position] = convert(columns[position])
         yield list(zip(*columns, strict=True))
-
-
-def _converted_column(values: Sequence[object], convert: Convert) -> list[object]:
-    # One moment is written to every row of a group: what is the very same value is converted once.
-    stored, last, last_stored = [], None, convert(None)
-    for value in values:
-        if value is not last:
-            last, last_stored = value, convert(value)
-        stored.append(last_stored)
-    return stored
 
 
 @cache
@@ -186,17 +177,27 @@ def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[
     for position, name in enumerate(columns):
         type_ = table.c[name].type
         if isinstance(type_, JSON):
-            found[position] = _as_json
+            found[position] = partial(_each, _as_json)
         elif isinstance(type_, AnyText):
-            found[position] = _as_text
+            found[position] = _as_texts
         elif (convert := type_.dialect_impl(dialect).bind_processor(dialect)) is not None:
-            found[position] = convert
+            found[position] = partial(_each, convert)
     return found
+
+
+def _each(convert: Callable[[Any], object], values: Sequence[object]) -> list[object]:
+    # One moment is written to every row of a group: what is the very same value is converted once.
+    stored, last, last_stored = [], None, convert(None)
+    for value in values:
+        if value is not last:
+            last, last_stored = value, convert(value)
+        stored.append(last_stored)
+    return stored
 
 
 def _as_json(value: object) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _as_text(value: str | None) -> str | None:
-    return None if value is None else storable(value)
+def _as_texts(values: Sequence[str | None]) -> list[str | None]:
+    return [None if each is None else storable(each) for each in values]
