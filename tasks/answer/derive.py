@@ -249,7 +249,7 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
         return None
     best = found.against
-    n = len(paired_views.score_differences(session, campaign.id, best, rival.name))
+    n = paired_views.scored_for_both(session, campaign.id, best, rival.name)
     gap = 0.0 - found.estimate
     wanted = examples_to_separate(n, answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon)
     if wanted is None or not is_pair or gap <= 0.0:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import event
 from stored_campaigns import NOW, new_database, store_campaign
 
@@ -19,6 +20,9 @@ def test_scores_are_subtracted_where_both_have_one(campaign):
         found = paired_views.score_differences(session, campaign.record.id, "b", "a")
         assert [each.difference for each in found] == [1.0, -0.75]
         assert paired_views.score_differences(session, campaign.record.id, "b", "c") == []
+        pairs = (("a", "b"), ("b", "a"), ("a", "c"), ("b", "c"))
+        counts = [paired_views.scored_for_both(session, campaign.record.id, *pair) for pair in pairs]
+        assert counts == [2, 2, 1, 0]
 
 
 def test_duels_count_once_an_example_from_either_side(campaign):
@@ -31,12 +35,13 @@ def test_duels_count_once_an_example_from_either_side(campaign):
         assert paired_views.duel_outcomes(session, campaign.record.id, "c", "a") == [0.0]
 
 
-def test_both_sides_of_a_pair_are_found_in_the_index_of_pairs(tmp_path):
+@pytest.mark.parametrize("asking", [paired_views.score_differences, paired_views.scored_for_both])
+def test_both_sides_of_a_pair_are_found_in_the_index_of_pairs(tmp_path, asking):
     campaign, asked = store_campaign(new_database(tmp_path / "winnow.db")), []
     engine = campaign.database.engine
     event.listen(engine, "before_cursor_execute", lambda *seen: asked.append(seen[2:4]))
     with campaign.database.reading() as session:
-        paired_views.score_differences(session, campaign.record.id, "a", "b")
+        asking(session, campaign.record.id, "a", "b")
         plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {asked[-1][0]}", asked[-1][1]).all()
     steps = [row[3] for row in plan if "comparisons" in row[3]]
     assert len(steps) == 2

@@ -167,18 +167,22 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
         .join(theirs, theirs.example_id == ours.example_id)
         .join(Example, Example.id == ours.example_id)
         .outerjoin(Generation, Generation.id == ours.generation_a_id)
-        .where(
-            ours.candidate_a_id == _candidate_id(campaign_id, first),
-            theirs.candidate_a_id == _candidate_id(campaign_id, second),
-            # So is every one of such a campaign; said, the index of pairs may be used.
-            ours.candidate_b_id.is_(None),
-            theirs.candidate_b_id.is_(None),
-            ours.outcome.is_not(None),
-            theirs.outcome.is_not(None),
-        )
+        .where(_is_score(ours, campaign_id, first), _is_score(theirs, campaign_id, second))
         .order_by(Example.position)
     )
     return [Scores(*row) for row in session.execute(rows).tuples()]
+
+
+def scored_for_both(session: Session, campaign_id: int, first: str, second: str) -> int:
+    """How many examples were scored for both candidates."""
+    ours, theirs = aliased(Comparison), aliased(Comparison)
+    rows = (
+        select(func.count())
+        .select_from(ours)
+        .join(theirs, theirs.example_id == ours.example_id)
+        .where(_is_score(ours, campaign_id, first), _is_score(theirs, campaign_id, second))
+    )
+    return int(session.scalars(rows).one())
 
 
 def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
@@ -234,6 +238,15 @@ def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str |
         .group_by(rival.name)
     )
     return {each: count for each, count in session.execute(rows)}
+
+
+def _is_score(comparison: type[Comparison], campaign_id: int, name: str) -> ColumnElement[bool]:
+    return and_(
+        comparison.candidate_a_id == _candidate_id(campaign_id, name),
+        # So is every one of such a campaign; said, the index of pairs may be used.
+        comparison.candidate_b_id.is_(None),
+        comparison.outcome.is_not(None),
+    )
 
 
 def _is_duel(campaign_id: int, first: str, second: str) -> ColumnElement[bool]:
