@@ -13,7 +13,6 @@ from waiting import PATIENCE_S
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.protocol import Completion
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 
 class ScriptedEngine:
@@ -111,19 +110,6 @@ class WatchedJudge(JoiningEngine):
         return super().generate(requests)
 
 
-class MortalEngine(TransformersEngine):
-    """A real engine that dies whenever its lifespan is over, counted in batches over all its lives."""
-
-    batches = 0
-    lifespan = 3
-
-    def generate(self, requests):
-        MortalEngine.batches += 1
-        if MortalEngine.batches % MortalEngine.lifespan == 0:
-            raise EngineDied("mortal", "it was its time")
-        return super().generate(requests)
-
-
 class AbsentEngine(ScriptedEngine):
     """A model that is there or not, whatever its checkpoint says."""
 
@@ -145,6 +131,8 @@ def start_hostile(model, settings):
 
 
 def start_mortal(model, settings):
+    from mortal_engine import MortalEngine  # the only one here that computes; its libraries load for seconds
+
     return MortalEngine(model)
 
 

@@ -8,6 +8,7 @@ import campaign_processes as processes
 import numpy as np
 import pytest
 import scripted_engines
+from mortal_engine import MortalEngine
 from test_command_line import winnow
 
 from winnow.flows.prefect_support.masked_urls import mask, unmask
@@ -115,17 +116,17 @@ def test_an_engine_that_dies_now_and_then_changes_nothing(tmp_path, monkeypatch)
         folder.mkdir()
         processes.write_campaign(folder)
         with_provider(folder, "mortal")
-        monkeypatch.setattr(scripted_engines.MortalEngine, "batches", 0)
-        monkeypatch.setattr(scripted_engines.MortalEngine, "lifespan", lifespan)
+        monkeypatch.setattr(MortalEngine, "batches", 0)
+        monkeypatch.setattr(MortalEngine, "lifespan", lifespan)
         assert winnow(folder, "run", "campaign.yaml", "--set", "execution.max_restarts=9").returncode == 3
-        assert scripted_engines.MortalEngine.batches > 3
+        assert MortalEngine.batches > 3
         histories.append(processes.history(folder))
     assert histories[0] == histories[1]
 
 
 def test_an_engine_that_dies_too_often_fails_its_candidates_only(folder, monkeypatch):
     scripted_engines.provide(monkeypatch, "mortal")
-    monkeypatch.setattr(scripted_engines.MortalEngine, "batches", 0)
+    monkeypatch.setattr(MortalEngine, "batches", 0)
     with_provider(folder, "mortal")
     assert winnow(folder, "run", "campaign.yaml", "--set", "execution.max_restarts=0").returncode == 3
     found = processes.rows(folder, "SELECT DISTINCT reason, detail FROM comparisons WHERE reason IS NOT NULL")

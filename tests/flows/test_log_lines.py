@@ -8,6 +8,7 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from hostile_texts import HOSTILE_TEXTS
+from mortal_engine import MortalEngine
 from test_command_line import winnow
 
 from winnow.flows.run.log_format import LogFormat, LogLevel, json_context, logged, notice
@@ -61,8 +62,8 @@ def test_a_run_logs_its_rounds_with_campaign_round_and_utc(run):
 
 
 def test_trouble_names_the_candidate_the_reason_and_the_model(run, monkeypatch):
-    monkeypatch.setattr(scripted_engines.MortalEngine, "batches", 0)
-    monkeypatch.setattr(scripted_engines.MortalEngine, "lifespan", 1)
+    monkeypatch.setattr(MortalEngine, "batches", 0)
+    monkeypatch.setattr(MortalEngine, "lifespan", 1)
     settings = ["execution.max_restarts=1", "stopping.budget=120", "stopping.delta=null"]
     found = lines(run("mortal", *(part for each in settings for part in ("--set", each))).stderr)
     ended = [line for line in found if line["event"] == "engine_ended"]
