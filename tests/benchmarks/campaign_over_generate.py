@@ -98,7 +98,7 @@ def _spec(folder: Path, data: Path, database: Path, model: Path, generations: in
         selector: {{name: row-mean}}
         batch_size: {ROUND}
         stopping: {{budget: {generations}}}
-        execution: {{group_size: 64, log_folder: {folder}/logs}}
+        execution: {{log_folder: {folder}/logs}}
         """)
     )
     return spec
