@@ -160,9 +160,8 @@ def _coverage(status: CampaignStatus) -> str:
     unscored = asked - status.totals["scored"]
     if not unscored:
         return "every comparison was scored"
-    return (
-        f"{unscored:,} of {asked:,} comparisons have no score; winnow query {status.name} coverage says why"
-    )
+    lack = f"{unscored:,} of {asked:,} comparisons {'has' if unscored == 1 else 'have'} no score"
+    return f"{lack}; winnow query {status.name} coverage says why"
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.campaign.budget import amount, count_of, percentage
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts
@@ -108,10 +108,16 @@ def _requests(plan: Plan) -> str:
     if requests != comparisons:  # of several texts for each example
         of, what = f" for {amount(comparisons)} comparisons", " comparisons"
     return (
-        f"{amount(requests)} on average{of} ({plan.comparisons / plan.grid:.1%} of the grid), in nine of ten "
-        f"runs {amount(plan.fewest)} to {amount(plan.most)}{what}, by {plan.selector} on {plan.runs} random "
-        "orders; texts that the database already has are not asked for again"
+        f"{amount(requests)} on average{of} ({_share_of_grid(plan)}), in nine of ten "
+        f"runs {amount(plan.fewest)} to {amount(plan.most)}{what}, by {plan.selector} on "
+        f"{count_of(plan.runs, 'random order')}; texts that the database already has are not asked for again"
     )
+
+
+def _share_of_grid(plan: Plan) -> str:
+    held_out = plan.candidates * plan.held_out
+    share = percentage(plan.comparisons / (plan.grid + held_out))
+    return f"{share} of the grid{' and what is held out' * bool(held_out)}"
 
 
 def _decided(plan: Plan) -> str:
@@ -138,7 +144,7 @@ def _tokens(plan: Plan) -> str:
 
 
 def _rendered(plan: Plan | Ceiling) -> str:
-    how = f"prompts of {plan.sampled_examples} examples were rendered"
+    how = f"prompts of {count_of(plan.sampled_examples, 'example')} were rendered"
     if plan.guessed_tokens:
         models = ", ".join(plan.guessed_tokens)
         how += f"; no tokenizer is at hand for {models}: 4 characters are taken for a token"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import IF, MIXED, Line, percent, rounded, which_is_open
+from winnow.tasks.campaign.budget import count_of
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
@@ -23,7 +24,8 @@ def beyond_lines(answer: Answer) -> list[Line]:
         why = f"the examples that were scored for both {pair} were chosen and are no random sample"
         return [("beyond", f"nothing follows for new examples: {why}")]
     if found.difference is None or found.lower is None or found.upper is None:
-        few = f"only {found.n:,} examples were scored for both {pair}{_left_out(found)}"
+        scored = f"{count_of(found.n, 'example')} {'was' if found.n == 1 else 'were'} scored"
+        few = f"only {scored} for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = f"between {rounded(found.lower)} and {rounded(found.upper)}"
     even = 0.5 if answer.objective == "best-duel" else 0.0
@@ -32,7 +34,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
         said = f"{found.winner} is preferred over {found.rival} in {share} of duels, {between}"
     else:
         said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival}, {between}"
-    sample = f"{found.n:,} examples, taken as a random sample of those that matter"
+    sample = f"{count_of(found.n, 'example')}, taken as a random sample of those that matter"
     sample += _left_out(found) + _alike(found)
     sure = _sure_of_pairs(answer, found)
     open_ = which_is_open(found.lower, found.upper, even)

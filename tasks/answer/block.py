@@ -7,7 +7,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences import answer_lines, badge
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.campaign.budget import amount, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""
@@ -62,8 +62,8 @@ def cost(answer: Answer, totals: JsonView) -> str:
         return spent
     share = totals["answered"] / grid
     # Nothing is saved without an answer. A stream, or duels that meet an example again, may exceed the grid.
-    saved = f" ({1.0 - share:.1%} saved)" if share < 1.0 and badge(answer) is not None else ""
-    return f"{spent}: {share:.1%} of the full grid of {amount(grid)}{saved}"
+    saved = f" ({percentage(1.0 - share)} saved)" if share < 1.0 and badge(answer) is not None else ""
+    return f"{spent}: {percentage(share)} of the full grid of {amount(grid)}{saved}"
 
 
 def named_winner(answer: Answer, line: Line) -> str | None:

@@ -13,7 +13,7 @@ from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.beyond import Beyond, beyond_of
+from winnow.tasks.answer.beyond import Beyond, beyond_of, draws_examples
 from winnow.tasks.answer.earlier import Earlier, changed_since, earlier_of
 from winnow.tasks.answer.model import (
     Addition,
@@ -85,7 +85,10 @@ def answer_of(
     delta = campaign.spec["stopping"]["delta"]
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(canary_changes(session, campaign.id))
-    claim = _claim(decision, reason, delta, is_mixed=mixing_change(servers) is not None)
+    is_mixed = mixing_change(servers) is not None
+    claim = _claim(decision, reason, delta, is_mixed=is_mixed)
+    if has_ended and not is_mixed and _is_nobody_left(campaign, decision):
+        claim = Claim(kind="proven", delta=delta)
     earlier = earlier_of(session, campaign)
     if earlier is not None and campaign.objective == "certify" and claim.kind == "proven":
         claim = replace(claim, assumptions=(*claim.assumptions, "unseen-labels"))
@@ -302,6 +305,19 @@ def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *,
         return HEURISTIC  # what was proved is about models that do not change
     # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
+
+
+def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
+    """Whether duels showed of each candidate that it is not preferred over, or even with, every other.
+
+    One that is has that probability of being among those shown not to be, `delta`, as long as none was
+    dropped and each pair is counted for itself (`CountEvidence.beaten`).
+    """
+    if decision is None or campaign.objective != "best-duel" or campaign.spec["stopping"]["delta"] is None:
+        return False
+    selector = campaign.spec["selector"]
+    is_ours = draws_examples(selector["name"], "best-duel") and not has_features("best-duel", selector)
+    return is_ours and set(decision.status) == {"eliminated"} and claim_of(decision.claim).kind == "none"
 
 
 def _limit(

@@ -93,7 +93,7 @@ def held(answer: Answer) -> str:
     return f" (all intervals{ABOUT_ALL}{sure}{if_what})"
 
 
-MOST_DECIMALS = 6
+MOST_DECIMALS = 9
 
 
 def rounded(value: float, sign: str = "") -> str:

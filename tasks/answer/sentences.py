@@ -28,7 +28,7 @@ from winnow.tasks.answer.phrases import (
     rounded,
     spent,
 )
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.campaign.budget import amount, count_of, percentage
 
 AS_BESIDE_SURE = ", given what the line sure assumes"
 
@@ -74,7 +74,7 @@ def outcome_words(answer: Answer, state: str) -> str:
         return gate_headline(answer)
     if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
         left = sum(each.status != "dropped" for each in answer.candidates)
-        return f"the {min(answer.top_m, left)} best"
+        return "the best" if min(answer.top_m, left) == 1 else f"the {min(answer.top_m, left)} best"
     return answer.outcome
 
 
@@ -237,11 +237,14 @@ def _cheapest(answer: Answer) -> list[Line]:
         return []
     if chosen is not None:
         mine, theirs = costs[chosen], costs[best]
-        saved = f"{1.0 - mine / theirs:.0%} less"
-        return [("chosen", f"{chosen}: cost {mine:g} in the place of the {theirs:g} of {best}, {saved}")]
+        saved = f"{percentage(1.0 - mine / theirs, 0)} less"
+        place = f"in the place of the {amount(theirs)} of {best}"
+        return [("chosen", f"{chosen}: cost {amount(mine)} {place}, {saved}")]
     if answer.reason == "budget":
         return [("chosen", f"{best} so far; not all that are cheaper were tested yet: {spent(answer)}")]
-    return [("chosen", f"{best}: nobody that costs less than {costs[best]:g} was shown to be good enough")]
+    nobody = f"nobody that costs less than {amount(costs[best])} was shown to be at most"
+    # The other half is how far the best one itself may be from the best mean.
+    return [("chosen", f"{best}: {nobody} {answer.epsilon / 2.0:g} below it, which is half of epsilon")]
 
 
 def _how_well(answer: Answer) -> list[Line]:
@@ -315,14 +318,17 @@ def _runner_up(answer: Answer) -> list[Line]:
     lead, difference, claimed = estimated_lead(answer), found.difference, _lead_claimed(answer)
     by = "an amount that has no good estimate"
     if lead is not None:
-        by = rounded(lead) + ("" if answer.groups is None else f" in the {estimated(answer)}")
-    said = f"{found.name}: {difference.against} is ahead by {by} on the {_examples(answer)}"
+        by = rounded(abs(lead)) + ("" if answer.groups is None else f" in the {estimated(answer)}")
+    is_behind = lead is not None and lead < 0.0  # by less than epsilon
+    stands = "behind" if is_behind else "ahead"
+    said = f"{found.name}: {difference.against} is {stands} by {by} on the {_examples(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
     if answer.is_known(found.name, difference.against):
         return [("runner-up", f"{said} (known exactly)")]
     least, most = 0.0 - difference.upper, 0.0 - difference.lower  # never -0.000
-    return [("runner-up", f"{said}, {interval_words(answer, least, most, claimed)}")]
+    link = "; its lead is " if is_behind else ", "
+    return [("runner-up", f"{said}{link}{interval_words(answer, least, most, claimed)}")]
 
 
 def _rival(answer: Answer, name: str) -> str:
@@ -355,7 +361,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 def _examples(answer: Answer) -> str:
     """Those that a mean and a claim are about."""
     of_selection = "" if answer.held_out is None else " of selection"
-    return f"{answer.n_examples:,} examples{of_selection}"
+    return count_of(answer.n_examples, "example") + of_selection
 
 
 def _held(answer: Answer) -> str:
@@ -483,7 +489,7 @@ def _next(answer: Answer) -> list[Line]:
     return [
         (
             "next",
-            f"about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if "
-            f"their difference stays at {found.gap:.3f} (an estimate from what was observed, not a claim)",
+            f"about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if their "
+            f"difference stays at {rounded(found.gap)} (an estimate from what was observed, not a claim)",
         )
     ]

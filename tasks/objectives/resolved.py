@@ -13,7 +13,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses, Values
-from winnow.tasks.campaign.budget import WORDS, amount
+from winnow.tasks.campaign.budget import WORDS, amount, count_of
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
@@ -214,12 +214,21 @@ class ResolvedCampaign(ABC):
     @property
     def size(self) -> str:
         """The size of the campaign in a few words, for the command that checks a file."""
+        examples = count_of(len(self.dataset.examples), "example")
         return (
-            f"{self.sides} x {len(self.dataset.examples)} examples = {self.grid} comparisons in the full "
-            f"grid, at most {self.spec.own_budget or 'all'} of them are run, {self.spec.batch_size} a round"
+            f"{self.sides} x {examples} = {count_of(self.grid, 'comparison')} in the full grid, "
+            f"at most {self._most_words} run, {self.spec.batch_size:,} a round"
             f"{self.samples_words}{self.lookahead_words}{self.other_limits}{self.held_out_words}"
             f"{self.compared_words}"
         )
+
+    @property
+    def _most_words(self) -> str:
+        """How many of the grid's comparisons may be made; duels may be repeated, and be more than those."""
+        most = self.spec.own_budget
+        if most is None or (most > self.grid and self.spec.objective == "best-mean"):
+            return "all of them are"
+        return f"{most:,} of them are" if most <= self.grid else f"{most:,} are"
 
     @property
     def samples_words(self) -> str:

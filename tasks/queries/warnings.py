@@ -197,7 +197,7 @@ def _one_example(
             return None  # without a look at every score
     pairs = partial(_pairs, session, campaign, ids[best], ids[second])
     gap = Gap.of((a, b) for _, a, b in pairs())
-    if gap.size <= 0.0 or min(gap.counts) < 2:
+    if gap.size < ROUNDING or min(gap.counts) < 2:
         return None
     worth, key = max((gap.size - gap.without(a, b), key) for key, a, b in pairs())
     if worth <= MOST_OF_THE_GAP * gap.size:
@@ -230,10 +230,15 @@ def _pairs(
     return (each for each in found if each[0] in seen)
 
 
+ROUNDING = 1e-9
+"""Means that differ by less are equal: what is left is what adding up has rounded."""
+
+
 def _ahead(gap: float) -> str:
-    if round(gap, 4) == 0.0:
+    if abs(gap) < ROUNDING:
         return "level with"
-    return f"{abs(gap):.4f} {'ahead of' if gap > 0 else 'behind'}"
+    texts = [f"{abs(gap):.{decimals}f}" for decimals in range(4, 13)]
+    return f"{next(text for text in texts if float(text))} {'ahead of' if gap > 0 else 'behind'}"
 
 
 def _second(decision: DecisionRecord, best: int) -> int | None:

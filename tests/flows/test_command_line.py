@@ -147,7 +147,7 @@ def test_init_writes_a_file_that_lacks_only_models_and_data_and_never_overwrites
     for seed, name in enumerate(("small", "large")):
         save_tiny_llama(tmp_path / "path" / "to" / name, seed=seed)
     (tmp_path / "data.jsonl").write_text('{"id": 1, "input": "1+1", "target": "2"}\n')
-    assert "4 candidates x 1 examples" in winnow(tmp_path, "validate", "campaign.yaml").stdout
+    assert "4 candidates x 1 example = 4 comparisons" in winnow(tmp_path, "validate", "campaign.yaml").stdout
     before = (tmp_path / "campaign.yaml").read_text()
     again = winnow(tmp_path, "init")
     assert again.returncode == 2

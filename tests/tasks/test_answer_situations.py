@@ -816,6 +816,11 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
         "a: b is ahead by 0.600 on the 5 examples, at most 0.700; that it is not behind is proven, and the "
         "number itself is known less well"
     )
+    ahead = {**differences, "estimates": [-0.6, None, 0.011], "upper": [0.01, None, 0.02]}
+    told = lines_of(database, monkeypatch, "mean proven within epsilon", differences=ahead)
+    assert told["runner-up"].startswith(
+        "c: b is behind by 0.011 on the 5 examples; its lead is between -0.020 "
+    )
     of_another = {**differences, "against": 2}
     assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
 
@@ -975,7 +980,47 @@ def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
 
     assert chosen("mean, a cheaper one chosen") == "a: cost 1 in the place of the 4 of b, 75% less"
     nobody = chosen("mean, nobody cheaper chosen")
-    assert nobody == "b: nobody that costs less than 4 was shown to be good enough"
+    assert nobody == (
+        "b: nobody that costs less than 4 was shown to be at most 0.05 below it, which is half of epsilon"
+    )
+    situation = next(each for each in SITUATIONS if each.name == "mean, a cheaper one chosen")
+    nearly = situation._replace(name="nearly", costs={"a": 1000000.6, "b": 1000001.0, "c": 2000000.0})
+    told = dict(answer_lines(answered(database, nearly, monkeypatch)))
+    assert told["chosen"] == "a: cost 1,000,000.6 in the place of the 1,000,001 of b, 0.00004% less"
+
+
+CIRCLE = ("eliminated",) * 3
+
+
+@pytest.mark.parametrize(
+    ("selector", "status", "changes", "is_told"),
+    [
+        ("llm-po", CIRCLE, {}, True),
+        ("acme", CIRCLE, {}, False),  # what another one's statuses say is not known
+        ("llm-po-bt", CIRCLE, {}, False),  # a model says of each what duels of others showed
+        ("llm-po", ("eliminated", "eliminated", "active"), {}, False),
+        ("llm-po", ("eliminated", "eliminated", "dropped"), {}, False),
+        ("llm-po", CIRCLE, {"delta": None}, False),
+        ("llm-po", CIRCLE, {"mixed": True}, False),
+    ],
+)
+def test_that_every_candidate_was_shown_to_be_beaten_is_an_answer(
+    database, monkeypatch, selector, status, changes, is_told
+):
+    """The selector would go on, as it is not known who does best; a larger budget would name nobody."""
+    situation = next(each for each in SITUATIONS if each.name == "duel budget, delta asked")
+    situation = situation._replace(status=status, unread=(), **changes)
+    found = answered(database, situation, monkeypatch, selector={"name": selector, "params": {}})
+    told = dict(answer_lines(found))
+    assert (found.outcome == "none") == is_told
+    assert (
+        "winner" in told and told["winner"] == "none: every candidate is beaten by another one"
+    ) == is_told
+    if is_told:
+        assert told["sure"] == (
+            "no candidate is preferred over, or even with, every other; the chance that this is wrong is at "
+            "most 0.05"
+        )
 
 
 def test_a_budget_that_ends_the_search_for_a_cheaper_candidate_is_named(database, monkeypatch):

@@ -198,6 +198,14 @@ def test_one_example_that_the_answer_rests_on_is_named_once_the_campaign_has_end
     assert "and not 0.2000 ahead of it" in warning.sentence
 
 
+def test_a_gap_that_is_small_is_no_gap_of_nothing(campaign):
+    play(campaign, [[0.5, 0.5001, 0.5, 0.5, 0.5], [0.5] * 5, [0.0] * 5], **END)
+    (warning,) = warnings(campaign)
+    assert "would be level with b in the mean of the scored examples, and not 0.00002 ahead of it" in (
+        warning.sentence
+    )
+
+
 def of_spec(campaign, **changes):
     """The warnings that it would have with another spec."""
     record = replace(campaign.record, spec={**campaign.record.spec, **changes})

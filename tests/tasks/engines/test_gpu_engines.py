@@ -38,8 +38,13 @@ def vllm(monkeypatch):
         envs = SimpleNamespace(VLLM_BATCH_INVARIANT=is_invariant)
         for name, module in {
             "vllm": SimpleNamespace(
-                LLM=dict, envs=envs, exceptions=exceptions or SimpleNamespace(), __version__="0.32.0"
+                LLM=dict,
+                SamplingParams=dict,
+                envs=envs,
+                exceptions=exceptions or SimpleNamespace(),
+                __version__="0.32.0",
             ),
+            "vllm.sampling_params": SimpleNamespace(RequestOutputKind=None),
             "vllm.lora.request": SimpleNamespace(LoRARequest=None),
             "vllm.platforms": SimpleNamespace(current_platform=platform),
         }.items():
