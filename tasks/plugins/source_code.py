@@ -43,14 +43,19 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
     Args:
         entry: By which the plug-in is installed; its module is imported.
     """
-    if isinstance(entry, Registered) and entry.module == "__main__":
-        # A script or a notebook, most of which is not about the plug-in.
+    if isinstance(entry, Registered) and _is_of_a_script(entry):
         return {entry.value: sha256(vars(entry)["source"].encode()).hexdigest()}
     module = import_module(entry.module)
     if module not in _digests:
         own = _own_names(entry)
         _digests[module] = _read_digests(entry.module, lambda name: _if_own(_found(name), own))
     return dict(_digests[module])
+
+
+def _is_of_a_script(entry: Registered) -> bool:
+    """Whether it stands in a script, a notebook or a file that was run, mostly about other things."""
+    module = entry.value.partition(":")[0]
+    return module == "__main__" or module not in sys.modules
 
 
 def file_digests(path: Path) -> dict[str, str]:

@@ -109,12 +109,13 @@ def test_what_cannot_be_named_is_refused(decorate, plugin, said):
         decorate(plugin)
 
 
-def test_the_text_of_what_a_notebook_names_says_what_it_is(monkeypatch):
-    monkeypatch.setattr(short, "__module__", "__main__")
+@pytest.mark.parametrize("module", ["__main__", "<run_path>"])
+def test_the_text_of_what_a_notebook_or_a_file_that_is_run_names_says_what_it_is(monkeypatch, module):
+    monkeypatch.setattr(short, "__module__", module)
     winnow.judge(short)
     [(place, digest)] = judge_code("short")["files"].items()
-    assert place == "__main__:short"
-    monkeypatch.setattr(nothing, "__module__", "__main__")
+    assert place == f"{module}:short"
+    monkeypatch.setattr(nothing, "__module__", module)
     winnow.judge("short")(nothing)
     assert code_digests(plugins("winnow.judges")["short"]) != {place: digest}
 
