@@ -55,7 +55,7 @@ def route(
             from winnow.tasks.objectives.route.exporting import export_policy
 
             exported = export_policy(database, name, storage, export)
-            print(f"{export}: the policy of {name}, learned from {exported.prompts} prompts")
+            print(f"{export}: the policy of {name}, after {exported.prompts} prompts")
             if exported.doubt is not None:
                 tell(f"warning: {exported.doubt}")
             return

@@ -151,6 +151,12 @@ def _coverage(status: CampaignStatus) -> str:
     if not asked:
         return "no comparison is finished yet"
     if certificate is not None:
+        lost = asked - status.totals["scored"]
+        if not certificate.incomplete and lost:
+            return (
+                f"{lost:,} of {asked:,} comparisons have no outcome, which counts as the worst loss; "
+                f"winnow query {status.name} coverage says why"
+            )
         if not certificate.incomplete:
             return "every loss is known"
         return (

@@ -7,7 +7,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.phrases import Line, rounds
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences import answer_lines, badge
-from winnow.tasks.campaign.budget import amount, percentage
+from winnow.tasks.campaign.budget import amount, count_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""
@@ -53,7 +53,7 @@ def _score_lines(answer: Answer) -> list[Line]:
 
 def cost(answer: Answer, totals: JsonView) -> str:
     """What the answer took, beside an evaluation of every candidate on every example."""
-    spent = f"{amount(totals['answered'])} comparisons in {rounds(totals['rounds'])}"
+    spent = f"{count_of(totals['answered'], 'comparison')} in {rounds(totals['rounds'])}"
     if answer.certificate is not None:
         used = amount(answer.certificate.labels_used)
         return f"{spent}, " + (f"{used} human labels" if answer.people is None else f"of {used} examples")

@@ -40,7 +40,7 @@ class Earlier:
 
 
 def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
-    """The latest campaign before this one that tested something else on examples that it takes for fresh.
+    """The one of those before it that tested something else on most of the examples that it takes for fresh.
 
     Those are the ones whose labels it was told, those that its autoevaluator answered beside them, and those
     that it holds out. Duels are no such test. Nor is a
@@ -60,21 +60,27 @@ def _seen_by(
     others: Sequence[CampaignRecord],
     find_fresh: Callable[[], Collection[int]],
 ) -> Earlier | None:
-    """The first of some campaigns that has outcomes on some examples of another one, and on how many."""
-    fresh = find_fresh() if others else []
+    """The one of some campaigns that has outcomes on most of the examples of another one, and on how many.
+
+    Of several with as many it is the first of them.
+    """
+    fresh, found = find_fresh() if others else [], None
     there: dict[int, set[int]] = {}  # where they stand in each dataset
     for other in others:
         if other.dataset_id not in there:
             there[other.dataset_id] = positions_elsewhere(
                 session, campaign.dataset_id, fresh, other.dataset_id
             )
-        if count := count_scored(session, other, there[other.dataset_id]):
-            return Earlier(campaign=other.name, examples=count, of=len(fresh))
-    return None
+        count = count_scored(session, other, there[other.dataset_id])
+        if count > (0 if found is None else found.examples):
+            found = Earlier(campaign=other.name, examples=count, of=len(fresh))
+        if count == len(fresh):
+            break  # nobody has more
+    return found
 
 
 def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
-    """The latest campaign before this one with other scores to see on examples that this one compares by.
+    """The one of those before it with other scores to see on most of the examples that it compares by.
 
     Another one differs in what scores are made of, candidates among it. What was asked of these scores, by
     which selector and at which error probability, does not matter to what is said of all pairs at once.

@@ -18,7 +18,7 @@ from winnow.tasks.answer.phrases import (
     rounded,
     spent,
 )
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.campaign.budget import amount, count_of
 from winnow.tasks.objectives.certify.certificate import ROUNDING, Certificate
 
 if TYPE_CHECKING:
@@ -205,14 +205,12 @@ def _plain(certificate: Certificate) -> str:
     if not known:
         return "no human loss is known yet, of which a plain mean could be taken"
     some = len(known) < len(certificate.means)
-    if certificate.plain is None:
+    if certificate.plain is None or certificate.plain_mean is None:
         whom = f" of those with human losses ({list_of(known)})" if some else ""
         return f"the plain mean of human losses would certify none{whom}"
     whom = f"of those with human losses ({list_of(known)}), " if some else ""
-    return (
-        f"{whom}the plain mean of human losses would say {certificate.plain} ({certificate.plain_mean:.3f}), "
-        "without any guarantee"
-    )
+    said = f"{certificate.plain} ({rounded(certificate.plain_mean)})"
+    return f"{whom}the plain mean of human losses would say {said}, without any guarantee"
 
 
 def _pays(answer: Answer, standing: "Standing") -> str:
@@ -239,11 +237,13 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
         return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer)]
     if standing.mean is None:
         return [("routes", "nothing known yet")]
-    late = f"{standing.late_mean or 0.0:.3f} of the last {standing.late_scored:,}"
-    lines = [("routes", f"{standing.mean:.3f} mean score of {standing.scored:,} prompts so far; {late}")]
+    scored = f"{standing.mean:.3f} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
+    if standing.late_mean is not None and standing.late_scored:
+        scored += f"; {standing.late_mean:.3f} of the last {standing.late_scored:,} of them"
+    lines = [("routes", scored)]
     best = answer.of_best
     if best is not None and best.estimate is not None:
-        given = f"{best.estimate:.3f} of the {standing.single_scored:,} prompts that it was given"
+        given = f"{best.estimate:.3f} of the {count_of(standing.single_scored, 'prompt')} that it was given"
         lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
     lines.append(("pays", _pays(answer, standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"

@@ -60,7 +60,8 @@ class StoredTexts:
         left = self.pairs - self.with_text
         if not left:
             return f"{told}; none is generated"
-        told += f"; for the other {amount(left)} none is generated, and they stay without an outcome"
+        told += f"; for the other {amount(left)} none is generated: what no campaign here has stays "
+        told += "without an outcome"
         if self.asked < self.pairs:
             told += (
                 ". Which it asked for follows from what its own judge said: whoever it left early has few "

@@ -989,6 +989,20 @@ def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
     assert told["chosen"] == "a: cost 1,000,000.6 in the place of the 1,000,001 of b, 0.00004% less"
 
 
+def test_of_a_route_only_what_was_scored_is_told(database, monkeypatch):
+    situation = next(each for each in SITUATIONS if each.objective == "route" and each.ended)
+    answer = answered(database, situation, monkeypatch)
+
+    def routes(**changes):
+        return dict(answer_lines(replace(answer, standing=replace(STANDING, **changes))))["routes"]
+
+    assert routes(mean=0.8634, scored=1, late_mean=None, late_scored=0) == (
+        "0.863 mean score of the 1 prompt scored so far"
+    )
+    late = routes(mean=0.8634, scored=30, late_mean=0.5, late_scored=2)
+    assert late == "0.863 mean score of the 30 prompts scored so far; 0.500 of the last 2 of them"
+
+
 CIRCLE = ("eliminated",) * 3
 
 

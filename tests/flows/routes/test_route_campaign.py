@@ -36,7 +36,9 @@ def test_status_says_how_well_it_does_beside_a_single_candidate_and_how_to_serve
     own = [row["outcome"] for row in asked(finished, "comparisons") if row["candidate"] == status["best"]]
     assert status["estimate"] == pytest.approx(sum(own) / len(own))
     told = done(finished, "status", "survivor")
-    assert re.search(r"routes +0\.9\d\d mean score of 48 prompts so far; 1\.000 of the last 12", told)
+    assert re.search(
+        r"routes +0\.9\d\d mean score of the 48 prompts scored so far; 1\.000 of the last 12 of them", told
+    )
     assert "has the best mean of its own" in told
     assert "heuristic" in told
     assert "winnow route survivor --export DIR" in told
