@@ -150,20 +150,20 @@ def _coverage(status: CampaignStatus) -> str:
     asked, certificate = status.totals["comparisons"], status.answer.certificate
     if not asked:
         return "no comparison is finished yet"
-    if certificate is not None:
-        lost = asked - status.totals["scored"]
-        if not certificate.incomplete and lost:
-            return (
-                f"{lost:,} of {asked:,} comparisons have no outcome, which counts as the worst loss; "
-                f"winnow query {status.name} coverage says why"
-            )
-        if not certificate.incomplete:
-            return "every loss is known"
-        return (
-            f"{certificate.incomplete} of {asked} comparisons lack a loss, which counts at its worst; "
-            f"winnow query {status.name} comparisons says why"
-        )
     unscored = asked - status.totals["scored"]
+    if certificate is not None:
+        if certificate.incomplete:
+            return (
+                f"{certificate.incomplete} of {asked} comparisons lack a loss, which counts at its worst; "
+                f"winnow query {status.name} comparisons says why"
+            )
+        if not unscored:
+            return "every loss is known"
+        # What could not be read or judged has a loss all the same; against a baseline it need not be 1.
+        return (
+            f"every loss is known, also of the {unscored:,} of {asked:,} comparisons that have no outcome; "
+            f"winnow query {status.name} coverage says why"
+        )
     if not unscored:
         return "every comparison was scored"
     lack = f"{unscored:,} of {asked:,} comparisons {'has' if unscored == 1 else 'have'} no score"

@@ -313,6 +313,25 @@ def test_what_cannot_be_read_is_a_loss_of_1_and_nothing_is_missing(tmp_path):
             assert row["auto_loss"] == 1.0
         assert row["unlabelled_missing"] == 0.0
     assert status(tmp_path)["certificate"]["incomplete"] == 0
+    assert "every loss is known\n" in done(tmp_path, "status", "survivor")
+
+
+def test_comparisons_without_an_outcome_are_counted_where_every_loss_is_known(tmp_path):
+    write_certify(tmp_path, labelled=certify.N_EXAMPLES, judge={"type": "python", "path": "mine.py:score"})
+    fails = "    if sample.output == 'a':\n        raise ValueError('no')\n"
+    (tmp_path / "mine.py").write_text(
+        f"def score(sample):\n{fails}    return sample.output in sample.targets\n"
+    )
+    result = winnow(tmp_path, "run", "campaign.yaml", "--trust")
+    assert result.returncode in (0, 3), result.stderr
+    found = asked(tmp_path, "comparisons")
+    without = [row for row in found if row["outcome"] is None]
+    assert 0 < len(without) < len(found)
+    assert {row["human_loss"] for row in without} == {1.0}
+    told = (
+        f"every loss is known, also of the {len(without)} of {len(found)} comparisons that have no outcome; "
+    )
+    assert told in result.stdout
 
 
 LABELS_REFUSED = {
