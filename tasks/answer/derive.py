@@ -313,11 +313,12 @@ def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -
     One that is has that probability of being among those shown not to be, `delta`, as long as none was
     dropped and each pair is counted for itself (`CountEvidence.beaten`).
     """
-    if decision is None or campaign.objective != "best-duel" or campaign.spec["stopping"]["delta"] is None:
+    if campaign.objective != "best-duel" or campaign.spec["stopping"]["delta"] is None:
+        return False
+    if decision is None or set(decision.status) != {"eliminated"} or claim_of(decision.claim).kind != "none":
         return False
     selector = campaign.spec["selector"]
-    is_ours = draws_examples(selector["name"], "best-duel") and not has_features("best-duel", selector)
-    return is_ours and set(decision.status) == {"eliminated"} and claim_of(decision.claim).kind == "none"
+    return draws_examples(selector["name"], "best-duel") and not has_features("best-duel", selector)
 
 
 def _limit(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.campaign.budget import amount, count_of
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
@@ -182,7 +182,7 @@ def added_lines(answer: Answer) -> list[Line]:
 
 def rounds(count: int) -> str:
     """A number of rounds in a sentence."""
-    return f"{count:,} round{'' if count == 1 else 's'}"
+    return count_of(count, "round")
 
 
 def out_lines(answer: Answer) -> list[Line]:

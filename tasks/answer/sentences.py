@@ -51,7 +51,7 @@ def people_lines(answer: Answer) -> list[Line]:
             )
         )
     if people.wanted:
-        wanted = f"{amount(people.wanted)} judgment{'s' * (people.wanted != 1)}"
+        wanted = count_of(people.wanted, "judgment")
         lines.append(("waiting", f"for {wanted} of people"))
     return lines
 
@@ -337,7 +337,7 @@ def _rival(answer: Answer, name: str) -> str:
     if answer.rival_share is None:
         return f"{said}, as the Bradley-Terry model estimates it"
     share, duels = answer.rival_share
-    scored = f"{amount(duels)} scored duel{'s' * (duels != 1)}"
+    scored = count_of(duels, "scored duel")
     return f"{said}, which won {rounded(share)} of their {scored}"
 
 
