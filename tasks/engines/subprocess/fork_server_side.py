@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn
 
 from winnow.storage.json_types import JsonView
@@ -35,6 +36,9 @@ REQUEST_SECONDS = 60.0
 
 QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """With what we import: this library would start threads at once. Engines compute with others."""
+
+SURVIVING = {"jemalloc_bg_thd"}
+"""Threads that start anew in a process that is forked: that of the memory of pyarrow, which pandas imports."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
 """How the names of variables begin that nothing reads which workers import."""
@@ -103,8 +107,8 @@ class ForkServer:
 
     def _obstacle(self, request: JsonView) -> str | None:
         """Why a worker cannot be forked from this process as it is; None if it can."""
-        if (threads := len(os.listdir("/proc/self/task"))) > 1:
-            return f"imports left {threads - 1} threads, which a fork would lose"
+        if threads := _threads():
+            return f"imports left threads ({', '.join(threads)}), which a fork would lose"
         if _device_is_open():
             return "imports opened a device, which a fork cannot use"
         changed = differing(self._environment, request["environment"], request["forced"])
@@ -160,6 +164,15 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collec
     """
     names = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
     return sorted(name for name in names - {*forced} if not name.startswith(IMMATERIAL))
+
+
+def _threads() -> list[str]:
+    """The names of threads beside ours that a fork would lose."""
+    names = []
+    for each in {*os.listdir("/proc/self/task")} - {str(os.getpid())}:
+        with suppress(FileNotFoundError):  # it has ended meanwhile
+            names.append(Path("/proc/self/task", each, "comm").read_text().strip())
+    return sorted(name for name in names if name not in SURVIVING)
 
 
 def _device_is_open() -> bool:

@@ -139,7 +139,7 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_a_fresh_se
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("thread", "imports left 1 threads, which a fork would lose"),
+        ("thread", "imports left threads (thread), which a fork would lose"),
         ("device", "imports opened a device, which a fork cannot use"),
         ("count", "imports asked for devices, which a fork cannot use"),
     ],
@@ -153,6 +153,15 @@ def test_what_no_fork_survives_is_imported_anew_in_its_place(start, monkeypatch,
         worker.close()
         assert gone(worker.pid)
     assert (tmp_path / "one.log").read_text() == f"started without the imports at hand: {why}\n"
+
+
+def test_a_thread_that_starts_anew_by_itself_is_no_reason_to_import_anew(start, monkeypatch, tmp_path):
+    monkeypatch.setenv("STUB_IMPORTS", "jemalloc_bg_thd")
+    with holding(tmp_path):
+        worker = start()
+        assert look(worker)["parent"] == servers()[0].pid
+    assert (tmp_path / "one.log").read_text() == ""
+    assert imports(tmp_path) == 1
 
 
 def test_imports_that_another_environment_might_change_are_made_anew(held, start, monkeypatch, tmp_path):
