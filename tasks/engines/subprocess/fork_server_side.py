@@ -38,7 +38,7 @@ QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """With what we import: this library would start threads at once. Engines compute with others."""
 
 SURVIVING = {"jemalloc_bg_thd"}
-"""Threads that start anew in a process that is forked: that of the memory of pyarrow, which pandas imports."""
+"""Threads that start anew in a forked process: that of the memory of pyarrow, which pandas imports."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
 """How the names of variables begin that nothing reads which workers import."""
