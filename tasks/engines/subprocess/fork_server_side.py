@@ -15,6 +15,7 @@ Nothing here starts a thread. A timer looks whether the parent lives, also in th
 
 import gc
 import os
+import re
 import select
 import signal
 import socket
@@ -37,8 +38,9 @@ REQUEST_SECONDS = 60.0
 QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """With what we import: this library would start threads at once. Engines compute with others."""
 
-SURVIVING = {"jemalloc_bg_thd"}
-"""Threads that start anew in a forked process: that of the memory of pyarrow, which pandas imports."""
+SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
+"""Threads that a forked process may lose: that of pyarrow's memory, which starts anew by itself, and that of
+NVML, which vLLM asks for GPUs while it is imported and opens anew each time. CUDA itself has others."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
 """How the names of variables begin that nothing reads which workers import."""
@@ -167,12 +169,12 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collec
 
 
 def _threads() -> list[str]:
-    """The names of threads beside ours that a fork would lose."""
+    """The names of threads beside ours that a fork would lose; see `SPARED`."""
     names = []
     for each in {*os.listdir("/proc/self/task")} - {str(os.getpid())}:
         with suppress(FileNotFoundError):  # it has ended meanwhile
             names.append(Path("/proc/self/task", each, "comm").read_text().strip())
-    return sorted(name for name in names if name not in SURVIVING)
+    return sorted(name for name in names if not SPARED.fullmatch(name))
 
 
 def _device_is_open() -> bool:

@@ -17,18 +17,18 @@ from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 
 def preload() -> None:
     print("imported", flush=True)
-    match os.environ.get("STUB_IMPORTS"):
-        case "fail":
+    match os.environ.get("STUB_IMPORTS", "").split(":"):
+        case ["fail"]:
             raise ValueError("no such library")
-        case "hang":
+        case ["hang"]:
             time.sleep(600)
-        case "thread" | "jemalloc_bg_thd" as name:
+        case ["thread", name]:
             threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
             thread = max(int(each) for each in os.listdir("/proc/self/task"))
             Path(f"/proc/self/task/{thread}/comm").write_text(name)
-        case "device":
+        case ["device"]:
             sys.modules["torch"] = torch(is_initialized=True)
-        case "count":
+        case ["count"]:
             sys.modules["torch"] = torch(_is_in_bad_fork=True)
 
 

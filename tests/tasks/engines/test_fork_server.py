@@ -139,7 +139,8 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_a_fresh_se
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("thread", "imports left threads (thread), which a fork would lose"),
+        ("thread:busy", "imports left threads (busy), which a fork would lose"),
+        ("thread:cuda-EvtHandlr", "imports left threads (cuda-EvtHandlr), which a fork would lose"),
         ("device", "imports opened a device, which a fork cannot use"),
         ("count", "imports asked for devices, which a fork cannot use"),
     ],
@@ -155,8 +156,9 @@ def test_what_no_fork_survives_is_imported_anew_in_its_place(start, monkeypatch,
     assert (tmp_path / "one.log").read_text() == f"started without the imports at hand: {why}\n"
 
 
-def test_a_thread_that_starts_anew_by_itself_is_no_reason_to_import_anew(start, monkeypatch, tmp_path):
-    monkeypatch.setenv("STUB_IMPORTS", "jemalloc_bg_thd")
+@pytest.mark.parametrize("name", ["jemalloc_bg_thd", "cuda00001800007"])
+def test_a_thread_that_a_fork_may_lose_is_no_reason_to_import_anew(start, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("STUB_IMPORTS", f"thread:{name}")
     with holding(tmp_path):
         worker = start()
         assert look(worker)["parent"] == servers()[0].pid
