@@ -3,8 +3,9 @@
 A judge that fails on everything ends the campaign: what is bought with a broken judge is wasted. One that
 fails on some outputs leaves those unscored, and one that fails on all outputs of a candidate costs that
 candidate its place, as `fail_on_error` says. A judge is held to be broken once it has failed so often in a
-row that no candidate's outputs explain it. The round in which that shows is not recorded, so that who goes
-on judges its texts again and makes none a second time.
+row that no candidate's outputs explain it, or never did anything else. Where its failures are losses
+(certify) one round of nothing else is enough: they could refute the candidate that is tested first. The round
+in which that shows is not recorded, so that who goes on judges its texts again and makes none a second time.
 """
 
 from collections.abc import Sequence
@@ -102,7 +103,7 @@ def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBat
 
 
 MOST_IN_A_ROW = 10
-"""Failures in a row from which on a judge is held to be broken, if they are not of one candidate."""
+"""Failures in a row from which on a judge is held to be broken, unless it works for other candidates."""
 
 
 class JudgeBroken(WinnowError):
@@ -124,14 +125,22 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     if not failed:
         return
     involved = [{each.candidate_a_id, each.candidate_b_id or each.candidate_a_id} for each in failed]
-    if len(failed) == len(judged):
+    has_worked = len(failed) < len(judged)
+    if not has_worked:
         with campaign.database.reading() as session:
             before = unscored_views.latest(session, campaign.record.id, JUDGE_FAILED)
+            has_worked = unscored_views.by_reason(session, campaign.record.id).get("", 0) > 0
         involved += [{a, b or a} for a, b in before]
     in_all = set.intersection(*involved)
-    if len(involved) < MOST_IN_A_ROW or (in_all and in_all != set(campaign.candidate_ids)):
+    is_of_some = has_worked and in_all and in_all != set(campaign.candidate_ids)
+    are_losses = isinstance(campaign.checked, Certify) and not has_worked
+    if is_of_some or (len(involved) < MOST_IN_A_ROW and not are_losses):
         return
     raise JudgeBroken(
-        f"{failed[0].detail}; so it did on each of the last {len(involved)} comparisons, and this round is "
-        f"not recorded; {remedy()}"
+        f"{failed[0].detail}; so it did on {_how_many(len(involved))}, and this round is not recorded; "
+        f"{remedy()}"
     )
+
+
+def _how_many(failures: int) -> str:
+    return f"each of the last {failures} comparisons" if failures > 1 else "the only comparison so far"

@@ -1,5 +1,6 @@
 """What a plug-in raises becomes one sentence that names it; a judge that fails on one output goes on."""
 
+import json
 import signal
 import sys
 from collections import Counter
@@ -246,6 +247,31 @@ def test_outputs_of_one_candidate_cost_that_candidate_and_not_the_campaign(acme,
         )
         served_campaigns.run(database, spec)
     assert reasons(database) == {None: 6, "judge_failed": 6}
+
+
+@pytest.mark.parametrize("on", ["", "="])
+def test_a_judge_that_never_worked_refutes_no_candidate(acme, database, on):
+    """Candidates are tested one after the other: the first, or all of them, make the judge fail."""
+    rows = [{"id": f"e{n}", "input": f"{n} plus", "target": "a"} for n in range(24)]
+    Path("letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with faulty_server(reply=repeat) as server:
+        spec = served_spec(
+            served_model(server.url),
+            objective="certify",
+            prompts=("{{ input }}=", "{{ input }}:"),
+            judge={"type": "acme-judge", "on": on},
+            certify={"alpha": 0.3, "cost": "custom", "costs": {"one/p0": 2, "one/p1": 1}},
+            selector={"name": "r-eval"},
+            stopping={"budget": 20, "delta": 0.1},
+        )
+        for batch_size, said in (
+            (4, "on each of the last 4 comparisons"),
+            (1, "on the only comparison so far"),
+        ):
+            with pytest.raises(JudgeBroken, match=said):
+                served_campaigns.run(
+                    database, spec.model_copy(update={"name": f"of-{batch_size}", "batch_size": batch_size})
+                )
 
 
 @pytest.mark.parametrize("place", ["init", "ask", "tell", "decision"])
