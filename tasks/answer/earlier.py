@@ -43,9 +43,8 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     """The one of those before it that tested something else on most of the examples that it takes for fresh.
 
     Those are the ones whose labels it was told, those that its autoevaluator answered beside them, and those
-    that it holds out. Duels are no such test. Nor is a
-    campaign that differs in its budget alone, as the firings of a schedule do: of two of these, the chances
-    of error add up.
+    that it holds out. Duels are no such test. Nor is a campaign that differs in its budget alone, as the
+    firings of a schedule do: of two of these, the chances of error add up.
     """
     if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
         return None
@@ -71,12 +70,19 @@ def _seen_by(
             there[other.dataset_id] = positions_elsewhere(
                 session, campaign.dataset_id, fresh, other.dataset_id
             )
-        count = count_scored(session, other, there[other.dataset_id])
+        count = _n_seen(session, other, there[other.dataset_id])
         if count > (0 if found is None else found.examples):
             found = Earlier(campaign=other.name, examples=count, of=len(fresh))
         if count == len(fresh):
             break  # nobody has more
     return found
+
+
+def _n_seen(session: Session, other: CampaignRecord, positions: Collection[int]) -> int:
+    """On how many of some examples of its dataset a campaign has outcomes, by whomever they were answered."""
+    if other.objective == "certify":
+        return len({*_fresh(session, other)} & {*positions})
+    return count_scored(session, other, positions)
 
 
 def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:

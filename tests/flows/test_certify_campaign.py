@@ -151,22 +151,36 @@ def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_p
     assert "campaign again, with other candidates or another test, has outcomes on" in mended
 
 
+def write_tuned(folder, path, **changes):
+    """A campaign that scores the candidates of another one on the examples that this had no labels of."""
+    lines = (folder / "data.jsonl").read_text().splitlines()
+    tuned = [{**json.loads(line), "target": certify.truth(n)} for n, line in enumerate(lines) if n >= 80]
+    (folder / "tuned.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in tuned))
+    spec = yaml.safe_load(path.read_text())
+    del spec["certify"]
+    spec |= {"name": "tuned", "objective": "best-mean", **changes}
+    spec["dataset"]["path"] = "tuned.jsonl"
+    (folder / "tuned.yaml").write_text(yaml.safe_dump(spec))
+
+
+@pytest.mark.parametrize(("selector", "read"), [("r-autoeval-plus", True), ("r-eval", False)])
+def test_held_out_examples_that_an_autoevaluator_answered_elsewhere_are_not_fresh(tmp_path, selector, read):
+    path = write_certify(tmp_path, labelled=80, selector={"name": selector})
+    assert ran(tmp_path) == 0
+    stopping = {"budget": 480, "delta": 0.05}
+    write_tuned(tmp_path, path, selector={"name": "champion"}, stopping=stopping, holdout=0.5)
+    done(tmp_path, "run", "tuned.yaml")
+    earlier = json.loads(done(tmp_path, "status", "tuned", "--json"))["earlier"]
+    assert (earlier is not None) == read
+    if earlier is not None:
+        assert earlier["campaign"] == "survivor"
+        assert 0 < earlier["examples"] <= earlier["of"]
+
+
 @pytest.mark.parametrize("selector", ["r-autoeval-plus", "r-eval"])
 def test_candidates_may_have_been_chosen_by_what_the_autoevaluator_alone_answers_here(tmp_path, selector):
     path = write_certify(tmp_path, labelled=80, selector={"name": selector})
-    lines = (tmp_path / "data.jsonl").read_text().splitlines()
-    tuned = [{**json.loads(line), "target": certify.truth(n)} for n, line in enumerate(lines) if n >= 80]
-    (tmp_path / "tuned.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in tuned))
-    spec = yaml.safe_load(path.read_text())
-    del spec["certify"]
-    changes = {
-        "name": "tuned",
-        "objective": "best-mean",
-        "dataset": {**spec["dataset"], "path": "tuned.jsonl"},
-        "selector": {"name": "row-mean"},
-        "stopping": {"budget": 480},
-    }
-    (tmp_path / "tuned.yaml").write_text(yaml.safe_dump({**spec, **changes}))
+    write_tuned(tmp_path, path, selector={"name": "row-mean"}, stopping={"budget": 480})
     done(tmp_path, "run", "tuned.yaml")
     assert ran(tmp_path) == 0
     found = status(tmp_path)

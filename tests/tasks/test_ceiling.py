@@ -71,6 +71,22 @@ def test_labels_take_all_candidates_and_the_autoevaluator_on_all_that_belongs_to
     assert beside.judge_calls == 4 + 2 * 4
     assert beside.judge_prompt_tokens > 4 * 6 / 4 + 2 * 4 * 256
     assert beside.requests == found.most.requests
+    assert found.unforeseen.endswith("on their losses and on how well the autoevaluator knows them")
+    assert "at most 2 labels are used, 1 unlabelled example belongs to each" in found.size
+
+
+def test_no_more_labels_are_promised_than_can_be_had_and_no_autoevaluator_is_named_where_none_is(checked):
+    section = "certify: {alpha: 0.2, cost: prompt-length}\n"
+    found = plan_ceiling(
+        checked(
+            "certify",
+            "{name: r-eval}",
+            ("{budget: 40, delta: 0.05}", "{budget: 100, delta: 0.1}"),
+            add=section,
+        )
+    )
+    assert found.size.endswith("6 of 6 examples can be labelled (6 are), at most 6 labels are used")
+    assert found.unforeseen.endswith("that hangs on their losses")
 
 
 def test_every_prompt_that_is_routed_counts_as_if_the_dearest_answered_it(checked, folder):

@@ -1,6 +1,7 @@
 """What a campaign would take: the scores it is played on, requests, tokens, prices, the gap it can tell."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,9 +139,22 @@ def test_the_simulator_asks_for_what_the_campaign_would(campaign_file, add):
     checked = check_campaign_file(campaign_file("delta: 0.05", "delta: 0.5", add=add))
     scores = np.random.default_rng(5).random((8, 6)).round()
     own = scores if checked.split is None else scores[:, checked.split.selection]
-    played = Player(checked, seeds=[0, 1, 7], workers=1).play(own)
+    played = Player(checked, seeds=[0, 1, 7], workers=1).play(own, is_of_candidates=True)
     assert played.comparisons.tolist() == [played_directly(checked, scores, seed) for seed in (0, 1, 7)]
     assert played.by_arm.sum() == pytest.approx(played.comparisons.mean())
+
+
+@pytest.mark.parametrize(("is_of_candidates", "least", "most"), [(True, 30, 40), (False, 0, 20)])
+def test_no_assumed_winner_profits_from_its_place(campaign_file, is_of_candidates, least, most):
+    """Who sees all alike names the first: right of a file that has the best there, and else one in eight."""
+    path = Path(campaign_file("selector: {name: ucb-e, params: {a: 1.0}}", "selector: {name: champion}"))
+    path.write_text(path.read_text().replace("budget: 40", "budget: 8"))
+    checked = check_campaign_file(str(path))
+    scores = np.zeros((8, 6))
+    scores[0, 0] = 1.0
+    played = Player(checked, seeds=range(40), workers=1).play(scores, is_of_candidates=is_of_candidates)
+    assert least <= played.right <= most
+    assert set(played.comparisons) == {8}
 
 
 def test_of_the_m_best_all_have_to_be_right():

@@ -10,6 +10,7 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
+from winnow.tasks.campaign.budget import count_of
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -67,10 +68,17 @@ class Certify(ScoredCampaign):
         labelled = sum(bool(self.dataset.examples[each].targets) for each in parts.labellable)
         of_these = "" if self.spec.judge.type == HUMAN else f" ({labelled} are)"
         order = ", ".join(f"{name} ({cost:g})" for name, cost in self.certification.costs.items())
+        budget = self.spec.own_budget
+        most = labellable if budget is None else min(budget, labellable)
+        of_each = (
+            f", {count_of(per_label, 'unlabelled example')} belong{'s' * (per_label == 1)} to each"
+            if per_label
+            else ""
+        )
         return (
             f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
-            f"{len(self.dataset.examples)} examples can be labelled{of_these}, at most "
-            f"{self.spec.own_budget} labels are used, {per_label} unlabelled examples belong to each"
+            f"{count_of(len(self.dataset.examples), 'example')} can be labelled{of_these}, at most "
+            f"{count_of(most, 'label')} {'is' if most == 1 else 'are'} used{of_each}"
             f"{self.samples_words}{self.other_limits}"
         )
 

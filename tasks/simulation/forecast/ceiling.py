@@ -18,8 +18,9 @@ from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tok
 UNFORESEEN = {
     "best-duel": "how many duels it takes until one candidate is shown to beat all others: that hangs on how "
     "often each is preferred to each",
-    "certify": "how many labels it takes until candidates are certified: that hangs on their losses and on "
-    "how well the autoevaluator knows them",
+    "certify": "how many labels it takes until candidates are certified: that hangs on their losses",
+    "autoevaluator": "how many labels it takes until candidates are certified: that hangs on their losses "
+    "and on how well the autoevaluator knows them",
     "constraints": "how many comparisons it takes until the best of those that meet the constraints is "
     "known: that hangs on scores and on the values of metrics",
     "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
@@ -120,6 +121,8 @@ def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
 def _question(checked: ResolvedCampaign) -> str:
     if isinstance(checked, BestMean):
         return "constraints" if checked.constraints else "gate"
+    if isinstance(checked, Certify) and checked.certification.autoevaluator is not None:
+        return "autoevaluator"
     return checked.spec.objective
 
 

@@ -145,7 +145,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
     rng = np.random.default_rng(checked.spec.seed)
     has_gap = checked.groups is None and player.top_m == 1
     scores, is_of_candidates = _scores(assumed, checked, player, rng)
-    played = player.play(scores)
+    played = player.play(scores, is_of_candidates=is_of_candidates)
     # Who will be the best is not known: on average over that, every candidate has the same share of the work.
     by_arm = played.by_arm if is_of_candidates else np.full(player.n_arms, played.by_arm.mean())
     limit = player.limit + player.held_out_comparisons
@@ -210,7 +210,8 @@ def _gap(
 
     def separates(gap: float) -> bool:
         means = Assumption(best=best, rest=max(best - gap, 0.0), alike=alike).means(player.n_arms)
-        played: Played = player.play(assumed_scores(means, player.n_examples, alike=alike, rng=rng))
+        table = assumed_scores(means, player.n_examples, alike=alike, rng=rng)
+        played: Played = player.play(table, is_of_candidates=False)
         return (played.decided_right if wants_decision else played.right) >= POWER * played.runs
 
     return smallest_separated(separates, player.n_examples, best)

@@ -1,6 +1,6 @@
 """How many comparisons a campaign asks for: its selector is played on a table that stands in for scores."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.metrics import NOBODY, true_means, true_values
+from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.best_mean.holdout.selector import selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS
@@ -15,6 +16,9 @@ from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, Run, simulate
+
+ORDER = 2
+"""Tells the generator of a run's order of rows from those that selectors draw from."""
 
 DECIDED = ("confident", "exhausted")
 """Reasons to stop with an answer; of a full table, where everything has a score, exhausted is one."""
@@ -40,6 +44,23 @@ class Played:
     def runs(self) -> int:
         """R."""
         return len(self.comparisons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShuffledScores(ScoreEnvironment):
+    """A table whose rows are of nobody in particular: in each run every arm has another one.
+
+    Who is the best is not known to a campaign's file. If that always were the first candidate, selectors that
+    take the first of equal ones would look better than they are.
+    """
+
+    def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
+        """The scores of the rows that the arms have in this run."""
+        return self.scores[self.rows(seed)[batch.arms], batch.examples]
+
+    def rows(self, seed: int) -> IntArray:
+        """Which row each arm has, shape (K,)."""
+        return np.random.default_rng((seed, ORDER)).permutation(len(self.scores))
 
 
 class Player:
@@ -89,10 +110,16 @@ class Player:
         own = budget if split is None else selection_budget(budget, split)
         return self.grid if own is None else min(own, self.grid)
 
-    def play(self, scores: FloatArray) -> Played:
-        """Run every seed on a table of scores, shape (K, n), n being the examples of selection."""
+    def play(self, scores: FloatArray, *, is_of_candidates: bool) -> Played:
+        """Run every seed on a table.
+
+        Args:
+            scores: Shape (K, n), n being the examples of selection.
+            is_of_candidates: Whether row k is of candidate k; else each run deals the rows out anew.
+        """
         history = self._checked.found_params().get("history")
-        environment = ScoreEnvironment(scores=scores, history=history)
+        shuffled = ShuffledScores(scores=scores, history=history)
+        environment = ScoreEnvironment(scores=scores, history=history) if is_of_candidates else shuffled
         runs = list(
             simulate(
                 environment,
@@ -103,13 +130,14 @@ class Player:
                 pool=self._pool,
             )
         )
-        groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
-        values = true_values(scores, groups)
-        within = self._checked.spec.stopping.epsilon + ROUNDING
-        is_right = np.array([are_the_best(named_by(run, self.top_m), values, within) for run in runs])
+        own = np.arange(self.n_arms)
+        rows = [own if is_of_candidates else shuffled.rows(run.seed) for run in runs]
+        is_right = np.array(list(map(self._are_right(scores), runs, rows)))
         is_decided = np.array([run.reason in DECIDED for run in runs])
-        counts = np.array([np.bincount(run.told.arms, minlength=self.n_arms) for run in runs])  # (R, K)
-        counts = counts + self._held_out_counts([int(run.best[-1]) for run in runs], true_means(scores))
+        means = true_means(scores)
+        counts = np.array(
+            [self._counts(run, means[of_arms]) for run, of_arms in zip(runs, rows, strict=True)]
+        )  # (R, K)
         return Played(
             comparisons=counts.sum(axis=1),
             by_arm=counts.mean(axis=0),
@@ -118,14 +146,20 @@ class Player:
             decided_right=int((is_decided & is_right).sum()),
         )
 
-    def _held_out_counts(self, winners: Sequence[int], means: FloatArray) -> IntArray:
-        """What the held-out examples add, shape (R, K), the second best taken for the runner-up."""
-        found = np.zeros((len(winners), self.n_arms), dtype=np.int64)
-        for row, winner in zip(found, winners, strict=True):
-            if winner != NOBODY:
-                others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
-                row[[winner, int(others.argmax())]] += self.n_held_out
-        return found
+    def _are_right(self, scores: FloatArray) -> Callable[[Run, IntArray], bool]:
+        """Whether a run whose arms have some rows names the best."""
+        groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
+        values = true_values(scores, groups)
+        within = self._checked.spec.stopping.epsilon + ROUNDING
+        return lambda run, rows: are_the_best(named_by(run, self.top_m), values[rows], within)
+
+    def _counts(self, run: Run, means: FloatArray) -> IntArray:
+        """What a run asks of each arm, shape (K,), the second best taken for the runner-up."""
+        counts = np.bincount(run.told.arms, minlength=self.n_arms)
+        if (winner := int(run.best[-1])) != NOBODY:
+            others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
+            counts[[winner, int(others.argmax())]] += self.n_held_out
+        return counts
 
 
 def named_by(run: Run, top_m: int) -> list[int]:
