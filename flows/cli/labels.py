@@ -79,7 +79,7 @@ def label(
             if skip:
                 raise SpecError(f"--skip is for labels of examples; say {UNCLEAR!r} of what cannot be judged")
             annotate(database, campaign, file, annotator, correct=correct)
-            _print_next(wanted_of(database, campaign), name, storage, "judgments")
+            _print_next(wanted_of(database, campaign), name, storage, "judgment")
             return
         require_certifying(campaign)
         skipped: list[tuple[str, str, Answers]] = [("--skip", key, ()) for key in skip or []]
@@ -91,33 +91,41 @@ def label(
         if file is None and not skipped:
             _ask(database, campaign, annotator or TERMINAL)
         with database.reading() as session:
-            _print_next(len(waits_for(session, campaign)), name, storage, "labels")
+            _print_next(len(waits_for(session, campaign)), name, storage, "label")
 
 
 def _print(labelled: "Labelled", source: str) -> None:
+    from winnow.tasks.campaign.budget import count_of
+
     same = f", {labelled.same:,} were there already" if labelled.same else ""
     changed = f", {labelled.changed:,} changed" if labelled.changed else ""
     skipped = (
         f", {labelled.skipped:,} of them of examples that no human can answer" if labelled.skipped else ""
     )
-    empty = f", {labelled.empty:,} rows have no target yet" if labelled.empty else ""
-    print(f"{source}: {labelled.new:,} new labels{changed}{skipped}{same}{empty}")
+    empty = (
+        f", {count_of(labelled.empty, 'row')} {'has' if labelled.empty == 1 else 'have'} no target yet"
+        if labelled.empty
+        else ""
+    )
+    print(f"{source}: {count_of(labelled.new, 'new label')}{changed}{skipped}{same}{empty}")
     if labelled.idle:
         print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
 
 
 def _print_next(wanted: int, name: str, storage: str, what: str) -> None:
     from winnow.storage.engine.database import shown_url
+    from winnow.tasks.campaign.budget import count_of
 
     if wanted:
-        print(f"{name} waits for {wanted} more {what}; winnow query {name} labels lists them")
+        print(f"{name} waits for {count_of(wanted, f'more {what}')}; winnow query {name} labels lists them")
     else:
-        print(f"{name} waits for no {what}; go on with: winnow resume {name} --storage {shown_url(storage)}")
+        print(f"{name} waits for no {what}s; go on with: winnow resume {name} --storage {shown_url(storage)}")
 
 
 def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
     from winnow.storage.records import datasets as dataset_records
+    from winnow.tasks.campaign.budget import count_of
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import store_labels
     from winnow.tasks.queries.printable import printable
@@ -129,8 +137,9 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
         }
     if wanted:
         print(
-            f"{len(wanted)} labels are wanted; an empty line leaves an example for later, Ctrl-D ends; "
-            f"winnow label {campaign.name} --skip KEY says that no human can answer one"
+            f"{count_of(len(wanted), 'label')} {'is' if len(wanted) == 1 else 'are'} wanted; an empty line "
+            f"leaves an example for later, Ctrl-D ends; winnow label {campaign.name} --skip KEY says that no "
+            "human can answer one"
         )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")

@@ -55,8 +55,9 @@ def cost(answer: Answer, totals: JsonView) -> str:
     """What the answer took, beside an evaluation of every candidate on every example."""
     spent = f"{count_of(totals['answered'], 'comparison')} in {rounds(totals['rounds'])}"
     if answer.certificate is not None:
-        used = amount(answer.certificate.labels_used)
-        return f"{spent}, " + (f"{used} human labels" if answer.people is None else f"of {used} examples")
+        what = "human label" if answer.people is None else "example"
+        used = count_of(answer.certificate.labels_used, what)
+        return f"{spent}, {'' if answer.people is None else 'of '}{used}"
     grid = totals["grid"]
     if not grid:
         return spent

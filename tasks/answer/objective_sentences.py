@@ -48,7 +48,8 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     lines += [*dropped_lines(answer), *_ended(answer, certificate)]
     if certificate.waits_for:
         keys = list_of(certificate.waits_for, most=8)
-        lines.append(("waiting", f"for human labels of {len(certificate.waits_for)} examples: {keys}"))
+        examples = count_of(len(certificate.waits_for), "example")
+        lines.append(("waiting", f"for human labels of {examples}: {keys}"))
     return lines
 
 
@@ -86,12 +87,17 @@ def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
         return [("ended", spent(answer))]
     if not answer.unsettled:
         return []
-    used = amount(certificate.labels_used)
+    used = certificate.labels_used
+    all_of_them = (
+        "the only example that may be labelled is"
+        if used == 1
+        else f"all {amount(used)} examples that may be labelled are"
+    )
     return [
         (
             "ended",
-            f"all {used} examples that may be labelled are used; {more_labels(answer)}, on more examples or "
-            f"with more of them for certify.labellable: winnow run SPEC --fork NEW_NAME{adding_up(answer)}",
+            f"{all_of_them} used; {more_labels(answer)}, on more examples or with more of them for "
+            f"certify.labellable: winnow run SPEC --fork NEW_NAME{adding_up(answer)}",
         )
     ]
 

@@ -252,7 +252,7 @@ def test_a_label_may_be_corrected_until_it_was_used(tmp_path):
     keys = wanted(tmp_path)
     wrong = tmp_path / "wrong.csv"
     wrong.write_text(f"id,target\n{keys[0]},zzz\n{keys[1]},\n")
-    assert "1 new labels, 1 rows have no target yet" in done(tmp_path, "label", "survivor", str(wrong))
+    assert "1 new label, 1 row has no target yet" in done(tmp_path, "label", "survivor", str(wrong))
     right = write_labels(tmp_path, keys)
     before = rows(tmp_path, "SELECT * FROM labels")
     refused = winnow(tmp_path, "label", "survivor", str(right))
@@ -272,7 +272,7 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     write_certify(tmp_path)
     ran(tmp_path)
     first, second, *others = wanted(tmp_path)
-    assert "1 new labels, 1 of them of examples that no human can answer" in done(
+    assert "1 new label, 1 of them of examples that no human can answer" in done(
         tmp_path, "label", "survivor", "--skip", first
     )
     file = tmp_path / "labels.csv"
