@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.queries.printable import one_line, printable
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.spec.sections.execution import Event

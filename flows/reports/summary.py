@@ -13,8 +13,8 @@ from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line, list_of, rounded
-from winnow.tasks.answer.sentences import badge, headline, outcome_words, subject
+from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
+from winnow.tasks.answer.sentences.phrases import Line, list_of, rounded
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

@@ -23,7 +23,7 @@ from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.phrases import rounded
+from winnow.tasks.answer.sentences.phrases import rounded
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import Line, rounds
 from winnow.tasks.answer.running import running_words
-from winnow.tasks.answer.sentences import answer_lines, badge
+from winnow.tasks.answer.sentences.lines import answer_lines, badge
+from winnow.tasks.answer.sentences.phrases import Line, rounds
 from winnow.tasks.campaign.budget import amount, count_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")

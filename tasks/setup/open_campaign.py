@@ -18,7 +18,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewCandidate, NewExample
-from winnow.tasks.answer.phrases import list_of
+from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests

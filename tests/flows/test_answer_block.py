@@ -9,7 +9,7 @@ from stored_campaigns import new_database
 from winnow.flows.reports.output import GREEN, PLAIN
 from winnow.flows.reports.summary import hanging, print_summary, summary_lines
 from winnow.tasks.answer.block import block_lines, cost, named_winner
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.queries.status import campaign_status
 
 STORAGE = "sqlite:///winnow.db"

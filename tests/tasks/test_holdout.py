@@ -18,11 +18,11 @@ from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import DecisionRecord, NewExample
-from winnow.tasks.answer.beyond_sentences import held_out_lines
 from winnow.tasks.answer.earlier import Earlier, earlier_of
 from winnow.tasks.answer.model import Answer, Claim
-from winnow.tasks.answer.phrases import MIXED
-from winnow.tasks.answer.sentences import answer_lines
+from winnow.tasks.answer.sentences.beyond import held_out_lines
+from winnow.tasks.answer.sentences.lines import answer_lines
+from winnow.tasks.answer.sentences.phrases import MIXED
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.errors import SpecError

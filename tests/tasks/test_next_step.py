@@ -8,7 +8,7 @@ from stored_campaigns import new_database, store_campaign
 
 import winnow
 from winnow.tasks.answer.next_step import examples_to_separate
-from winnow.tasks.answer.sentences import answer_lines
+from winnow.tasks.answer.sentences.lines import answer_lines
 from winnow.tasks.queries.status import campaign_status
 
 

@@ -63,7 +63,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.answer.phrases import list_of
+    from winnow.tasks.answer.sentences.phrases import list_of
     from winnow.tasks.queries.status import campaign_status
 
     rows: list[JsonObject] = []

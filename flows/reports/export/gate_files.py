@@ -4,9 +4,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.gate_sentences import WORDS, difference_words
 from winnow.tasks.answer.model import CandidateStanding
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.gate import WORDS, difference_words
+from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped, printable
 from winnow.tasks.queries.status import CampaignStatus

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.phrases import estimated, rounded
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.phrases import estimated, rounded
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

@@ -10,8 +10,8 @@ from winnow.flows.reports.html.figures.labels import as_label
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.summary import hanging
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.phrases import Line
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.phrases import Line
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.status import CampaignStatus
 

@@ -17,8 +17,8 @@ from winnow.flows.reports.html.render import write_files, write_report
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
-from winnow.tasks.answer.phrases import rounded
-from winnow.tasks.answer.sentences import badge, outcome_words, subject
+from winnow.tasks.answer.sentences.lines import badge, outcome_words, subject
+from winnow.tasks.answer.sentences.phrases import rounded
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

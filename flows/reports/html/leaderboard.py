@@ -9,7 +9,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
-from winnow.tasks.answer.phrases import rounded
+from winnow.tasks.answer.sentences.phrases import rounded
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.views import ask
 

@@ -24,7 +24,7 @@ from winnow.flows.reports.summary import further_lines
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines, named_winner
-from winnow.tasks.answer.sentences import badge, headline, outcome_words
+from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words
 from winnow.tasks.queries.status import CampaignStatus
 
 RESOURCES = files("winnow.flows.reports.html")

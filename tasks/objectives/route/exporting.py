@@ -12,7 +12,7 @@ from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
-from winnow.tasks.answer.phrases import percent
+from winnow.tasks.answer.sentences.phrases import percent
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.route.objective import Route

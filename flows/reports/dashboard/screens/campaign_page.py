@@ -19,7 +19,7 @@ from winnow.flows.reports.summary import further_lines
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.queries.status import CampaignStatus
 
 EVERY = 2.0

@@ -9,8 +9,8 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.phrases import list_of
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.queries.status import campaign_status
 
 EVERY = 5.0

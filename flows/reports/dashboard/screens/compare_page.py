@@ -21,8 +21,8 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.phrases import rounded
-from winnow.tasks.answer.sentences import headline
+from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.phrases import rounded
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.comparing import (
     CUT,

@@ -12,7 +12,8 @@ from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.html.render import write_report
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.sentences import estimated_lead, headline
+from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.queries.printable import printable
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import answered_by, ask

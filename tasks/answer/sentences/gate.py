@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from winnow.algorithms.claims import ArmStatus
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.answer.phrases import (
+from winnow.tasks.answer.sentences.phrases import (
     MIXED,
     Claimed,
     Line,

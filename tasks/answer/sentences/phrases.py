@@ -228,3 +228,9 @@ def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Names in a sentence, the last of many as a number."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def examples_of(answer: Answer) -> str:
+    """Those that a mean and a claim are about."""
+    of_selection = "" if answer.held_out is None else " of selection"
+    return count_of(answer.n_examples, "example") + of_selection

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import (
+from winnow.tasks.answer.sentences.phrases import (
     MIXED,
     NOBODY,
     Line,

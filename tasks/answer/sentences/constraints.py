@@ -1,7 +1,7 @@
 """What an answer says of constraints: who meets them, who cannot, and of whom the claim is."""
 
 from winnow.tasks.answer.model import Answer, Constrained
-from winnow.tasks.answer.phrases import Line, list_of, rounded
+from winnow.tasks.answer.sentences.phrases import Line, list_of, rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:

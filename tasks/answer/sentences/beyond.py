@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.phrases import IF, MIXED, Line, percent, rounded, which_is_open
+from winnow.tasks.answer.sentences.phrases import IF, MIXED, Line, percent, rounded, which_is_open
 from winnow.tasks.campaign.budget import count_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,120 @@
+"""What is claimed of an answer, how surely, and what that takes for granted."""
+
+from winnow.algorithms.claims import Raise
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.constraints import what_is_met
+from winnow.tasks.answer.sentences.phrases import (
+    MIXED,
+    NOBODY,
+    RAISES,
+    assumed,
+    estimated,
+    examples_of,
+    list_of,
+    spent,
+)
+
+
+def certainty(answer: Answer) -> str:
+    """What is claimed of the answer, with all that it takes for granted."""
+    match answer.outcome:
+        case None:
+            return "not yet: the campaign has not ended"
+        case "waiting":
+            return "no answer is claimed yet: it waits for people"
+        case "failed":
+            return NOBODY
+        case "undecided":
+            return _undecided(answer)
+        case "none" if answer.constraints:
+            here = f"on these {examples_of(answer)}"
+            return _bounded(f"{here} no candidate{_whom(answer)} meets the constraints", answer)
+        case "none":
+            return _bounded(
+                "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
+            )
+        case _:
+            return _claimed(answer)
+
+
+def _claimed(answer: Answer) -> str:
+    """The claim of a winner, or of several that share the first place."""
+    claim = answer.claim
+    if answer.mixed is not None:
+        return f"heuristic: {MIXED}"
+    if claim.kind == "heuristic":
+        why = answer.limit.sentence if answer.limit else "nothing more was to be asked"
+        asked = (
+            "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
+        )
+        return f"heuristic: {why}{asked}"
+    return _bounded(_what(answer), answer)
+
+
+def _bounded(said: str, answer: Answer) -> str:
+    """What is exact, or proven up to a probability of error."""
+    claim = answer.claim
+    if claim.kind == "exact":
+        return f"exact: {said}"
+    bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
+    if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
+        dropped: tuple[Raise, ...] = ("dropped",) if answer.dropped else ()  # not all selectors say it
+        raisers = " and ".join(RAISES[each] for each in claim.raised_by or dropped)
+        why = f"; {raisers} raise it" if raisers else ""
+        bound += f" ({answer.delta:g} was asked for{why})"
+    return bound + assumed(answer, claim.assumptions)
+
+
+def _what(answer: Answer) -> str:
+    """What is claimed, without how sure it is."""
+    whom = _whom(answer)
+    within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
+    if answer.constraints:
+        return what_is_met(answer, whom, within)
+    if len(answer.candidates) == len(answer.dropped) + 1:
+        return "every other candidate was dropped, so there is none to compare it with"
+    if answer.objective == "best-duel":
+        if answer.outcome == "tied":
+            return f"no candidate{whom} is preferred over these{within}"
+        if answer.epsilon and "winner-exists" in answer.claim.assumptions:
+            said = f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
+            return f"of all{whom} {said}" if whom else said
+        return f"no candidate{whom} is preferred over {answer.best}{within}"
+    than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
+    here = f"on {'these' if answer.held_out is None else 'the'} {examples_of(answer)}"
+    if answer.top_m > 1:
+        return f"{here} no other candidate{whom} has a mean that is higher than that of any of these{within}"
+    mean = estimated(answer)
+    if answer.outcome == "tied":
+        means = mean.replace("mean", "means", 1)
+        equal = f"{means} within {answer.epsilon:g} of the highest" if answer.epsilon else f"the same {mean}"
+        others = f"no other candidate{whom} has one that is higher{within}"
+        return f"{here} the tied candidates have {equal}, and {others}"
+    return f"{here} no candidate{whom} has a {mean} that is higher{than}{within}"
+
+
+def _whom(answer: Answer) -> str:
+    """Whom a claim covers, where that is not every candidate."""
+    n = len(answer.dropped)
+    if not n:
+        return ""
+    return f" but the {n} that {'was' if n == 1 else 'were'} dropped, of which nothing is claimed,"
+
+
+def _undecided(answer: Answer) -> str:
+    if answer.reason == "budget":
+        asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
+        return f"undecided{asked}: {spent(answer)}"
+    if answer.reason == "exhausted":
+        lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
+        if answer.constraints:
+            scores = f", or scores ({list_of(lacks)}; winnow query NAME coverage)" if lacks else ""
+            return (
+                "undecided: nothing is left to ask, and values that metrics lack (winnow query NAME metrics)"
+                f"{scores} could still change who is best of those that meet the constraints"
+            )
+        return (
+            "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
+            f"best ({list_of(lacks)}); winnow query NAME coverage says why"
+        )
+    return "undecided: the campaign ended without an answer"

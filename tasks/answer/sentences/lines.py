@@ -1,0 +1,199 @@
+"""The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
+
+import re
+
+from winnow.tasks.answer.beyond import LEVEL
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.beyond import beyond_lines, held_out_lines
+from winnow.tasks.answer.sentences.claim import certainty
+from winnow.tasks.answer.sentences.constraints import constraint_lines
+from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
+from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
+from winnow.tasks.answer.sentences.phrases import (
+    ABOUT_ALL,
+    IF,
+    Line,
+    added_lines,
+    assumed,
+    dropped_lines,
+    held,
+    list_of,
+    out_lines,
+    rounded,
+)
+from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
+from winnow.tasks.campaign.budget import amount, count_of
+
+AS_BESIDE_SURE = ", given what the line sure assumes"
+
+
+def people_lines(answer: Answer) -> list[Line]:
+    """Whose judgments everything is claimed of, and how many are wanted; nothing where no person judges."""
+    people = answer.people
+    if people is None:
+        return []
+    lines = []
+    if people.annotators:
+        whose = "one person" if people.annotators == 1 else f"{people.annotators} people"
+        what = "every preference is" if answer.objective == "best-duel" else "every score is"
+        alike = "the same from the first to the last, whoever of them was asked"
+        lines.append(
+            (
+                "judge",
+                f"{what} that of the people who labelled ({whose}); what is claimed is claimed of their "
+                f"judgments, and takes these to be {alike}",
+            )
+        )
+    if people.wanted:
+        wanted = count_of(people.wanted, "judgment")
+        lines.append(("waiting", f"for {wanted} of people"))
+    return lines
+
+
+def headline(answer: Answer, state: str) -> str:
+    """How a campaign stands in a few words, such as "winner, proven"."""
+    found = badge(answer)
+    return outcome_words(answer, state) + ("" if found is None else f", {found}")
+
+
+def outcome_words(answer: Answer, state: str) -> str:
+    """How a campaign ended, or its state where it has not."""
+    if answer.outcome is None:
+        return state
+    if answer.outcome == "decided":
+        return gate_headline(answer)
+    if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
+        left = sum(each.status != "dropped" for each in answer.candidates)
+        return "the best" if min(answer.top_m, left) == 1 else f"the {min(answer.top_m, left)} best"
+    return answer.outcome
+
+
+def badge(answer: Answer) -> str | None:
+    """The kind of what is claimed of an outcome that is an answer; None of others."""
+    return answer.claim.kind if answer.outcome in ("winner", "tied", "policy", "decided") else None
+
+
+def subject(answer: Answer) -> str:
+    """Who a headline is about: the best so far, or the baseline that others are held against."""
+    if answer.baseline is not None:
+        return f"against {answer.baseline}"
+    return list_of(answer.top) or answer.best or "nothing known"
+
+
+def answer_lines(answer: Answer) -> list[Line]:
+    """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
+    lines = [*_lines(answer), *_judge_lines(answer), *people_lines(answer), *_stored_lines(answer)]
+    return _assumed_once(_said_once(lines, answer), answer)
+
+
+def _lines(answer: Answer) -> list[Line]:
+    if answer.certificate is not None:
+        return certificate_lines(answer, answer.certificate)
+    if answer.standing is not None:
+        return policy_lines(answer, answer.standing)
+    if answer.baseline is not None:
+        return [*gate_lines(answer), *beyond_lines(answer)]
+    lines = [
+        *winner_lines(answer),
+        *constraint_lines(answer),
+        *runner_up_lines(answer),
+        *held_out_lines(answer),
+        ("sure", certainty(answer)),
+        *_refuted(answer),
+        *_open(answer),
+        *_next(answer),
+    ]
+    lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
+    return [*lines, *beyond_lines(answer)]
+
+
+def _judge_lines(answer: Answer) -> list[Line]:
+    """What a score is where a model gives it: all that is claimed is claimed of these scores."""
+    if not answer.judges:
+        return []
+    said = f"what {list_of(answer.judges)} said of an output, asked as the file says"
+    return [
+        (
+            "judge",
+            f"scores come from rules and from {said}" if answer.judged_in_part else f"every score is {said}",
+        )
+    ]
+
+
+def _stored_lines(answer: Answer) -> list[Line]:
+    """What an answer covers that rests on stored texts alone."""
+    if answer.stored_texts is None:
+        return []
+    had, asked = answer.stored_texts
+    if had == asked:
+        return [("texts", f"all {asked} comparisons are of stored texts, and none was made")]
+    return [
+        (
+            "texts",
+            f"stored ones alone: {asked - had} of {asked} comparisons have none. What these would have "
+            "scored is taken to be whatever is worst for the claim; who has texts follows from scores that "
+            "another judge gave, so that a mean over them is no estimate of the mean on all examples",
+        )
+    ]
+
+
+def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
+    """The lines, with how surely all intervals hold told beside the first of them alone."""
+    phrase = held(answer)
+    first = next((number for number, (_, sentence) in enumerate(lines) if phrase in sentence), 0)
+    if ABOUT_ALL not in phrase:  # it is about one interval
+        return lines
+    return [
+        (word, sentence if number <= first else sentence.replace(phrase, ""))
+        for number, (word, sentence) in enumerate(lines)
+    ]
+
+
+def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
+    """The lines of a certificate, with what the claim takes for granted told in full beside it alone.
+
+    It is long, and stands behind three sentences there.
+    """
+    phrase = "" if answer.certificate is None else assumed(answer, answer.intervals_if)
+    whole = re.compile(re.escape(phrase) + "(?! and )")  # where nothing more is taken for granted
+    if not phrase or not any(word == "sure" and whole.search(sentence) for word, sentence in lines):
+        return lines
+    return [
+        (word, sentence if word == "sure" else whole.sub(AS_BESIDE_SURE, sentence))
+        for word, sentence in lines
+    ]
+
+
+def _refuted(answer: Answer) -> list[Line]:
+    """What the method took for granted and found to be wrong."""
+    sure = LEVEL if answer.delta is None else answer.delta
+    return [
+        (
+            "model",
+            f"refuted: it was found, at error probability {sure:g}, not to be so that {IF[each]}; what is "
+            "said here does not take it for granted",
+        )
+        for each in answer.refuted
+    ]
+
+
+def _open(answer: Answer) -> list[Line]:
+    """Who may still be the best, where that is not settled."""
+    if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
+        return []
+    return [("open", f"between {list_of(answer.contenders)}")]
+
+
+def _next(answer: Answer) -> list[Line]:
+    """What would probably settle it, where that can be reckoned from the observed gap."""
+    found = answer.next_step
+    if found is None:
+        return []
+    pair = f"{found.leading} and {found.rival}"
+    return [
+        (
+            "next",
+            f"about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if their "
+            f"difference stays at {rounded(found.gap)} (an estimate from what was observed, not a claim)",
+        )
+    ]

@@ -1,0 +1,195 @@
+"""Who is the best of candidates that are held against each other, how well they do, and who comes next."""
+
+from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.answer.sentences.phrases import (
+    Claimed,
+    Line,
+    estimated,
+    examples_of,
+    held,
+    interval_words,
+    list_of,
+    rounded,
+    spent,
+)
+from winnow.tasks.campaign.budget import amount, count_of, percentage
+
+WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
+"""How groups count, as the end of a sentence."""
+
+
+def winner_lines(answer: Answer) -> list[Line]:
+    """Who it is, or who shares the first place, who is cheaper and as good, and how well they do."""
+    return [*_who(answer), *_cheapest(answer), *_how_well(answer), *_groups(answer)]
+
+
+def _who(answer: Answer) -> list[Line]:
+    if answer.top or (answer.top_m > 1 and answer.tied):
+        return _the_best(answer)
+    if answer.outcome == "tied":
+        return [("tied", list_of(answer.tied))]
+    if answer.outcome == "none":
+        left = " that was not dropped" if answer.dropped else ""
+        if answer.constraints:
+            return [("winner", f"none: no candidate{left} meets the constraints")]
+        return [
+            ("winner", f"none: every candidate{left} is beaten by another one"),
+            ("closest", answer.best or "nobody"),
+        ]
+    if answer.best is None:
+        nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
+        return [("winner", f"none: {nothing}")]
+    first = list_of(answer.contenders[: answer.top_m], most=answer.top_m) if answer.top_m > 1 else answer.best
+    return [("winner" if answer.outcome == "winner" else "leading", first)]
+
+
+def _the_best(answer: Answer) -> list[Line]:
+    """The m best with their means, then who shares the last places."""
+    of = {each.name: each for each in answer.candidates}
+    lines = [("best", f"{name}: {_mean(answer, of[name])}") for name in answer.top]
+    left = answer.top_m - len(answer.top)
+    if answer.tied:
+        places = "the last place" if left == 1 else f"the last {left} places"
+        lines.append(("tied", f"{list_of(answer.tied)}, for {places}"))
+    return lines
+
+
+def _cheapest(answer: Answer) -> list[Line]:
+    """Who is cheaper and good enough, and what that saves."""
+    costs, best, chosen = answer.costs, answer.best, answer.chosen
+    if costs is None or best is None or not answer.is_guaranteed:
+        return []
+    if chosen is not None:
+        mine, theirs = costs[chosen], costs[best]
+        saved = f"{percentage(1.0 - mine / theirs, 0)} less"
+        place = f"in the place of the {amount(theirs)} of {best}"
+        return [("chosen", f"{chosen}: cost {amount(mine)} {place}, {saved}")]
+    if answer.reason == "budget":
+        return [("chosen", f"{best} so far; not all that are cheaper were tested yet: {spent(answer)}")]
+    nobody = f"nobody that costs less than {amount(costs[best])} was shown to be at most"
+    # The other half is how far the best one itself may be from the best mean.
+    return [("chosen", f"{best}: {nobody} {answer.epsilon / 2.0:g} below it, which is half of epsilon")]
+
+
+def _how_well(answer: Answer) -> list[Line]:
+    best = answer.of_best
+    if best is None or best.estimate is None or answer.top:
+        return []
+    if answer.objective == "best-duel":
+        return _wins(answer, best)
+    found = rounded(best.estimate)
+    if answer.outcome == "tied" and answer.listed_estimate is None:  # within epsilon of each other
+        tied = (each.estimate for each in answer.candidates if each.name in answer.tied)
+        means = [mean for mean in tied if mean is not None]
+        found = f"{rounded(min(means))} to {found}"
+    elif best.lower is not None and best.upper is not None and not _is_exact(answer):
+        found += f", between {rounded(best.lower)} and {rounded(best.upper)}"
+    of = "" if answer.groups is None else f" as {estimated(answer)}"
+    whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
+    return [("mean", f"{whose}{found}{of} on the {examples_of(answer)}{_held(answer)}")]
+
+
+def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
+    """How often the best candidate wins against whoever does best against it."""
+    by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
+    said = f"{rounded(best.estimate or 0.0)} of its duels with the candidate that does best against it{by}"
+    if best.lower is None or best.upper is None or _is_exact(answer):
+        return [("wins", f"{said}{_held(answer)}")]
+    sure = interval_words(answer, best.lower, best.upper, _wins_claimed(answer))
+    return [("wins", f"{said}, {sure}")]
+
+
+def _wins_claimed(answer: Answer) -> Claimed | None:
+    """What is claimed of the least share of duels that the best candidate wins; None where nothing is.
+
+    Within epsilon of a winner that is taken to exist, another candidate may be preferred over it.
+    """
+    share = 0.5 - answer.epsilon
+    is_of_all = not (answer.epsilon and "winner-exists" in answer.claim.assumptions)
+    if not is_of_all or not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
+        return None
+    return Claimed(f"it is at least {share:g}", least=share)
+
+
+def _groups(answer: Answer) -> list[Line]:
+    """What is compared, where that is no plain mean."""
+    groups = answer.groups
+    if groups is None:
+        return []
+    of_groups = "the lowest of a candidate's means on the groups of examples"
+    if groups.objective == "mean":
+        of_groups = f"the mean of a candidate's means on the groups of examples, {WEIGHED[groups.weights]}"
+    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} (winnow query NAME tags has these)")]
+
+
+def _mean(answer: Answer, standing: CandidateStanding) -> str:
+    """The mean of a candidate that is one of the m best, with its interval where it is not known."""
+    said = f"mean {rounded(standing.estimate or 0.0)} on the {examples_of(answer)}"
+    if standing.lower is None or standing.upper is None:
+        return said
+    if standing.lower == standing.upper:
+        return f"{said} (known exactly)" if answer.is_known(standing.name) else f"{said}{held(answer)}"
+    return f"{said}, between {rounded(standing.lower)} and {rounded(standing.upper)}{held(answer)}"
+
+
+def runner_up_lines(answer: Answer) -> list[Line]:
+    """Who comes next to the best, and by how much."""
+    found = answer.runner_up
+    if found is not None and answer.objective == "best-duel":
+        return [("runner-up", _rival(answer, found.name))]
+    if found is None or found.difference is None or found.difference.estimate is None:
+        return []
+    lead, difference, claimed = estimated_lead(answer), found.difference, _lead_claimed(answer)
+    by = "an amount that has no good estimate"
+    if lead is not None:
+        by = rounded(abs(lead)) + ("" if answer.groups is None else f" in the {estimated(answer)}")
+    is_behind = lead is not None and lead < 0.0  # by less than epsilon
+    stands = "behind" if is_behind else "ahead"
+    said = f"{found.name}: {difference.against} is {stands} by {by} on the {examples_of(answer)}"
+    if difference.lower is None or difference.upper is None:
+        return [("runner-up", said)]
+    if answer.is_known(found.name, difference.against):
+        return [("runner-up", f"{said} (known exactly)")]
+    least, most = 0.0 - difference.upper, 0.0 - difference.lower  # never -0.000
+    link = "; its lead is " if is_behind else ", "
+    return [("runner-up", f"{said}{link}{interval_words(answer, least, most, claimed)}")]
+
+
+def _rival(answer: Answer, name: str) -> str:
+    """Who does best against the best candidate, and in how many duels."""
+    said = f"{name} does best against {answer.best}"
+    if answer.rival_share is None:
+        return f"{said}, as the Bradley-Terry model estimates it"
+    share, duels = answer.rival_share
+    scored = count_of(duels, "scored duel")
+    return f"{said}, which won {rounded(share)} of their {scored}"
+
+
+def estimated_lead(answer: Answer) -> float | None:
+    """How far the runner-up is behind; None without one, and where the tests refute the estimate."""
+    found, claimed = answer.runner_up, _lead_claimed(answer)
+    if found is None or found.difference is None or found.difference.estimate is None:
+        return None
+    lead = 0.0 - found.difference.estimate
+    return None if claimed is not None and lead < claimed.least else lead
+
+
+def _lead_claimed(answer: Answer) -> Claimed | None:
+    """What is claimed of how far the best is ahead of another one; None where nothing is."""
+    if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
+        return None
+    behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
+    return Claimed(f"it is {behind}", least=-answer.epsilon)
+
+
+def _held(answer: Answer) -> str:
+    """How surely the interval of the best candidate holds, where it has one."""
+    best = answer.of_best
+    if best is None or best.lower is None:
+        return ""
+    return " (known exactly)" if _is_exact(answer) else held(answer)
+
+
+def _is_exact(answer: Answer) -> bool:
+    """Whether the best candidate's estimate has no error."""
+    return answer.best is not None and answer.is_known(answer.best)
