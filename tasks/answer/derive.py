@@ -7,28 +7,25 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.claims import HEURISTIC, ArmStatus, Assumption, Claim
+from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.beyond import Beyond, beyond_of, draws_examples
-from winnow.tasks.answer.earlier import Earlier, changed_since, earlier_of
+from winnow.tasks.answer.earlier import Earlier, earlier_of
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
     CandidateStanding,
     Constrained,
     Difference,
-    Outcome,
     Unscored,
     claim_of,
     mixing_change,
 )
-from winnow.tasks.answer.next_step import NextStep, examples_to_separate
-from winnow.tasks.answer.rivals import closest_pair, with_rival
-from winnow.tasks.answer.running import RunningCost, running_costs
+from winnow.tasks.answer.outcome import claim_at, is_nobody_left, outcome_of, outcome_of_gate, reason_of
+from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import canary_changes
 from winnow.tasks.objectives.certify.certificate import Certificate
@@ -86,8 +83,8 @@ def answer_of(
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(canary_changes(session, campaign.id))
     is_mixed = mixing_change(servers) is not None
-    claim = _claim(decision, reason, delta, is_mixed=is_mixed)
-    if has_ended and not is_mixed and _is_nobody_left(campaign, decision):
+    claim = claim_at(decision, reason, delta, is_mixed=is_mixed)
+    if has_ended and not is_mixed and is_nobody_left(campaign, decision):
         claim = Claim(kind="proven", delta=delta)
     earlier = earlier_of(session, campaign)
     if earlier is not None and campaign.objective == "certify" and claim.kind == "proven":
@@ -96,9 +93,9 @@ def answer_of(
     outcome = None
     if has_ended and baseline is None:
         is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
-        outcome = _outcome(campaign.objective, decision, reason, claim, is_none_known=is_none_known)
+        outcome = outcome_of(campaign.objective, decision, reason, claim, is_none_known=is_none_known)
     elif has_ended:
-        outcome = _outcome_of_gate(names, baseline, decision, reason)
+        outcome = outcome_of_gate(names, baseline, decision, reason)
     held_out = _held_out(session, campaign, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     is_open = outcome == "undecided" and reason == "exhausted"
@@ -192,133 +189,6 @@ def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int]
     by_reason = unscored_views.by_reason(session, campaign.id)
     told = sum(by_reason.values())
     return told - by_reason.get(NO_STORED_TEXT, 0), told
-
-
-def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
-    """Why a campaign ended: the selector's reason, unless it would go on and may not."""
-    if decision is None:
-        return "running"
-    if not decision.stop:
-        return "running" if stopped_by is None else "budget"
-    return decision.reason
-
-
-def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
-    """How the best candidate compares with its closest rival on new examples; None without a pair."""
-    if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None:
-        return None
-    if answer.held_out is not None and answer.held_out.told:
-        return None  # the held-out examples say it, at no price for having chosen the two
-    if answer.groups is not None or answer.constraints:
-        return None  # a plain mean over new examples is not what was compared, or not all of it
-    pair = closest_pair(answer)
-    if pair is None:
-        return None
-    winner, rival = pair
-    late = [name for each in answer.additions for name in each.names]
-    return beyond_of(
-        session,
-        campaign.id,
-        winner=winner,
-        rival=rival,
-        n_candidates=len(answer.candidates),
-        n_examples=answer.n_examples,
-        selector=campaign.spec["selector"]["name"],
-        duels=answer.objective == "best-duel",
-        joined=next((name for name in pair if name in late), None),
-        lacks_texts=answer.lacks_texts,
-        earlier=changed_since(session, campaign),
-    )
-
-
-def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:
-    """What asking the best candidate and the runner-up takes; gates and routes have no such pair."""
-    if answer.baseline is not None or answer.objective == "route" or answer.best is None:
-        return ()
-    names = [answer.best, *([answer.runner_up.name] if answer.runner_up is not None else [])]
-    return running_costs(session, campaign, names)
-
-
-def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:
-    """What would probably settle a search for the best mean that is undecided as its budget is spent.
-
-    None elsewhere, and without a paired difference to the best candidate that has an interval.
-    """
-    rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
-    is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None
-    if not is_plain or not is_open or rival is None:
-        return None
-    found, is_pair = rival.difference, answer.top_m == 1 and answer.mixed is None
-    if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
-        return None
-    best = found.against
-    n = paired_views.scored_for_both(session, campaign.id, best, rival.name)
-    gap = 0.0 - found.estimate
-    wanted = examples_to_separate(n, answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon)
-    if wanted is None or not is_pair or gap <= 0.0:
-        return None
-    scored = [
-        paired_views.scored_examples(session, campaign.id, name).get(None, 0) for name in (best, rival.name)
-    ]
-    more = sum(max(0, wanted - each) for each in scored)
-    return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
-
-
-def _outcome(
-    objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
-) -> Outcome:
-    """How a campaign ended; with `is_none_known`, a decision that names nobody says that there is nobody."""
-    if decision is None or reason == "all-dropped":
-        return "failed" if reason == "all-dropped" else "undecided"
-    if objective == "certify":
-        if decision.best is not None and claim.kind != "none":
-            return "winner"
-        return "none" if reason == "none-certified" else "undecided"
-    if objective == "route":
-        return "policy"
-    if decision.best is None and is_none_known:
-        return "none"
-    if decision.best is None or claim.kind == "none":
-        return "undecided"
-    if claim.kind != "heuristic" and not {"best", "top", "tied"} & set(decision.status):
-        return "none"  # it is settled that nobody beats or ties every other
-    if "top" in decision.status:
-        return "winner"
-    return "tied" if list(decision.status).count("tied") > 1 else "winner"
-
-
-def _outcome_of_gate(
-    names: Sequence[str], baseline: str | None, decision: DecisionRecord | None, reason: str
-) -> Outcome:
-    if decision is None or reason == "all-dropped":
-        return "failed" if reason == "all-dropped" else "undecided"
-    statuses = zip(names, decision.status, strict=True)
-    is_open = any(status == "active" for name, status in statuses if name != baseline)
-    return "undecided" if is_open else "decided"
-
-
-def _claim(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
-    if decision is None:
-        return Claim()
-    claim = claim_of(decision.claim)
-    if is_mixed and claim.kind != "none":
-        return HEURISTIC  # what was proved is about models that do not change
-    # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
-    return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
-
-
-def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
-    """Whether duels showed of each candidate that it is not preferred over, or even with, every other.
-
-    One that is has that probability of being among those shown not to be, `delta`, as long as none was
-    dropped and each pair is counted for itself (`CountEvidence.beaten`).
-    """
-    if campaign.objective != "best-duel" or campaign.spec["stopping"]["delta"] is None:
-        return False
-    if decision is None or set(decision.status) != {"eliminated"} or claim_of(decision.claim).kind != "none":
-        return False
-    selector = campaign.spec["selector"]
-    return draws_examples(selector["name"], "best-duel") and not has_features("best-duel", selector)
 
 
 def _limit(

@@ -14,8 +14,10 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.derive import answer_of, beyond_the_benchmark, next_step_of, reason_of, running_of
+from winnow.tasks.answer.derive import answer_of
+from winnow.tasks.answer.follow_ups import beyond_the_benchmark, next_step_of, running_of
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.answer.running import unsteady_engines
 from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, overspent
 from winnow.tasks.campaign.lease import how_left, now, seems_gone

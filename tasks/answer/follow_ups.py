@@ -1,0 +1,75 @@
+"""What is looked up once an answer is known: what holds beyond it, what it takes to run, what settles it."""
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.beyond import Beyond, beyond_of
+from winnow.tasks.answer.earlier import changed_since
+from winnow.tasks.answer.model import (
+    Answer,
+)
+from winnow.tasks.answer.next_step import NextStep, examples_to_separate
+from winnow.tasks.answer.rivals import closest_pair
+from winnow.tasks.answer.running import RunningCost, running_costs
+
+
+def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
+    """How the best candidate compares with its closest rival on new examples; None without a pair."""
+    if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None:
+        return None
+    if answer.held_out is not None and answer.held_out.told:
+        return None  # the held-out examples say it, at no price for having chosen the two
+    if answer.groups is not None or answer.constraints:
+        return None  # a plain mean over new examples is not what was compared, or not all of it
+    pair = closest_pair(answer)
+    if pair is None:
+        return None
+    winner, rival = pair
+    late = [name for each in answer.additions for name in each.names]
+    return beyond_of(
+        session,
+        campaign.id,
+        winner=winner,
+        rival=rival,
+        n_candidates=len(answer.candidates),
+        n_examples=answer.n_examples,
+        selector=campaign.spec["selector"]["name"],
+        duels=answer.objective == "best-duel",
+        joined=next((name for name in pair if name in late), None),
+        lacks_texts=answer.lacks_texts,
+        earlier=changed_since(session, campaign),
+    )
+
+
+def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:
+    """What asking the best candidate and the runner-up takes; gates and routes have no such pair."""
+    if answer.baseline is not None or answer.objective == "route" or answer.best is None:
+        return ()
+    names = [answer.best, *([answer.runner_up.name] if answer.runner_up is not None else [])]
+    return running_costs(session, campaign, names)
+
+
+def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:
+    """What would probably settle a search for the best mean that is undecided as its budget is spent.
+
+    None elsewhere, and without a paired difference to the best candidate that has an interval.
+    """
+    rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
+    is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None
+    if not is_plain or not is_open or rival is None:
+        return None
+    found, is_pair = rival.difference, answer.top_m == 1 and answer.mixed is None
+    if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
+        return None
+    best = found.against
+    n = paired_views.scored_for_both(session, campaign.id, best, rival.name)
+    gap = 0.0 - found.estimate
+    wanted = examples_to_separate(n, answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon)
+    if wanted is None or not is_pair or gap <= 0.0:
+        return None
+    scored = [
+        paired_views.scored_examples(session, campaign.id, name).get(None, 0) for name in (best, rival.name)
+    ]
+    more = sum(max(0, wanted - each) for each in scored)
+    return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)

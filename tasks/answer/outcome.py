@@ -1,0 +1,83 @@
+"""How a campaign ended, and what is claimed of that, by its last decision."""
+
+from collections.abc import Sequence
+
+from winnow.algorithms.claims import HEURISTIC, Claim
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.answer.beyond import draws_examples
+from winnow.tasks.answer.model import (
+    Outcome,
+    claim_of,
+)
+from winnow.tasks.campaign.budget import BudgetUsage
+from winnow.tasks.spec.stored_spec import (
+    has_features,
+)
+
+
+def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
+    """Why a campaign ended: the selector's reason, unless it would go on and may not."""
+    if decision is None:
+        return "running"
+    if not decision.stop:
+        return "running" if stopped_by is None else "budget"
+    return decision.reason
+
+
+def outcome_of(
+    objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
+) -> Outcome:
+    """How a campaign ended; with `is_none_known`, a decision that names nobody says that there is nobody."""
+    if decision is None or reason == "all-dropped":
+        return "failed" if reason == "all-dropped" else "undecided"
+    if objective == "certify":
+        if decision.best is not None and claim.kind != "none":
+            return "winner"
+        return "none" if reason == "none-certified" else "undecided"
+    if objective == "route":
+        return "policy"
+    if decision.best is None and is_none_known:
+        return "none"
+    if decision.best is None or claim.kind == "none":
+        return "undecided"
+    if claim.kind != "heuristic" and not {"best", "top", "tied"} & set(decision.status):
+        return "none"  # it is settled that nobody beats or ties every other
+    if "top" in decision.status:
+        return "winner"
+    return "tied" if list(decision.status).count("tied") > 1 else "winner"
+
+
+def outcome_of_gate(
+    names: Sequence[str], baseline: str | None, decision: DecisionRecord | None, reason: str
+) -> Outcome:
+    """How a gate ended: decided once every candidate but the baseline is."""
+    if decision is None or reason == "all-dropped":
+        return "failed" if reason == "all-dropped" else "undecided"
+    statuses = zip(names, decision.status, strict=True)
+    is_open = any(status == "active" for name, status in statuses if name != baseline)
+    return "undecided" if is_open else "decided"
+
+
+def claim_at(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
+    """What is claimed by a decision; with `is_mixed` a served model changed on the way."""
+    if decision is None:
+        return Claim()
+    claim = claim_of(decision.claim)
+    if is_mixed and claim.kind != "none":
+        return HEURISTIC  # what was proved is about models that do not change
+    # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
+    return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
+
+
+def is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
+    """Whether duels showed of each candidate that it is not preferred over, or even with, every other.
+
+    One that is has that probability of being among those shown not to be, `delta`, as long as none was
+    dropped and each pair is counted for itself (`CountEvidence.beaten`).
+    """
+    if campaign.objective != "best-duel" or campaign.spec["stopping"]["delta"] is None:
+        return False
+    if decision is None or set(decision.status) != {"eliminated"} or claim_of(decision.claim).kind != "none":
+        return False
+    selector = campaign.spec["selector"]
+    return draws_examples(selector["name"], "best-duel") and not has_features("best-duel", selector)
