@@ -6,9 +6,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
 from winnow.tasks.answer.earlier import changed_since
-from winnow.tasks.answer.model import (
-    Answer,
-)
+from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.running import RunningCost, running_costs

@@ -5,14 +5,9 @@ from collections.abc import Sequence
 from winnow.algorithms.claims import HEURISTIC, Claim
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import draws_examples
-from winnow.tasks.answer.model import (
-    Outcome,
-    claim_of,
-)
+from winnow.tasks.answer.model import Outcome, claim_of
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.spec.stored_spec import (
-    has_features,
-)
+from winnow.tasks.spec.stored_spec import has_features
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
