@@ -109,7 +109,8 @@ def _print(labelled: "Labelled", source: str) -> None:
     )
     print(f"{source}: {count_of(labelled.new, 'new label')}{changed}{skipped}{same}{empty}")
     if labelled.idle:
-        print(f"  {len(labelled.idle)} of them are of examples that this campaign asks no label of")
+        are = "is of an example" if len(labelled.idle) == 1 else "are of examples"
+        print(f"  {len(labelled.idle):,} of them {are} that this campaign asks no label of")
 
 
 def _print_next(wanted: int, name: str, storage: str, what: str) -> None:

@@ -52,10 +52,11 @@ def route(
         require_schema(database)
         if export is not None:
             from winnow.flows.reports.output import tell
+            from winnow.tasks.campaign.budget import count_of
             from winnow.tasks.objectives.route.exporting import export_policy
 
             exported = export_policy(database, name, storage, export)
-            print(f"{export}: the policy of {name}, after {exported.prompts} prompts")
+            print(f"{export}: the policy of {name}, after {count_of(exported.prompts, 'prompt')}")
             if exported.doubt is not None:
                 tell(f"warning: {exported.doubt}")
             return

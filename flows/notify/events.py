@@ -20,7 +20,7 @@ def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Ev
     if status.state == "waiting":
         return ("waiting",)
     found: list[Event] = [WITHOUT_ANSWER.get(status.answer.outcome, "decided")]
-    if before is not None and is_another(before.answer.winners, status.answer.winners):
+    if before is not None and is_another(before.answer, status.answer):
         found.append("winner-changed")
     if status.answer.baseline is not None and status.answer.is_guaranteed and status.answer.named("worse"):
         found.append("regression")

@@ -15,7 +15,7 @@ from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.phrases import Line, list_of, rounded
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.campaign.budget import amount, count_of, percentage
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
@@ -143,7 +143,7 @@ def _loading(status: CampaignStatus) -> str:
     if not loads:
         return ""
     times = f"{loads} load{'s' if loads > 1 else ''} of models"
-    return f" and {seconds:.1f} s for {times} ({status.share_of_loading:.0%} of both)"
+    return f" and {seconds:.1f} s for {times} ({percentage(status.share_of_loading, 0)} of both)"
 
 
 def _coverage(status: CampaignStatus) -> str:
@@ -186,8 +186,8 @@ def campaign_line(storage: str, name: str) -> str:
         changed = _changed(status, before, edited_since(session, before, record))
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
-        f"{name}: {stands}; {status.totals['answered']} comparisons; "
-        f"{generated} generations made anew, {reused} taken from other campaigns{changed}"
+        f"{name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
+        f"{count_of(generated, 'generation')} made anew, {reused:,} taken from other campaigns{changed}"
     )
 
 
@@ -197,6 +197,8 @@ def _best(answer: Answer) -> str:
     best, alone = answer.of_best, len(answer.listed) == 1
     if best is None:
         return "no winner"
+    if answer.chosen is not None:
+        return f"chosen {answer.chosen}, best {best.name}"
     if best.estimate is None or best.lower is None or best.upper is None or not alone:
         return f"best {list_of(answer.listed)}"
     held_out = "" if answer.held_out_mean is None else f", held out {rounded(answer.held_out_mean)}"
@@ -209,7 +211,7 @@ def _changed(status: CampaignStatus, before: CampaignStatus | None, differing: S
     if before is None or not status.answer.winners:
         return ""
     edited = f" (not the same since {before.name}: {', '.join(differing)})" if differing else ""
-    if not is_another(before.answer.winners, status.answer.winners):
+    if not is_another(before.answer, status.answer):
         return f"; the same winner as before{edited}"
     sure = "" if status.answer.is_guaranteed and before.answer.is_guaranteed else ", not proven of both"
     return f"; another winner than before{sure}{edited}"

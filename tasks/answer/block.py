@@ -62,8 +62,10 @@ def cost(answer: Answer, totals: JsonView) -> str:
     if not grid:
         return spent
     share = totals["answered"] / grid
-    # Nothing is saved without an answer. A stream, or duels that meet an example again, may exceed the grid.
-    saved = f" ({percentage(1.0 - share)} saved)" if share < 1.0 and badge(answer) is not None else ""
+    # Nothing is saved without an answer, nor by a prompt that nobody answered yet. A stream, or duels that
+    # meet an example again, may exceed the grid.
+    has_answer = badge(answer) is not None and answer.objective != "route"
+    saved = f" ({percentage(1.0 - share)} saved)" if share < 1.0 and has_answer else ""
     return f"{spent}: {percentage(share)} of the full grid of {amount(grid)}{saved}"
 
 

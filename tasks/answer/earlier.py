@@ -24,7 +24,10 @@ from winnow.tasks.rounds.draws import MADE_OF, made_of
 TESTED = ("certify", "holdout", "selector")
 """What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
 
-OF_SCORES = {*MADE_OF, "served"} - {"dataset_fingerprint", "history_fingerprint"}
+OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
+    "dataset_fingerprint",
+    "history_fingerprint",
+}
 """What scores are made of, apart from the examples: a file with a line more is the same question again."""
 
 
@@ -43,13 +46,14 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     """The one of those before it that tested something else on most of the examples that it takes for fresh.
 
     Those are the ones whose labels it was told, those that its autoevaluator answered beside them, and those
-    that it holds out. Duels are no such test. Nor is a campaign that differs in its budget alone, as the
-    firings of a schedule do: of two of these, the chances of error add up.
+    that it holds out. A campaign that differs in its budget or seed alone is no such test, as the firings of
+    a schedule are not: of two of these, the chances of error add up.
     """
     if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
         return None
     tested = _tested(campaign)
-    others = [each for each in campaigns_before(session, campaign) if _tested(each) != tested]
+    before = campaigns_before(session, campaign, with_duels=True)
+    others = [each for each in before if _tested(each) != tested]
     return _seen_by(session, campaign, others, lambda: _fresh(session, campaign))
 
 

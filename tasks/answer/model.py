@@ -194,9 +194,11 @@ class Answer:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Whom a list of campaigns shows as the best: those that tied or the m best, or else who leads."""
+        """Whom a list of campaigns shows as the best: who was chosen, who tied, the m best, or who leads."""
         if (best := self.of_best) is None:
             return ()
+        if self.chosen is not None:
+            return (self.chosen,)
         return (*self.top, *self.tied) or (best.name,)
 
     @property

@@ -63,12 +63,16 @@ def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
     return {**row, "stop": has_ended, "reason": row["reason"] and status.answer.reason}
 
 
-def is_another(before: frozenset[str], now: frozenset[str]) -> bool:
+def is_another(before: Answer, now: Answer) -> bool:
     """Whether whoever took a winner of before would take another one now.
 
-    One who shares the first place now, or shared it then, has won both times.
+    One who shares the first place now, or shared it then, has won both times. Of the m best, all have to
+    be among those of the other time.
     """
-    return bool(before and now) and not (before <= now or now <= before)
+    then, today = before.winners, now.winners
+    if max(before.top_m, now.top_m) == 1:
+        return bool(then and today) and not then & today
+    return bool(then and today) and not (then <= today or today <= then)
 
 
 def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatus | None:
@@ -115,6 +119,7 @@ OF_CANDIDATES = (
     "target_delimiter",
     "few_shot_examples",
     "model_fingerprints",
+    "models_asked_as",
     "served",
 )
 """What candidates are made of, and what they are called."""
@@ -123,13 +128,15 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
     "the objective": ("objective",),
     "the data": ("dataset_fingerprint",),
     "the candidates": OF_CANDIDATES,
-    "the judge": ("judge", "judge_identity", "samples"),
+    "the judge": ("judge", "judge_identity", "judge_asked_as", "samples"),
     "groups": ("groups",),
-    "constraints": (*CONSTRAINED, "metrics", "metric_fingerprints"),
+    "constraints": (*CONSTRAINED, "metrics", "metric_fingerprints", "metrics_asked_as"),
     "what is certified": ("certify",),
     "the selector": ("selector",),
     "the history": ("history_fingerprint",),
     "delta or epsilon": ("stopping",),
+    "what is held out": ("holdout",),
+    "the seed": ("seed",),
 }
 """What may make another candidate the winner though none does better or worse, and where it is told."""
 
@@ -153,7 +160,8 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
         **made_of(campaign),
         "objective": campaign.objective,
         "names": sorted(campaign_records.candidate_names(session, campaign.id)),
-        **{key: spec.get(key) for key in ("certify", "selector", "stopping")},
+        **{key: spec.get(key) for key in ("certify", "selector", "stopping", "holdout")},
+        "seed": campaign.seed,
     }
 
 
@@ -175,7 +183,7 @@ class _Since:
             return {"changed": None, "differs_in": None}
         differing = edited_since(self._session, before, campaign)
         return {
-            "changed": is_another(before.answer.winners, winners),
+            "changed": is_another(before.answer, status.answer),
             "differs_in": ", ".join(differing) or None,
         }
 

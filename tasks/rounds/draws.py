@@ -1,10 +1,13 @@
 """By which seed a campaign draws examples, apart from all that its scores may have been made in sight of."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 
+from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.spec.stored_spec import ONLY
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.spec.stored_spec import ONLY, judge_entries
 
 MADE_OF = (
     "prompts",
@@ -32,6 +35,9 @@ ASKED = {"baseline": None, "top_m": 1}
 
 MODELS = frozenset({"model", "models"})
 """Where a judge's models are."""
+ASKED_AS = ("model_args", "chat", "chat_template_args", "reasoning", "generate_config")
+"""Of a model, what its texts are made by beside its weights, which fingerprints say: a chat template and an
+adapter are among these."""
 PLACES = frozenset({"from"})
 """Where the examples that a prompt shows are."""
 
@@ -46,7 +52,8 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     but weights, or a bound, that were chosen where an earlier campaign saw who gains by them would be
     tested by the draws they were chosen by, and so would a baseline that did badly there, or a number of
     the best after which it saw a gap. Without constraints metrics decide nothing, and change no
-    draw. Of a served model the id counts, and not where it is. To certify, labels are asked for again
+    draw. Of a served model the id counts, and not where it is;
+    of every model, how it is asked. To certify, labels are asked for again
     where they were asked before, as people made them. Prompts that are routed are not drawn, but with
     `explore` it is drawn who answers them, and what routing is said to bring rests on that.
 
@@ -84,7 +91,27 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
         if fingerprints := spec.get("metric_fingerprints"):
             found["metric_fingerprints"] = _without(served, fingerprints)
             judges.append(asking)
+        by_metrics = chain.from_iterable(judge_entries(each["judge"]) for each in asking or ())
+        found |= _asked_as("metrics_asked_as", by_metrics)
+    found |= _asked_as("models_asked_as", spec.get("models") or ())
+    found |= _asked_as("judge_asked_as", judge_entries(judges[0]))
     found["served"] = sorted(_ids((spec.get("models"), judges), served))
+    return found
+
+
+def _asked_as(what: str, models: Iterable[JsonView]) -> dict[str, object]:
+    """By which settings models are asked, by their names; nothing where these are the usual ones."""
+    found = {str(each.get("name")): settings for each in models if (settings := _settings(each))}
+    return {what: found} if found else {}
+
+
+def _settings(model: JsonView) -> dict[str, object]:
+    """Those of a model that are not the usual ones: a default that is written out is no setting."""
+    found = {key: model[key] for key in ASKED_AS if model.get(key)}
+    if isinstance(config := found.pop("generate_config", None), Mapping):
+        usual = GenerateConfig().model_dump(mode="json")
+        if given := {key: value for key, value in config.items() if value != usual.get(key)}:
+            found["generate_config"] = given
     return found
 
 

@@ -222,7 +222,11 @@ def test_another_winner_is_told_of_and_one_that_ties_is_none():
     assert events_of(status("tied", best="a", kinds=tied), before) == ("decided",)
     assert events_of(status("undecided", best="a"), before) == ("undecided",)
     assert status("undecided").answer.winners == frozenset()
-    assert is_another(frozenset("ab"), frozenset("ac"))
+    then, now = (
+        status("tied", best="a", kinds=[(name, "tied") for name in names]).answer for names in ("ab", "ac")
+    )
+    assert not is_another(then, now)
+    assert is_another(replace(then, top_m=2), replace(now, top_m=2))
 
 
 def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had_one(tmp_path):
@@ -268,6 +272,7 @@ NIGHTS = [
     (["a", "bc", "b", "c"], [None, True, False, True], "night 2"),
     (["a", "", "ab", "", "b"], [None, None, False, None, True], "night 0"),
     (["ab", "ab", "c"], [None, False, True], "night 1"),
+    (["ab", "bc"], [None, False], "night 0"),
 ]
 """Who won or tied, whether that is another winner, and the night that the last one is compared with."""
 
@@ -312,6 +317,8 @@ EDITS = {
     "the selector": {"spec": {"selector": {"name": "race", "params": {}}}},
     "the history": {"spec": {"history_fingerprint": "other"}},
     "delta or epsilon": {"spec": {"stopping": {"delta": 0.05, "epsilon": 0.1}}},
+    "what is held out": {"spec": {"holdout": 0.3}},
+    "the seed": {"seed": 8},
 }
 """What may be edited between two campaigns of a schedule, and what is stored of it."""
 
@@ -331,7 +338,18 @@ def two_nights(folder, *, best=1, edited=None, models="abc"):
         first.series = second.series = "f"
         second.spec = {**second.spec, **(edited or {}).get("spec", {})}
         second.objective = (edited or {}).get("objective", second.objective)
+        second.seed = (edited or {}).get("seed", second.seed)
     return database, f"sqlite:///{folder / 'winnow.db'}"
+
+
+@pytest.mark.parametrize("of", ["models", "judge"])
+def test_a_model_that_is_asked_otherwise_is_another_question(tmp_path, of):
+    asked = [{"name": "m", "model": "m", "generate_config": {"max_tokens": 9}}]
+    spec = {"models": asked} if of == "models" else {"judge": {"type": "llm", "models": asked}}
+    database, _ = two_nights(tmp_path, edited={"spec": spec})
+    with database.reading() as session:
+        before, now = campaign_records.campaigns(session)
+        assert differs_in(session, before, now) == ["the candidates" if of == "models" else "the judge"]
 
 
 @pytest.mark.parametrize("what", sorted(EDITS))

@@ -10,8 +10,9 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.rounds.draws import MADE_OF, seed_of_draws
+from winnow.tasks.rounds.draws import ASKED_AS, MADE_OF, seed_of_draws
 from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.spec.sections.models import ModelSpec
 
 CHAMPION = {"name": "champion"}
 MENDED = [{"name": "plain", "template": "{{ input }} ="}, {"name": "asked", "template": "Q {{ input }}:"}]
@@ -62,6 +63,45 @@ def test_draws_follow_from_the_seed_and_from_all_that_scores_are_made_of(campaig
     searched = {"selector": {"name": "race"}, "batch_size": 3, "stopping": {}}
     other = replace(campaign, name="other", spec={**campaign.spec, **searched})
     assert seed_of_draws(other) == seed_of_draws(campaign)
+
+
+USUAL = {
+    "temperature": 0.0,
+    "max_tokens": 256,
+    "stop_seqs": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model_args", {"dtype": "float32"}),
+        ("chat", True),
+        ("chat_template_args", {"enable_thinking": False}),
+        ("reasoning", {"parser": "think-tags"}),
+        ("generate_config", {**USUAL, "max_tokens": 512}),
+    ],
+)
+def test_a_model_that_is_asked_otherwise_meets_other_examples(campaign, field, value):
+    """Of candidates and of judges: else it could be mended for the very examples that it failed on."""
+
+    def seed(**models):
+        usual = {"name": "m", "model": "here/m"}
+        judged = {"type": "llm", "models": [{**usual, "name": "j", **models.get("judge", {})}]}
+        metric = {"name": "tone", "judge": {**judged, "models": [{**usual, **models.get("metric", {})}]}}
+        spec = {"models": [{**usual, **models.get("candidate", {})}], "judge": judged}
+        spec |= {"metrics": [metric], "constraints": [{"metric": "tone", "at_least": 0.5}]}
+        return seed_of_draws(replace(campaign, spec={**campaign.spec, **spec}))
+
+    whose = ("candidate", "judge", "metric")
+    assert len({seed(), *(seed(**{each: {field: value}}) for each in whose)}) == 4
+    assert seed(candidate={"generate_config": USUAL, "chat": False, "model_args": {}}) == seed()
+
+
+def test_whatever_is_said_of_a_model_is_in_its_fingerprint_or_counts_as_how_it_is_asked():
+    weights = {"model", "revision", "served_identity", "model_base_url", "lora", "chat_template"}
+    aside = {"name", "api_key", "provider"}
+    assert {*ModelSpec.model_fields} == {*ASKED_AS, *weights, *aside}
 
 
 def test_who_explores_prompts_is_drawn_anew_where_a_candidate_is_mended(campaign):

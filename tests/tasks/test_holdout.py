@@ -420,7 +420,10 @@ def test_an_example_of_a_file_that_was_edited_since_is_the_same_example(database
     first = store_campaign(database, n_examples=6)
     first.finish(first.plan(0, [0] * 6, list(range(6))), [1.0] * 6)
     edited = [NewExample(key="e0", fields={"input": "mended"}, targets=["x"])]
-    edited += [NewExample(key=f"e{i}", fields={"input": str(i)}, targets=["y"]) for i in range(7, 0, -1)]
+    edited += [
+        NewExample(key=f"e{i}", fields={"input": str(i), "note": "a column that is new"}, targets=["y"])
+        for i in range(7, 0, -1)
+    ]
     with database.writing() as session:
         dataset_id = dataset_records.ensure_dataset(
             session, fingerprint="e" * 64, name="letters", path="letters.jsonl", examples=edited, now=NOW
@@ -445,6 +448,22 @@ def test_an_example_of_a_file_that_was_edited_since_is_the_same_example(database
         same |= {**moved, "metrics": [{"name": "valid"}]}
         assert earlier_of(session, replace(later, spec=same)) is None
         assert earlier_of(session, later) is not None
+
+
+def test_who_joined_in_sight_of_a_later_campaign_is_tested_on_examples_that_were_seen(database):
+    """A candidate may be taken from it, for what it did on the examples that are held out here."""
+    first = store_campaign(database, n_examples=6)
+    spec = {**first.record.spec, "holdout": 0.5}
+    later = store_campaign(database, name="later", names="pqrs", n_examples=6)
+    later.finish(later.plan(0, [0] * 6, list(range(6))), [1.0] * 6)
+    record = replace(first.record, spec=spec)
+    with database.reading() as session:
+        assert earlier_of(session, record) is None
+    with database.writing() as session:
+        joined = "UPDATE candidates SET first_round = 1 WHERE campaign_id = 1 AND position = 2"
+        session.connection().exec_driver_sql(joined)
+    with database.reading() as session:
+        assert earlier_of(session, record) == Earlier(campaign="later", examples=3, of=3)
 
 
 def test_finalists_that_were_scored_are_told_from_others_and_from_another_order():

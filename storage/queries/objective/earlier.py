@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Text, cast, func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.raw_sql import in_portions
-from winnow.storage.models import Candidate, Comparison, Example
-from winnow.storage.records.campaigns import campaigns
+from winnow.storage.models import Candidate, Comparison, Example, Round
+from winnow.storage.records.campaigns import campaigns, first_rounds
 from winnow.storage.records.values import CampaignRecord
 
 SCORING = ("best-mean", "certify", "route")
@@ -19,11 +19,21 @@ POSITIONS_AT_ONCE = 1_000
 def campaigns_before(
     session: Session, campaign: CampaignRecord, *, with_duels: bool = False
 ) -> list[CampaignRecord]:
-    """The scoring campaigns on whatever data that were begun before a campaign, the latest first."""
+    """The scoring campaigns on whatever data that were begun before a campaign, the latest first.
+
+    Where candidates joined it later, those that were begun before the last of these are others, too.
+    """
     wanted = (*SCORING, DUELS) if with_duels else SCORING
-    return [
-        each for each in reversed(campaigns(session)) if each.id < campaign.id and each.objective in wanted
-    ]
+    last = max(first_rounds(session, campaign.id), default=0)
+    joined_at = session.scalar(
+        select(Round.planned_at).where(Round.campaign_id == campaign.id, Round.number == last)
+    )
+
+    def is_before(other: CampaignRecord) -> bool:
+        is_begun = last > 0 and (joined_at is None or other.created_at < joined_at)
+        return other.id < campaign.id or (is_begun and other.id != campaign.id)
+
+    return [each for each in reversed(campaigns(session)) if each.objective in wanted and is_before(each)]
 
 
 def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
@@ -39,9 +49,9 @@ def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
 def positions_elsewhere(
     session: Session, dataset_id: int, positions: Collection[int], other_id: int
 ) -> set[int]:
-    """Positions, in another dataset, of those of some examples that are in it with the same key and content.
+    """Positions, in another dataset, of those of some examples that are in it with the same key and input.
 
-    A file is another dataset once a line was added to it.
+    A file is another dataset once a line was added to it, or a column that no prompt shows.
     """
     if dataset_id == other_id:
         return set(positions)
@@ -52,7 +62,7 @@ def positions_elsewhere(
         .where(
             wanted.dataset_id == dataset_id,
             Example.dataset_id == other_id,
-            cast(Example.fields, Text) == cast(wanted.fields, Text),
+            Example.fields["input"].as_string() == wanted.fields["input"].as_string(),
         )
     )
     return {

@@ -134,12 +134,15 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
     if found.difference is None or found.difference_lower is None or found.difference_upper is None:
         return []
     left_out = _not_compared(found.n_examples - found.both_scored)
-    between = f"between {rounded(found.difference_lower)} and {rounded(found.difference_upper)}"
+    by, least, most, word = found.difference, found.difference_lower, found.difference_upper, "ahead by"
+    if by < 0.0:
+        by, least, most, word = -by, -most, -least, "behind by"
     rival = f"{found.runner_up}, the highest of the others in selection"
-    said = f"{rounded(found.difference, '+')} against {rival}, on the same examples{left_out}"
-    open_ = which_is_open(found.difference_lower, found.difference_upper)
+    said = f"{rounded(by, '+')} against {rival}, on the same examples{left_out}"
+    between = f"between {rounded(least)} and {rounded(most)}"
     sure = _with_the_mean(answer, found)
-    return [("ahead by", f"{said}; on new examples like these {between}{sure}{open_}")]
+    open_ = which_is_open(least, most)
+    return [(word, f"{said}; on new examples like these {between}{sure}{open_}")]
 
 
 def _with_the_mean(answer: Answer, found: "HeldOut") -> str:

@@ -243,13 +243,13 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
         return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer)]
     if standing.mean is None:
         return [("routes", "nothing known yet")]
-    scored = f"{standing.mean:.3f} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
+    scored = f"{rounded(standing.mean)} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
     if standing.late_mean is not None and standing.late_scored:
-        scored += f"; {standing.late_mean:.3f} of the last {standing.late_scored:,} of them"
+        scored += f"; {rounded(standing.late_mean)} of the last {standing.late_scored:,} of them"
     lines = [("routes", scored)]
     best = answer.of_best
     if best is not None and best.estimate is not None:
-        given = f"{best.estimate:.3f} of the {count_of(standing.single_scored, 'prompt')} that it was given"
+        given = f"{rounded(best.estimate)} of the {count_of(standing.single_scored, 'prompt')} scored of it"
         lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
     lines.append(("pays", _pays(answer, standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"

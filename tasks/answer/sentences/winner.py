@@ -144,8 +144,8 @@ def runner_up_lines(answer: Answer) -> list[Line]:
     if lead is not None:
         by = rounded(abs(lead)) + ("" if answer.groups is None else f" in the {estimated(answer)}")
     is_behind = lead is not None and lead < 0.0  # by less than epsilon
-    stands = "behind" if is_behind else "ahead"
-    said = f"{found.name}: {difference.against} is {stands} by {by} on the {examples_of(answer)}"
+    stands = "level with it" if lead == 0.0 else f"{'behind' if is_behind else 'ahead'} by {by}"
+    said = f"{found.name}: {difference.against} is {stands} on the {examples_of(answer)}"
     if difference.lower is None or difference.upper is None:
         return [("runner-up", said)]
     if answer.is_known(found.name, difference.against):

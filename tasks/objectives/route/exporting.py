@@ -91,8 +91,8 @@ def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | No
         return None
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (
-        f"{verdict}: its mean score is estimated to be {advantage.estimate:+.3f} above what the best single "
-        f"candidate would have had on the prompts since it joined, by this estimate "
+        f"{verdict}: its mean score is estimated to differ by {advantage.estimate:+.3f} from what the best "
+        f"single candidate would have had on the prompts since it joined, by this estimate "
         f"{candidates[advantage.single]}; the {percent(advantage.delta)} interval is "
         f"{advantage.lower:+.3f} to {advantage.upper:+.3f}, whichever of them is the best"
     )
