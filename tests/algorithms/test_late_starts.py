@@ -1,6 +1,8 @@
+from collections import Counter
 from copy import deepcopy
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from winnow.algorithms.best_duel.bradley_terry.late_starts import (
 )
 from winnow.algorithms.best_duel.bradley_terry.mixture import SCALES, Normals
 from winnow.algorithms.best_duel.bradley_terry.model import Tally, log_likelihood
+from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.protocols import Batch
 
 R = 4  # coordinates that the weights are made for, where theta has one, to be integrated over
@@ -83,32 +86,47 @@ def by_score(at, duel):
 FEATURES, PAIRS = np.array([[-1.0], [0.0], [1.5]]), np.array([[0, 1], [2, 1], [0, 2]])
 
 
+class Path(NamedTuple):
+    """What may come of the first duels."""
+
+    arms: np.ndarray
+    outcomes: np.ndarray
+    ways: int  # in which this may come in other orders of duels that are told at once
+    evidence: BradleyTerryEvidence
+    record: DuelRecord
+
+
 @cache
 def told_paths(size, ties):
-    """Whatever may come of six duels of three arms, told in groups of this size, and what is believed then.
+    """Whatever may come of six duels of three arms, told in groups of this size.
 
     Those that begin alike share what they have in common. All tests have mixtures begin as `half_late` says.
-
-    Returns:
-        The arms and the outcomes of each path, and its evidence.
     """
     config, record = told_record(FEATURES, [])
-    paths = [(np.zeros((0, 2), int), (), (BradleyTerryEvidence(config, record), record))]
+    paths = [Path(np.zeros((0, 2), int), np.zeros(0), 1, BradleyTerryEvidence(config, record), record)]
     for first in range(0, 6, size):
         paths = [longer for path in paths for longer in continued(path, first, size, ties)]
-    return [(arms, np.array(outcomes), evidence) for arms, outcomes, (evidence, _) in paths]
+    return paths
 
 
 def continued(path, first, size, ties):
     """A path with every outcome of its next duels; which pairs duel depends on what was told before."""
-    arms, before, believed = path
-    score = 0.0 if first == 0 else believed[0].scores[0]
-    more = PAIRS[[by_score(score, duel) for duel in range(first, first + size)]]
-    for outcomes in product((0.0, 0.5, 1.0) if ties else (0.0, 1.0), repeat=size):
-        evidence, record = deepcopy(believed)
-        record.tell(Batch(more, [0] * size), np.array(outcomes))
+    score = 0.0 if first == 0 else path.evidence.scores[0]
+    pairs = [by_score(score, duel) for duel in range(first, first + size)]
+    found = product((0.0, 0.5, 1.0) if ties else (0.0, 1.0), repeat=size)
+    ways = Counter(tuple(sorted(zip(pairs, outcomes, strict=True))) for outcomes in found)
+    for told, more_ways in ways.items():
+        arms, outcomes = PAIRS[[pair for pair, _ in told]], np.array([outcome for _, outcome in told])
+        evidence, record = deepcopy((path.evidence, path.record))
+        record.tell(Batch(arms, [0] * size), outcomes)
         evidence.update()
-        yield np.vstack([arms, more]), before + outcomes, (evidence, record)
+        yield Path(
+            np.vstack([path.arms, arms]),
+            np.append(path.outcomes, outcomes),
+            path.ways * more_ways,
+            evidence,
+            record,
+        )
 
 
 def mean_of_e(theta, *, size=1, ties=0.0, parts_of=lambda evidence: evidence._beliefs.parts):
@@ -121,13 +139,13 @@ def mean_of_e(theta, *, size=1, ties=0.0, parts_of=lambda evidence: evidence._be
         parts_of: What each mixture counts.
     """
     total = 0.0
-    for arms, outcomes, evidence in told_paths(size, ties > 0.0):
+    for arms, outcomes, ways, evidence, _ in told_paths(size, ties > 0.0):
         win = sigma(theta * (evidence.points[arms[:, 0], 0] - evidence.points[arms[:, 1], 0]))
         tie = ties * np.minimum(win, 1.0 - win)
         likely = np.select([outcomes == 0.5, outcomes == 1.0], [2.0 * tie, win - tie], 1.0 - win - tie).prod()
         parts = parts_of(evidence)
         unbegun = 1.0 - np.exp([part.log_weight for part in parts]).sum()
-        total += likely * (literal_e(parts, theta) + unbegun)
+        total += ways * likely * (literal_e(parts, theta) + unbegun)
     return total
 
 
