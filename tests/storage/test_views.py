@@ -1,14 +1,11 @@
 """What users ask of a campaign, on rows whose answers are known or added up here the slow way."""
 
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from both_databases import fresh_database
 from sqlalchemy import inspect, select, text
 from stored_campaigns import NOW, StoredCampaign, decision, generation, store_campaign
 
@@ -270,29 +267,23 @@ def test_totals_of_a_campaign_count_neither_planned_rounds_nor_other_campaigns(p
     }
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory, request):
-    """Of either kind of database one for all statements: none of them may change it."""
-    with ExitStack() as databases:
-
-        @cache
-        def of(backend):
-            folder = tmp_path_factory.mktemp("kept")
-            campaign = play(store_campaign(databases.enter_context(fresh_database(backend, folder, request))))
-            return Kept(campaign=campaign, folder=folder, content=content(campaign))
-
-        yield of
-
-
-class Kept(NamedTuple):
+class Readable(NamedTuple):
     campaign: StoredCampaign
-    folder: Path
     content: dict[str, list]
+    folder: Path
 
 
 @pytest.fixture
-def readable(kept, backend):
-    return kept(backend)
+def readable(kept, backend, tmp_path):
+    """What no statement may change, and a folder that none may write to."""
+    campaign, before = kept(backend, played_with_content)
+    file = campaign.database.url.removeprefix("sqlite:///")
+    return Readable(campaign, before, tmp_path if campaign.database.is_postgresql else Path(file).parent)
+
+
+def played_with_content(database):
+    campaign = play(store_campaign(database))
+    return campaign, content(campaign)
 
 
 @pytest.fixture
