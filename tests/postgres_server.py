@@ -45,6 +45,9 @@ class PostgresServer:
         self._process = None
         self._initialise()
         self.start()
+        # Takes two thirds of the time that logging every page does, and came with the choice between them.
+        ((version,),) = self.execute("SELECT current_setting('server_version_num')::int")
+        self._strategy = " STRATEGY FILE_COPY" if version >= 150_000 else ""
 
     def start(self):
         """Start, or start again after `kill`."""
@@ -82,7 +85,7 @@ class PostgresServer:
     def new_database(self, template="template0"):
         """The URL of a new database; its name is a part of it."""
         name = f"test_{next(self._names)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'{self._strategy}")
         return self.url(name)
 
     def drop_database(self, url):

@@ -16,8 +16,11 @@ EARLY_ALARM = 1e-7
 SEEN = 0.9
 """A rate is seen where the whole simulation raises the alarm with this probability."""
 
-OVERLOOKED = 1e-3
-"""The highest probability with which runs are stopped early although the true rate is one that is seen."""
+OVERLOOKED = 0.01
+"""The highest probability with which runs are stopped early although the true rate is one that is seen.
+
+Whole simulations overlook the lowest such rate ten times as often: a lower one would only make more runs.
+"""
 
 
 def too_many(failures: int, runs: int, promised: float, alarm: float = FALSE_ALARM) -> bool:

@@ -41,7 +41,7 @@ def wrong_claims(name, **params):
 @pytest.mark.parametrize("name", ["ucb-e", "naive-pooling"])
 @pytest.mark.parametrize("variant", ["mended", "paper"])
 def test_claims_are_wrong_in_at_most_a_share_delta_of_campaigns(name, variant):
-    # Of 200: 0 to 2; alarm at 70. A true rate of 0.5 is seen with probability above 0.9999. What is stated
+    # Of 200: 0 to 2; alarm at 70. A true rate of 0.5 is seen with probability above 0.999. What is stated
     # with an arm dropped is more than delta, and would be a weaker test.
     assert not fails_too_often(wrong_claims(name, variant=variant), RUNS, DELTA)
 

@@ -87,7 +87,7 @@ def wrong_answers(worlds=WORLDS, runs=RUNS, history_of=None, **params):
 
 @pytest.mark.parametrize("start", ["auto", "champion"])
 def test_answers_are_wrong_in_at_most_a_share_delta_of_campaigns(start):
-    # Alarm at 36 of 80: a true rate of 0.7 is seen with probability above 0.99999.
+    # Alarm at 36 of 80: a true rate of 0.7 is seen with probability above 0.9999.
     assert not fails_too_often(wrong_answers(start=start), RUNS, DELTA)
 
 
@@ -167,7 +167,7 @@ def outruns(race_class, paths=150, n_arms=4, n_examples=40):
 
 
 def test_one_of_the_best_arms_is_out_by_the_race_in_at_most_a_share_delta_of_races():
-    # Alarm at 56 of 150: a true rate of 0.6 is seen with probability above 0.9999.
+    # Alarm at 56 of 150: a true rate of 0.6 is seen with probability above 0.999.
     assert not fails_too_often(outruns(Race), 150, DELTA)
 
 

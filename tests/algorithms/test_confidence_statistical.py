@@ -79,7 +79,7 @@ def misses(alpha, paths, n_arms=3, n_examples=60):
 
 
 def test_all_intervals_hold_at_once_under_adversarial_choice_of_arms():
-    # Alarm at 121 of 400: a true rate of 0.4 is seen with probability above 0.9999.
+    # Alarm at 121 of 400: a true rate of 0.4 is seen with probability above 0.998.
     assert not fails_too_often(misses(0.2, 400), 400, 0.2)
 
 

@@ -68,7 +68,7 @@ def wrong_statements(worlds=WORLDS, runs=RUNS, epsilons=(0.0, EPSILON), hides=Fa
 
 @pytest.mark.parametrize("hides", [False, True])
 def test_anything_said_is_wrong_in_at_most_a_share_delta_of_campaigns(hides):
-    # Alarm at 36 of 80: a true rate of 0.7 is seen with probability above 0.99999.
+    # Alarm at 36 of 80: a true rate of 0.7 is seen with probability above 0.9999.
     assert not fails_too_often(wrong_statements(hides=hides), RUNS, DELTA)
 
 

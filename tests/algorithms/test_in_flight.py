@@ -99,7 +99,7 @@ def misses(in_order, runs, n_examples=60, in_flight=6, alpha=0.2):
 
 @pytest.mark.statistical
 def test_told_in_the_order_of_asking_the_interval_misses_as_seldom_as_promised():
-    # 45 of 300, alarm at 96: a true rate of 0.45 is seen with probability above 0.9999.
+    # 45 of 300, alarm at 96: a true rate of 0.45 is seen with probability above 0.999.
     assert not fails_too_often(misses(True, 300), 300, 0.2)
 
 

@@ -1,4 +1,8 @@
+from collections import Counter
+from copy import deepcopy
+from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -20,6 +24,7 @@ from winnow.algorithms.best_duel.bradley_terry.late_starts import (
 )
 from winnow.algorithms.best_duel.bradley_terry.mixture import SCALES, Normals
 from winnow.algorithms.best_duel.bradley_terry.model import Tally, log_likelihood
+from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.protocols import Batch
 
 R = 4  # coordinates that the weights are made for, where theta has one, to be integrated over
@@ -34,15 +39,13 @@ def early(monkeypatch):
 
 def literal_log_integral(part):
     """By summing over a fine grid, for a single coordinate."""
-    normals = [(0.0, scale) for scale in SCALES]
+    means, deviations = np.zeros(len(SCALES)), SCALES
     if part.prior is not None:
-        normals = [(part.prior.means[0, 0], part.prior.precisions[0, 0, 0] ** -0.5)]
-    values = []
-    for mean, scale in normals:
-        thetas, step = np.linspace(mean - 12.0 * scale, mean + 12.0 * scale, 2_001, retstep=True)
-        found = log_likelihood(part.tally, thetas[:, np.newaxis]) + norm.logpdf(thetas, mean, scale)
-        values.append(logsumexp(found) + np.log(step))
-    return logsumexp(values) - np.log(len(normals))
+        means, deviations = part.prior.means[0], part.prior.precisions[0, 0] ** -0.5
+    grid, step = np.linspace(-12.0, 12.0, 2_001, retstep=True)
+    thetas = means[:, np.newaxis] + deviations[:, np.newaxis] * grid  # (normals, points)
+    found = log_likelihood(part.tally, thetas[..., np.newaxis]) + norm.logpdf(grid)
+    return logsumexp(found) + np.log(step) - np.log(len(means))
 
 
 def literal_e(parts, theta):
@@ -80,33 +83,69 @@ def by_score(at, duel):
     return (1 if at > 0.3 else 2) if duel % 3 else 0
 
 
+FEATURES, PAIRS = np.array([[-1.0], [0.0], [1.5]]), np.array([[0, 1], [2, 1], [0, 2]])
+
+
+class Path(NamedTuple):
+    """What may come of the first duels."""
+
+    arms: np.ndarray
+    outcomes: np.ndarray
+    ways: int  # in which this may come in other orders of duels that are told at once
+    evidence: BradleyTerryEvidence
+    record: DuelRecord
+
+
+@cache
+def told_paths(size, ties):
+    """Whatever may come of six duels of three arms, told in groups of this size.
+
+    Those that begin alike share what they have in common. All tests have mixtures begin as `half_late` says.
+    """
+    config, record = told_record(FEATURES, [])
+    paths = [Path(np.zeros((0, 2), int), np.zeros(0), 1, BradleyTerryEvidence(config, record), record)]
+    for first in range(0, 6, size):
+        paths = [longer for path in paths for longer in continued(path, first, size, ties)]
+    return paths
+
+
+def continued(path, first, size, ties):
+    """A path with every outcome of its next duels; which pairs duel depends on what was told before."""
+    score = 0.0 if first == 0 else path.evidence.scores[0]
+    pairs = [by_score(score, duel) for duel in range(first, first + size)]
+    found = product((0.0, 0.5, 1.0) if ties else (0.0, 1.0), repeat=size)
+    ways = Counter(tuple(sorted(zip(pairs, outcomes, strict=True))) for outcomes in found)
+    for told, more_ways in ways.items():
+        arms, outcomes = PAIRS[[pair for pair, _ in told]], np.array([outcome for _, outcome in told])
+        evidence, record = deepcopy((path.evidence, path.record))
+        record.tell(Batch(arms, [0] * size), outcomes)
+        evidence.update()
+        yield Path(
+            np.vstack([path.arms, arms]),
+            np.append(path.outcomes, outcomes),
+            path.ways * more_ways,
+            evidence,
+            record,
+        )
+
+
 def mean_of_e(theta, *, size=1, ties=0.0, parts_of=lambda evidence: evidence._beliefs.parts):
     """The mean of E(theta) after six duels of three arms, over all that may come of them.
 
     Args:
         theta: Of the arms' one feature, as it is standardised.
-        size: Duels that are told at once. Which pairs duel depends on what was told before.
+        size: Duels that are told at once.
         ties: Share of the less likely outcome, and as much of the other, that is a tie.
         parts_of: What each mixture counts.
     """
-    features, pairs, total = np.array([[-1.0], [0.0], [1.5]]), np.array([[0, 1], [2, 1], [0, 2]]), 0.0
-    for path in product((0.0, 0.5, 1.0) if ties else (0.0, 1.0), repeat=6):
-        config, record = told_record(features, [])
-        evidence, likely = BradleyTerryEvidence(config, record), 1.0
-        for first in range(0, 6, size):
-            score = 0.0 if first == 0 else evidence.scores[0]
-            arms = pairs[[by_score(score, duel) for duel in range(first, first + size)]]
-            outcomes = np.array(path[first : first + size])
-            win = sigma(theta * (evidence.points[arms[:, 0], 0] - evidence.points[arms[:, 1], 0]))
-            tie = ties * np.minimum(win, 1.0 - win)
-            likely *= np.select(
-                [outcomes == 0.5, outcomes == 1.0], [2.0 * tie, win - tie], 1.0 - win - tie
-            ).prod()
-            record.tell(Batch(arms, [0] * size), outcomes)
-            evidence.update()
+    total = 0.0
+    for arms, outcomes, ways, evidence, _ in told_paths(size, ties > 0.0):
+        win = sigma(theta * (evidence.points[arms[:, 0], 0] - evidence.points[arms[:, 1], 0]))
+        tie = ties * np.minimum(win, 1.0 - win)
+        likely = np.select([outcomes == 0.5, outcomes == 1.0], [2.0 * tie, win - tie], 1.0 - win - tie).prod()
         parts = parts_of(evidence)
         unbegun = 1.0 - np.exp([part.log_weight for part in parts]).sum()
-        total += likely * (literal_e(parts, theta) + unbegun)
+        total += ways * likely * (literal_e(parts, theta) + unbegun)
     return total
 
 
@@ -255,7 +294,7 @@ def duels_until_known(features, theta, seed):
     config, record = told_record(features, [], delta=0.05)
     evidence = BradleyTerryEvidence(config, record)
     while not evidence.is_separated:
-        record.tell(*duels(features, theta, random_pairs(len(features), 50, rng), rng))
+        record.tell(*duels(features, theta, random_pairs(len(features), 100, rng), rng))
         evidence.update()
     assert evidence.best == (features @ theta).argmax()
     assert evidence.lower[evidence.best] >= 0.5

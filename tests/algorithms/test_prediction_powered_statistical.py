@@ -52,7 +52,7 @@ def misses_too_often(name):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_all_intervals_hold_at_once_under_adversarial_choice_of_arms(name):
-    # Alarm at 56 of 150: a true rate of 0.55 is seen with probability above 0.9999.
+    # Alarm at 56 of 150: a true rate of 0.55 is seen with probability above 0.999.
     assert not misses_too_often(name)
 
 

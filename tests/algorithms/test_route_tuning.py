@@ -11,6 +11,7 @@ from selector_worlds import RouteWorld
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.metrics import cumulative_regret
+from winnow.algorithms.route.posteriors import tuned as tuned_posteriors
 from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
 from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 from winnow.algorithms.route.posteriors.marginal_likelihood import (
@@ -20,7 +21,12 @@ from winnow.algorithms.route.posteriors.marginal_likelihood import (
     most_probable,
 )
 from winnow.algorithms.route.posteriors.random_features import RandomFeatures
-from winnow.algorithms.route.posteriors.tuned import FIRST_CHOICE, LAST_CHOICE, TunedPosteriors
+from winnow.algorithms.route.posteriors.tuned import (
+    FIRST_CHOICE,
+    LAST_CHOICE,
+    MOST_SCORES,
+    TunedPosteriors,
+)
 
 
 def contexts_of(n, dim, rng):
@@ -179,16 +185,21 @@ def test_a_router_that_chose_its_kernel_resumes_bit_for_bit_over_arms_that_come(
         np.testing.assert_array_equal(each.predict(world.contexts[0]), original.predict(world.contexts[0]))
 
 
-def test_nothing_is_chosen_and_no_context_kept_after_the_last_choice():
+def test_nothing_is_chosen_and_no_context_kept_after_the_last_choice(monkeypatch):
+    # Of more scores than a choice looks at, but not of thousands: each such choice takes a third of a second.
+    last = 1_024
+    assert MOST_SCORES < last < LAST_CHOICE
+    monkeypatch.setattr(tuned_posteriors, "LAST_CHOICE", last)
     config = RouteConfig(n_arms=1, n_examples=1, dim=2)
     tuned = TunedPosteriors(config, lambda given: fourier_posteriors(given, RandomFeatures(given, 3, 0)))
     rng = np.random.default_rng(4)
-    contexts = contexts_of(LAST_CHOICE, 2, rng)
-    for t in range(LAST_CHOICE):
+    contexts = contexts_of(last, 2, rng)
+    for t in range(last):
+        assert len(tuned._told) == t
         tuned.learn(0, contexts[t], float(np.sin(5.0 * contexts[t, 0])))
     chosen = tuned.smoothness
     assert tuned._told == []
-    for t in range(LAST_CHOICE):
+    for t in range(last):
         tuned.learn(0, contexts[t], float(rng.uniform(-1.0, 1.0)))
     assert tuned.smoothness is chosen
     assert chosen.alpha in ALPHAS

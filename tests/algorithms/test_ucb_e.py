@@ -3,6 +3,8 @@ import pytest
 from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
+from winnow.algorithms.best_mean.ucb_e import UcbE
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 
@@ -103,9 +105,9 @@ def is_uneven(counts):
 def test_ties_are_broken_uniformly_and_examples_drawn_uniformly_in_every_position():
     # With 4,000 asks a chance of 0.30 in place of 0.25 is seen with probability above 0.9.
     first, positions = np.zeros(4), np.zeros((3, 6))
+    config = BestMeanConfig(n_arms=4, n_examples=6, batch_size=3)
     for seed in range(4_000):
-        selector = create_selector("ucb-e", n_arms=4, n_examples=6, batch_size=3, variant="paper")
-        batch = selector.ask(round_rng(seed, 0))
+        batch = UcbE(config, variant="paper").ask(round_rng(seed, 0))
         first[batch.arms[0]] += 1
         positions[range(3), batch.examples] += 1
     assert not is_uneven(first)

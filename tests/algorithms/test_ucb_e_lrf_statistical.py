@@ -42,7 +42,7 @@ pytestmark = pytest.mark.statistical
 
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_in_at_most_a_share_delta_of_runs_does_any_interval_ever_miss(in_flight):
-    # 13 and 10 of 150, alarm at 56: a true rate of 0.5 is seen with probability above 0.999.
+    # 13 and 10 of 150, alarm at 56: a true rate of 0.5 is seen with probability above 0.998.
     assert not fails_too_often(misses(in_flight), RUNS, DELTA)
 
 

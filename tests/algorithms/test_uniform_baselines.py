@@ -5,6 +5,9 @@ import pytest
 from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
+from winnow.algorithms.best_mean.config import BestMeanConfig
+from winnow.algorithms.best_mean.filled_subset import FilledSubset
+from winnow.algorithms.best_mean.row_mean import RowMean
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 
@@ -25,9 +28,9 @@ def test_row_mean_batches_have_the_asked_size_until_the_matrix_is_used_up():
 
 @pytest.mark.statistical
 def test_row_mean_draws_every_free_pair_equally_often_though_rows_differ_in_length():
-    counts = np.zeros((3, 8))
+    counts, config = np.zeros((3, 8)), BestMeanConfig(n_arms=3, n_examples=8, batch_size=4)
     for seed in range(SEEDS):
-        selector = create_selector("row-mean", n_arms=3, n_examples=8, batch_size=4)
+        selector = RowMean(config)
         selector.tell(Batch([0] * 6, range(6)), [0.5] * 6)
         batch = selector.ask(round_rng(seed, 0))
         counts[batch.arms, batch.examples] += 1
@@ -77,10 +80,9 @@ def test_only_the_budget_cuts_an_example_short():
 
 @pytest.mark.statistical
 def test_filled_subset_draws_examples_uniformly():
-    counts = np.zeros(7)
+    counts, config = np.zeros(7), BestMeanConfig(n_arms=2, n_examples=7, batch_size=4)
     for seed in range(SEEDS):
-        selector = create_selector("filled-subset", n_arms=2, n_examples=7, batch_size=4)
-        counts[selector.ask(round_rng(seed, 0)).examples] += 1
+        counts[FilledSubset(config).ask(round_rng(seed, 0)).examples] += 1
     assert not is_uneven(counts)
     assert is_uneven(np.sort(counts) * np.linspace(0.8, 1.2, 7))
 

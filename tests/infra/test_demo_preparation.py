@@ -144,8 +144,9 @@ def test_real_training_in_processes_puts_checkpoints_in_place(folder):
     assert (folder / "first" / FINGERPRINT).exists()
 
 
-def test_a_training_process_that_dies_is_named(folder):
-    broken = replace(RECIPES[0], hidden_size=-1)
+def test_a_training_process_that_dies_is_named(folder, tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("raise ImportError('no such luck')")
+    monkeypatch.syspath_prepend(tmp_path)  # for new processes alone: this one has the real one if any
     with pytest.raises(TrainingFailed, match=r"'first' ended with exit code 1;"):
-        prepare(folder, train_in_processes, [broken])
+        prepare(folder, train_in_processes, RECIPES[:1])
     assert not (folder / "first").exists()

@@ -1,3 +1,6 @@
+from contextlib import ExitStack
+from functools import cache
+
 import pytest
 from both_databases import BOTH, fresh_database
 from stored_campaigns import store_campaign
@@ -26,6 +29,19 @@ def database(backend, tmp_path, request):
     """A new database with all tables and no rows."""
     with fresh_database(backend, tmp_path, request) as database:
         yield database
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, request):
+    """What a function makes of a database of either kind, once for all tests of a file: they only read it."""
+    with ExitStack() as databases:
+
+        @cache
+        def filled(backend, fill):
+            folder = tmp_path_factory.mktemp("kept")
+            return fill(databases.enter_context(fresh_database(backend, folder, request)))
+
+        yield filled
 
 
 @pytest.fixture

@@ -9,7 +9,11 @@ from winnow.storage.records import generations as generation_records
 
 
 @pytest.fixture
-def played(database):
+def played(kept, backend):
+    return kept(backend, six_duels)
+
+
+def six_duels(database):
     """Six duels of a, b and c before two judges, a planned round, and a campaign that must not be counted.
 
     Judge j sees every duel in both orders: it agrees with itself on two, prefers the first place once, calls

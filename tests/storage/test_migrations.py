@@ -4,7 +4,6 @@ import re
 import sqlite3
 import sys
 import threading
-from contextlib import ExitStack
 from subprocess import PIPE, Popen
 
 import pytest
@@ -140,19 +139,34 @@ def test_a_migration_that_fails_leaves_nothing_behind(opened):
     assert current_revision(opened) is None
 
 
+CREATING = """
+import os, sys
+import alembic.command, psycopg
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+
+for _ in range(3):
+    if os.fork() == 0:
+        try:
+            database = open_database(sys.argv[1])
+            os.write(1, b"ready\\n")
+            os.read(0, 1)
+            ensure_schema(database)
+            os.write(1, b"done\\n")
+        except Exception as error:  # the lines that are waited for come in any case
+            os.write(1, f"{error!r}\\n".encode())
+        finally:
+            os._exit(0)
+for _ in range(3):
+    os.wait()
+"""
+"""Three processes, which share the time that imports take, and wait for a byte each."""
+
+
 def test_processes_that_create_the_tables_at_once_do_not_trip_over_each_other(url):
-    program = (
-        "import sys, alembic.command, psycopg; from winnow.storage.engine.database import open_database;"
-        "from winnow.storage.admin.schema import ensure_schema; database = open_database(sys.argv[1]);"
-        "print('ready', flush=True); input(); ensure_schema(database); print('done')"
-    )
-    command_line = [sys.executable, "-c", program, url]
-    with ExitStack() as stack:
-        running = [
-            stack.enter_context(Popen(command_line, stdin=PIPE, stdout=PIPE, text=True)) for _ in range(3)
-        ]
-        assert [process.stdout.readline() for process in running] == ["ready\n"] * 3
-        assert [process.communicate()[0] for process in started(running)] == ["done\n"] * 3
+    with Popen([sys.executable, "-c", CREATING, url], stdin=PIPE, stdout=PIPE, text=True) as running:
+        assert [running.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
+        assert running.communicate("all")[0] == "done\n" * 3
 
 
 def held_lock(connection):
@@ -188,14 +202,6 @@ def test_a_new_file_that_another_process_has_locked_is_waited_for(opened, url, l
     unlock.join()
     locker.close()
     assert current_revision(opened) == HEAD
-
-
-def started(processes):
-    """Let all go at the same moment."""
-    for process in processes:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    return processes
 
 
 def test_an_older_schema_is_refused_with_the_command_that_upgrades_it(opened, url, monkeypatch):

@@ -184,6 +184,15 @@ def test_all_campaigns_are_listed_by_age_whatever_they_ask(campaign):
 
 @pytest.fixture
 def judged(database):
+    return four_duels(database)
+
+
+@pytest.fixture
+def kept_duels(kept, backend):
+    return kept(backend, four_duels)
+
+
+def four_duels(database):
     """Four duels: Z and k agree on two, are opposed on one, and one is a tie for Z alone; m saw one."""
     campaign = store_campaign(database, objective="best-duel")
     both_orders = [judgment("original", 1.0, judge="Z"), judgment("swapped", 0.0, judge="Z")]
@@ -200,8 +209,8 @@ def judged(database):
     return campaign
 
 
-def test_judges_sides_are_counted_for_each_two_that_saw_the_same_duel(judged):
-    assert asked_sides(judged) == {
+def test_judges_sides_are_counted_for_each_two_that_saw_the_same_duel(kept_duels):
+    assert asked_sides(kept_duels) == {
         ("Z", "k"): Counter({(1, 1): 1, (-1, -1): 1, (1, -1): 1, (0, 1): 1}),
         ("Z", "m"): Counter({(0, 0): 1}),
         ("k", "m"): Counter({(1, 0): 1}),
@@ -213,9 +222,9 @@ def asked_sides(campaign):
         return agreement_views.judge_sides(session, campaign.record.id)
 
 
-def test_agreement_tells_how_often_judges_took_the_same_and_opposite_sides(judged):
-    with judged.database.reading() as session:
-        rows = agreement(session, judged.record)
+def test_agreement_tells_how_often_judges_took_the_same_and_opposite_sides(kept_duels):
+    with kept_duels.database.reading() as session:
+        rows = agreement(session, kept_duels.record)
     # Z says 1, -1, 1, 0 and k 1, -1, -1, 1: by chance (2*2 + 1*2) / 16 = 0.375 of their duels.
     assert rows[0] == {
         "judge": "Z",
@@ -251,8 +260,8 @@ def test_two_campaigns_agree_on_the_texts_that_both_judged_whichever_way_round(j
         assert campaigns_agreement(session, judged.record, fresh.record) is None
 
 
-def test_what_could_not_be_read_is_told_by_judge_and_reason_with_its_share_of_calls(judged):
-    assert asked(judged, duel_views.unread) == [
+def test_what_could_not_be_read_is_told_by_judge_and_reason_with_its_share_of_calls(kept_duels):
+    assert asked(kept_duels, duel_views.unread) == [
         {"metric": None, "judge": "m", "reason": "verdict_missing", "judgments": 1, "share": 0.5}
     ]
 
@@ -318,10 +327,10 @@ def test_what_was_said_for_a_metric_is_mixed_with_nothing_said_of_the_outcome(ju
         ("unread", "Z", []),
     ],
 )
-def test_comparisons_are_found_by_what_speaks_against_their_judges(judged, doubt, judge, positions):
+def test_comparisons_are_found_by_what_speaks_against_their_judges(kept_duels, doubt, judge, positions):
     filters = browse.Filters(doubt=doubt, judge=judge)
-    with judged.database.reading() as session:
-        rows = browse.comparisons(session, judged.record.id, filters, before=None, most=9, characters=1)
+    with kept_duels.database.reading() as session:
+        rows = browse.comparisons(session, kept_duels.record.id, filters, before=None, most=9, characters=1)
     assert [row["position"] for row in rows] == positions
 
 

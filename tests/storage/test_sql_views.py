@@ -14,8 +14,13 @@ from winnow.storage.records.values import NewComparison
 
 
 @pytest.fixture
-def played(campaign):
+def played(kept, backend):
+    return kept(backend, two_campaigns)
+
+
+def two_campaigns(database):
     """A campaign of scores, one of duels after it, and a text that the second takes from the first."""
+    campaign = store_campaign(database)
     campaign.finish(
         campaign.plan(0, [0, 1, 2], [0, 0, 0]),
         [1.0, 0.25, None],
@@ -136,8 +141,8 @@ def test_the_standing_of_a_candidate_is_told(played):
     ]
 
 
-def test_campaigns_tell_who_was_best_and_who_was_before_on_the_same_data(played):
-    campaign, _ = played
+def test_campaigns_tell_who_was_best_and_who_was_before_on_the_same_data(database):
+    campaign, _ = two_campaigns(database)
     again = store_campaign(campaign.database, "letters again")
     [row] = asked(campaign, "v_campaigns", "campaign")
     assert (row["rounds"], row["comparisons"], row["scored"], row["best"]) == (2, 5, 3, "b")

@@ -61,6 +61,15 @@ def wrong(database):
 
 @pytest.fixture
 def played(database):
+    return meeting_again(database)
+
+
+@pytest.fixture
+def kept_duels(kept, backend):
+    return kept(backend, meeting_again)
+
+
+def meeting_again(database):
     """Duels that meet again with the same texts, of which an earlier campaign had made x and the reply r."""
     earlier = store_campaign(database, "earlier")
     first = earlier.plan(0, [0], [0])
@@ -79,8 +88,8 @@ def played(database):
     return earlier, campaign
 
 
-def test_a_text_counts_once_however_often_it_is_shown(played):
-    earlier, campaign = played
+def test_a_text_counts_once_however_often_it_is_shown(kept_duels):
+    earlier, campaign = kept_duels
     database = campaign.database
     taken = [
         (row["role"], row["name"], row["taken_from"], row["generations"])
@@ -94,15 +103,15 @@ def test_a_text_counts_once_however_often_it_is_shown(played):
     assert wrong(database) == []
 
 
-def test_texts_of_a_round_that_is_not_told_are_nobodys_yet_and_add_up(played):
-    earlier, _ = played
+def test_texts_of_a_round_that_is_not_told_are_nobodys_yet_and_add_up(kept_duels):
+    earlier, _ = kept_duels
     paid = told(earlier.database, earlier, costs)
     assert [(row["candidate"], row["generations"]) for row in paid] == [("a", 1), (None, 1)]
     assert sum(row["generations"] for row in paid) == told(earlier.database, earlier, totals)["generations"]
 
 
-def test_pairs_are_counted_from_both_sides_whoever_stood_first(played):
-    _, campaign = played
+def test_pairs_are_counted_from_both_sides_whoever_stood_first(kept_duels):
+    _, campaign = kept_duels
     rows = told(campaign.database, campaign, head_to_head)
     assert [
         (row["candidate"], row["duels"], row["wins"], row["losses"], row["unscored"]) for row in rows
@@ -113,8 +122,8 @@ def test_pairs_are_counted_from_both_sides_whoever_stood_first(played):
     assert [row["win_rate"] for row in rows] == [0.875, 0.125]
 
 
-def test_metrics_are_counted_for_the_candidate_whose_text_they_are_of(played):
-    _, campaign = played
+def test_metrics_are_counted_for_the_candidate_whose_text_they_are_of(kept_duels):
+    _, campaign = kept_duels
     assert [tuple(row.values()) for row in told(campaign.database, campaign, metrics)] == [
         ("f1", "a", 2, 0, 0.5),
         ("f1", "b", 1, 0, 0.5),
@@ -174,11 +183,13 @@ TALLIES = (
         ("DELETE FROM reused_texts", "is said to have taken from others"),
     ],
 )
-def test_a_tally_that_is_not_what_the_rows_add_up_to_is_named(played, change, sentence):
-    _, campaign = played
+def test_a_tally_that_is_not_what_the_rows_add_up_to_is_named(kept_duels, change, sentence):
+    _, campaign = kept_duels
     with campaign.database.writing() as session:
         session.execute(text(change))
-    found = wrong(campaign.database)
+        found = problems(session)
+        session.rollback()
+    assert wrong(campaign.database) == []
     assert found
     assert all(sentence in each for each in found)
 
@@ -231,8 +242,9 @@ def test_a_hit_rate_is_of_the_texts_of_which_engines_tell_and_else_there_is_none
     assert wrong(database) == []
 
 
-def test_of_a_campaign_whose_engines_do_not_tell_no_hit_rate_is_known(database, played):
-    assert told(database, played[1], cache_hit_rate) is None
+def test_of_a_campaign_whose_engines_do_not_tell_no_hit_rate_is_known(kept_duels):
+    _, campaign = kept_duels
+    assert told(campaign.database, campaign, cache_hit_rate) is None
 
 
 def test_a_tally_of_cached_tokens_that_is_wrong_is_named(database, cached):

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from sqlalchemy import inspect, select, text
-from stored_campaigns import NOW, decision, generation, store_campaign
+from stored_campaigns import NOW, StoredCampaign, decision, generation, store_campaign
 
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import open_database
@@ -20,6 +22,10 @@ from winnow.storage.records.values import NewComparison
 
 @pytest.fixture
 def played(campaign):
+    return play(campaign)
+
+
+def play(campaign):
     """Two finished rounds, a planned one, and another campaign that must not be counted."""
     campaign.finish(
         campaign.plan(0, [0, 1, 2], [0, 0, 0]),
@@ -261,10 +267,29 @@ def test_totals_of_a_campaign_count_neither_planned_rounds_nor_other_campaigns(p
     }
 
 
+class Readable(NamedTuple):
+    campaign: StoredCampaign
+    content: dict[str, list]
+    folder: Path
+
+
 @pytest.fixture
-def sql(played):
+def readable(kept, backend, tmp_path):
+    """What no statement may change, and a folder that none may write to."""
+    campaign, before = kept(backend, played_with_content)
+    file = campaign.database.url.removeprefix("sqlite:///")
+    return Readable(campaign, before, tmp_path if campaign.database.is_postgresql else Path(file).parent)
+
+
+def played_with_content(database):
+    campaign = play(store_campaign(database))
+    return campaign, content(campaign)
+
+
+@pytest.fixture
+def sql(readable):
     """Run statements of a user's, one after the other, on one read-only connection."""
-    reader = open_database(played.database.url, read_only=True)
+    reader = open_database(readable.campaign.database.url, read_only=True)
 
     def run(*asked):
         with reader.reading() as session:
@@ -364,12 +389,12 @@ IN_POSTGRESQL = [
     on("sqlite", *ANYWHERE, *IN_SQLITE) + on("postgresql", *ANYWHERE, *IN_POSTGRESQL),
     indirect=["backend"],
 )
-def test_a_statement_that_would_write_is_refused(played, sql, tmp_path, statement):
-    before, files = content(played), sorted(tmp_path.iterdir())
+def test_a_statement_that_would_write_is_refused(readable, sql, statement):
+    files = sorted(readable.folder.iterdir())
     with pytest.raises(QueryRefused, match="the statement was refused: "):
-        sql(statement.format(folder=tmp_path))
-    assert content(played) == before
-    assert sorted(tmp_path.iterdir()) == files
+        sql(statement.format(folder=readable.folder))
+    assert content(readable.campaign) == readable.content
+    assert sorted(readable.folder.iterdir()) == files
 
 
 @pytest.mark.parametrize(
@@ -378,24 +403,22 @@ def test_a_statement_that_would_write_is_refused(played, sql, tmp_path, statemen
     + on("postgresql", "COMMIT", "SELECT set_config('transaction_read_only', 'off', false)"),
     indirect=["backend"],
 )
-def test_no_statement_opens_the_door_for_a_later_one(played, sql, opening):
-    before = content(played)
+def test_no_statement_opens_the_door_for_a_later_one(readable, sql, opening):
     for asked in ([opening], [opening, "DELETE FROM comparisons"], ["COMMIT", "VACUUM"]):
         with pytest.raises(QueryRefused):
             sql(*asked)
-    assert content(played) == before
+    assert content(readable.campaign) == readable.content
 
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
-def test_settings_that_a_statement_may_change_do_not_let_the_next_one_write(played, sql):
-    before = content(played)
+def test_settings_that_a_statement_may_change_do_not_let_the_next_one_write(readable, sql):
     lifted = "SELECT set_config('default_transaction_read_only', 'off', false)"
     written = "SELECT nextval('rounds_id_seq')"
     assert sql(lifted)[1] == [("off",)]
     for asked in ([written], [lifted, written]):
         with pytest.raises(QueryRefused, match="read-only transaction"):
             sql(*asked)
-    assert content(played) == before
+    assert content(readable.campaign) == readable.content
 
 
 @pytest.mark.parametrize(

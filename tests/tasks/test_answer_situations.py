@@ -357,9 +357,23 @@ def test_there_are_enough_situations():
     assert len({situation.name for situation in SITUATIONS}) == len(SITUATIONS) >= 45
 
 
+@pytest.fixture(scope="module")
+def answers():
+    """By the name of their situations."""
+    return {}
+
+
+@pytest.fixture
+def answer(answers, situation, request):
+    """Worked out for the first test that asks for it; an answer never changes."""
+    if situation.name not in answers:
+        database, monkeypatch = map(request.getfixturevalue, ("database", "monkeypatch"))
+        answers[situation.name] = answered(database, situation, monkeypatch)
+    return answers[situation.name]
+
+
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
-def test_what_is_said_follows_from_what_was_decided(database, situation, monkeypatch):
-    answer = answered(database, situation, monkeypatch)
+def test_what_is_said_follows_from_what_was_decided(answer, situation):
     state = "waiting" if situation.waits else "ended" if situation.ended else "interrupted"
     said = dict(answer_lines(answer))
     assert headline(answer, state) == situation.headline
@@ -367,8 +381,7 @@ def test_what_is_said_follows_from_what_was_decided(database, situation, monkeyp
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
-def test_no_word_claims_more_than_the_claim(database, situation, monkeypatch):
-    answer = answered(database, situation, monkeypatch)
+def test_no_word_claims_more_than_the_claim(answer, situation):
     told = " ".join(sentence for _, sentence in answer_lines(answer))
     words = {
         "exact:": answer.claim.kind == "exact",

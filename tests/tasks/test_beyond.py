@@ -170,11 +170,11 @@ def test_only_selectors_known_to_draw_examples_leave_a_sample(selector, draws):
 @pytest.mark.parametrize("risks", [(0.5, 0.5), (0.8, 0.5)])
 def test_that_an_adaptive_campaign_ends_it_does_the_interval_no_harm(risks):
     # 100 campaigns that stop when they are confident. At a true rate of 5%, 13 misses or more have
-    # probability 0.1%; 0.8 against 0.5 ends with about 40 examples of 200.
+    # probability 0.1%; 0.8 against 0.5 ends with about 20 examples of 100.
     rng, missed = np.random.default_rng(4), 0
     for seed in range(100):
-        scores = (rng.random((2, 200)) < np.array(risks)[:, np.newaxis]).astype(float)
-        selector = UcbE(BestMeanConfig(n_arms=2, n_examples=200, batch_size=16, delta=0.2))
+        scores = (rng.random((2, 100)) < np.array(risks)[:, np.newaxis]).astype(float)
+        selector = UcbE(BestMeanConfig(n_arms=2, n_examples=100, batch_size=16, delta=0.2))
         seen, number = np.full(scores.shape, np.nan), 0
         while len(batch := selector.ask(round_rng(seed, number))):
             seen[batch.arms, batch.examples] = scores[batch.arms, batch.examples]

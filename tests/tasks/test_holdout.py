@@ -265,16 +265,16 @@ STANDING = HeldOut(
 
 
 def test_the_interval_holds_for_new_examples_and_the_one_of_selection_does_not():
-    """200 equal arms on 40 + 40 examples: the best of selection is flattered there, and not on the others.
+    """500 equal arms on 40 + 40 examples: the best of selection is flattered there, and not on the others.
 
-    At most 5% of 400 runs may miss: more than 35 have probability 4e-4. Of the broken variant, which takes
-    the scores that the winner was chosen by, more than that do.
+    At most 5% of 60 runs may miss: more than 10 have probability 2e-4. Of the broken variant, which takes the
+    scores that the winner was chosen by, three in four do.
     """
-    true, missed, missed_by_selection = 0.6, 0, 0
-    for seed in range(400):
+    true, missed, missed_by_selection = 0.7, 0, 0
+    for seed in range(60):
         split = a_split(80, 0.5, seed)
-        scores = (np.random.default_rng([seed, 1]).random((200, 80)) < true).astype(float)
-        selector = a_selector(split, "row-mean", n_arms=200, batch_size=8000, intervals=False)
+        scores = (np.random.default_rng([seed, 1]).random((500, 80)) < true).astype(float)
+        selector = a_selector(split, "row-mean", n_arms=500, batch_size=20_000, intervals=False)
         played(selector, scores, seed)
         best, second = finalists(
             selector.decision().best, selector.decision().estimates.tolist(), selector.decision().status
@@ -287,7 +287,7 @@ def test_the_interval_holds_for_new_examples_and_the_one_of_selection_does_not()
         )
         lower, upper = mean_interval(scores[best, split.selection], LEVEL / 2)
         missed_by_selection += not lower <= true <= upper
-    assert missed <= 35 < missed_by_selection
+    assert missed <= 10 < missed_by_selection
 
 
 def test_the_interval_of_what_has_to_be_met_holds_for_new_examples_and_that_of_selection_does_not():

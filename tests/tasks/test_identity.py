@@ -7,6 +7,7 @@ from hashlib import sha256 as reference_sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import tries
 
 from winnow.tasks.candidates.cache_keys import (
     RequestKeys,
@@ -107,6 +108,7 @@ def key_of(fields):
 
 
 @pytest.mark.parametrize("field", DETERMINES)
+@tries(40)
 @given(data=st.data())
 def test_whatever_determines_a_text_changes_its_key(field, data):
     value = data.draw(DETERMINES[field].filter(lambda drawn: drawn != BASE[field]))

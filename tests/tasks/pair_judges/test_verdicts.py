@@ -11,7 +11,7 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.pairwise.protocol import JudgmentReply
 from winnow.tasks.judges.pairwise.verdicts import mapped_format, named_format
 
-MEGABYTE = 1_000_000
+MUCH = 300_000
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_every_verdict_is_read_back_and_asked_for_in_the_prompt(name):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("unit", ["[[", "[[A", "]]", "m", ".", " ", "\n", "m ", "[[A]]", "\ud800", "[" * 41])
-@pytest.mark.timeout(30)  # each takes well below a second; a quadratic pattern would take many minutes
-def test_a_megabyte_of_anything_is_read_in_linear_time(name, unit):
-    assert named_format(name).in_text(unit * (MEGABYTE // len(unit))) in (None, 0.0, 0.5, 1.0)
+@pytest.mark.timeout(20)  # each takes a tenth of a second; the quickest quadratic pattern a minute
+def test_much_of_anything_is_read_in_linear_time(name, unit):
+    assert named_format(name).in_text(unit * (MUCH // len(unit))) in (None, 0.0, 0.5, 1.0)
 
 
 @given(st.text(st.characters() | st.sampled_from("[]ABCmM>=\n\x00\ud800")), st.sampled_from(FORMATS))
@@ -132,7 +132,7 @@ def test_any_reply_makes_a_duel_scored_or_unscored(reply, name):
 def test_a_pattern_that_backtracks_without_end_leaves_the_duel_unscored(monkeypatch):
     monkeypatch.setattr("winnow.tasks.judges.rules.patterns.TIMEOUT_SECONDS", 0.1)
     judge = panel(score_mapping={"A": 1, "B": 0}, verdict_pattern="(a+)+b")
-    verdict, batches = play(judge, duel(), lambda call: "a" * MEGABYTE)
+    verdict, batches = play(judge, duel(), lambda call: "a" * MUCH)
     assert (verdict.reason, len(batches)) == ("pattern_timeout", 1)
 
 
