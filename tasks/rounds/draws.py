@@ -6,7 +6,7 @@ from itertools import chain
 from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.engines.providers import WIDTH_ARGS
 from winnow.tasks.spec.stored_spec import ONLY, judge_entries
 
 MADE_OF = (
@@ -38,6 +38,18 @@ MODELS = frozenset({"model", "models"})
 ASKED_AS = ("model_args", "chat", "chat_template_args", "reasoning", "generate_config")
 """Of a model, what its texts are made by beside its weights, which fingerprints say: a chat template and an
 adapter are among these."""
+OF_MACHINES = {
+    *WIDTH_ARGS,
+    "device",
+    "enforce_eager",
+    "gpu_memory_utilization",
+    "max_model_len",
+    "max_num_batched_tokens",
+    "max_num_seqs",
+}
+"""Arguments of engines that say what fits into a machine: a campaign may be moved to another."""
+USUAL = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "max_tokens": 256, "stop_seqs": []}
+"""What a `generate_config` that says nothing is stored as."""
 PLACES = frozenset({"from"})
 """Where the examples that a prompt shows are."""
 
@@ -108,11 +120,11 @@ def _asked_as(what: str, models: Iterable[JsonView]) -> dict[str, object]:
 def _settings(model: JsonView) -> dict[str, object]:
     """Those of a model that are not the usual ones: a default that is written out is no setting."""
     found = {key: model[key] for key in ASKED_AS if model.get(key)}
-    if isinstance(config := found.pop("generate_config", None), Mapping):
-        usual = GenerateConfig().model_dump(mode="json")
-        if given := {key: value for key, value in config.items() if value != usual.get(key)}:
-            found["generate_config"] = given
-    return found
+    if isinstance(args := found.get("model_args"), Mapping):
+        found["model_args"] = {key: value for key, value in args.items() if key not in OF_MACHINES}
+    if isinstance(config := found.get("generate_config"), Mapping):
+        found["generate_config"] = {key: value for key, value in config.items() if value != USUAL.get(key)}
+    return {key: value for key, value in found.items() if value}
 
 
 def _without(keys: Collection[str], value: object) -> object:

@@ -10,8 +10,9 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.rounds.draws import ASKED_AS, MADE_OF, seed_of_draws
+from winnow.tasks.rounds.draws import ASKED_AS, MADE_OF, USUAL, seed_of_draws
 from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
 
 CHAMPION = {"name": "champion"}
@@ -65,13 +66,6 @@ def test_draws_follow_from_the_seed_and_from_all_that_scores_are_made_of(campaig
     assert seed_of_draws(other) == seed_of_draws(campaign)
 
 
-USUAL = {
-    "temperature": 0.0,
-    "max_tokens": 256,
-    "stop_seqs": [],
-}
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -96,12 +90,14 @@ def test_a_model_that_is_asked_otherwise_meets_other_examples(campaign, field, v
     whose = ("candidate", "judge", "metric")
     assert len({seed(), *(seed(**{each: {field: value}}) for each in whose)}) == 4
     assert seed(candidate={"generate_config": USUAL, "chat": False, "model_args": {}}) == seed()
+    assert seed(candidate={"model_args": {"tensor_parallel_size": 2, "max_model_len": 4096}}) == seed()
 
 
 def test_whatever_is_said_of_a_model_is_in_its_fingerprint_or_counts_as_how_it_is_asked():
     weights = {"model", "revision", "served_identity", "model_base_url", "lora", "chat_template"}
     aside = {"name", "api_key", "provider"}
     assert {*ModelSpec.model_fields} == {*ASKED_AS, *weights, *aside}
+    assert GenerateConfig().model_dump(mode="json") == USUAL
 
 
 def test_who_explores_prompts_is_drawn_anew_where_a_candidate_is_mended(campaign):
