@@ -4,11 +4,13 @@ import json
 
 import campaign_processes as processes
 import pytest
+import scripted_engines
 from campaign_processes import Kill, rows
 from certify_campaigns import model, truth
 from duel_campaigns import start, write_spec
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
+from without_prefect import leave_prefect_out
 
 N_EXAMPLES = 120
 EXACT = {"type": "exact"}
@@ -46,12 +48,28 @@ def decisions_with_kills(folder, spec, kills, *, is_trusted=False):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         storage = processes.store(spec, is_trusted=is_trusted)
+        if kills:
+            run_with_kills(folder, storage, kills)
+        else:
+            run_here(patch, storage)
+    decisions = rows(
+        folder, "SELECT claim, against_candidate_id, differences_delta FROM decisions ORDER BY round_id"
+    )
+    return processes.history(folder), decisions
+
+
+def run_with_kills(folder, storage, kills):
     forks = processes.fork_server()
     for kill in [*kills, None]:
         process = start(forks, folder, storage, kill)
         process.join(PATIENCE_S)
         assert process.exitcode == (0 if kill is None else -9)
-    decisions = rows(
-        folder, "SELECT claim, against_candidate_id, differences_delta FROM decisions ORDER BY round_id"
-    )
-    return processes.history(folder), decisions
+
+
+def run_here(patch, storage):
+    """Run a campaign that nobody kills in this process, which has imported what its judges need."""
+    from winnow.flows.run import flow
+
+    leave_prefect_out(patch)
+    scripted_engines.provide_all(patch)
+    flow.run_campaign(storage, "survivor")

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import os
 import runpy
 import signal
+import sqlite3
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +20,7 @@ from waiting import PATIENCE_S
 
 import winnow
 from winnow.algorithms.state import plugin_registry
+from winnow.flows.prefect_support.server import CONNECTION_URL
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 
@@ -111,7 +115,17 @@ def test_a_file_runs_as_on_the_command_line(spec, tmp_path):
     assert list(winnow.open("sqlite:///other.db")) == ["letters"]
 
 
-def test_a_thread_runs_one(spec):
+@pytest.fixture
+def tables_of_prefect(prefect_api, tmp_path, monkeypatch):
+    """A server that a test has started for itself finds its tables made, which takes five seconds."""
+    made, database = Path(os.environ["PREFECT_HOME"]) / "prefect.db", tmp_path / "prefect.db"
+    with closing(sqlite3.connect(made)) as source, closing(sqlite3.connect(database)) as to:
+        source.backup(to)
+    monkeypatch.setenv(CONNECTION_URL[0], f"sqlite+aiosqlite:///{database}")
+
+
+def test_a_thread_runs_one(spec, tables_of_prefect):
+    """A thread does not see the settings of another one, so that it has a server of its own."""
     found = []
     thread = threading.Thread(target=lambda: found.append(winnow.run(spec)))
     thread.start()

@@ -31,10 +31,20 @@ def opened(chrome, folder, width, **options):
     return page
 
 
+@pytest.fixture(scope="module")
+def pages(chrome, folder):
+    """The page, drawn on a phone and on a desk, by the width in pixels; each test leaves it as it was."""
+    pages = {width: opened(chrome, folder, width, color_scheme="light") for width in (390, 1280)}
+    for page in pages.values():
+        page.wait_for_function(DRAWN)
+    yield pages
+    for page in pages.values():
+        page.context.close()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_page_fits_and_every_mark_can_be_seen(chrome, folder, width):
-    page = opened(chrome, folder, width)
-    page.wait_for_function(DRAWN)
+def test_a_page_fits_and_every_mark_can_be_seen(pages, width):
+    page = pages[width]
     assert page.evaluate("document.documentElement.scrollWidth") == width
     marks = page.evaluate(MARKS)
     assert len(marks) == N_CANDIDATES
@@ -42,7 +52,6 @@ def test_a_page_fits_and_every_mark_can_be_seen(chrome, folder, width):
     assert len({round(left) for left, _ in marks}) > N_CANDIDATES / 2  # and are not heaped up at an edge
     assert page.said == []
     assert violations(page) == []
-    page.context.close()
 
 
 BEHIND = "[...document.querySelectorAll(\"figure[aria-label='Estimates'] .annotation .bg\")]"
@@ -50,9 +59,8 @@ FILLS = f"{BEHIND}.map((each) => getComputedStyle(each).fill)"
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 25, 29)"}
 
 
-def test_on_a_phone_rows_of_tables_are_records_whose_values_say_what_they_are(chrome, folder):
-    page = opened(chrome, folder, 390)
-    page.wait_for_function(DRAWN)
+def test_on_a_phone_rows_of_tables_are_records_whose_values_say_what_they_are(pages):
+    page = pages[390]
     cells = page.locator("table.records td")
     assert cells.count()
     for box in cells.evaluate_all("cells => cells.map((each) => each.getBoundingClientRect().toJSON())"):
@@ -64,21 +72,19 @@ def test_on_a_phone_rows_of_tables_are_records_whose_values_say_what_they_are(ch
         .evaluate_all("cells => cells.map((each) => getComputedStyle(each, '::before').content)")
     )
     assert said == ["none", '"from comparisons "', '"estimate "']
-    page.context.close()
 
 
-def test_no_line_runs_through_a_name_above_its_mark_in_light_or_in_dark(chrome, folder):
-    page = opened(chrome, folder, 390, color_scheme="light")
-    page.wait_for_function(DRAWN)
+def test_no_line_runs_through_a_name_above_its_mark_in_light_or_in_dark(pages):
+    page = pages[390]
     assert page.evaluate(FILLS) == [PAPER["light"]] * N_CANDIDATES
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"() => {FILLS}.every((each) => each === '{PAPER['dark']}')")
     assert page.evaluate(FILLS) == [PAPER["dark"]] * N_CANDIDATES
-    page.context.close()
+    page.emulate_media(color_scheme="light")
 
 
-def test_a_click_on_a_heading_sorts_by_its_column_and_another_one_turns_it_round(chrome, folder):
-    page = opened(chrome, folder, 1280)
+def test_a_click_on_a_heading_sorts_by_its_column_and_another_one_turns_it_round(pages):
+    page = pages[1280]
     cells = page.locator("table.sortable tbody td.estimate")
     before = cells.all_text_contents()
     assert before == sorted(before, reverse=True)
@@ -88,7 +94,6 @@ def test_a_click_on_a_heading_sorts_by_its_column_and_another_one_turns_it_round
     assert button.locator("..").get_attribute("aria-sort") == "ascending"
     button.click()
     assert cells.all_text_contents() == before
-    page.context.close()
 
 
 def test_without_javascript_the_answer_and_the_table_can_be_read(chrome, folder):

@@ -10,11 +10,15 @@ import pytest
 import work_pools
 from test_command_line import winnow
 from waiting import eventually, until
+from without_prefect import leave_prefect_out
 
 NAMES = {"alpha": 11, "beta": 12}
 """Campaigns and their seeds."""
 
 ROUNDS = processes.BUDGET // processes.BATCH_SIZE
+
+OFTEN_S = 0.05
+"""Seconds between two looks at a campaign, whose server alone has it last for a second and a half."""
 
 LOST_S = 120.0
 """Seconds after which an event that Prefect has not acted upon is taken for lost."""
@@ -78,8 +82,8 @@ def holder(shared, name):
         "WHERE k.name = %s AND l.released_at IS NULL LIMIT 1"
     )
     with psycopg.connect(shared.replace("+psycopg", ""), autocommit=True) as connection:
-        # Often, as a campaign is short; one connection for all, as they take long to make.
-        (pid,) = until(lambda: connection.execute(query, [name]).fetchone(), every_s=0.01)
+        # One connection for all, as they take long to make.
+        (pid,) = until(lambda: connection.execute(query, [name]).fetchone(), every_s=OFTEN_S)
     return pid
 
 
@@ -107,7 +111,7 @@ def started_by(pid, worker):
 
 
 def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_otherwise(
-    folder, shared, pool, postgresql, tmp_path_factory
+    folder, shared, pool, postgresql, tmp_path_factory, monkeypatch
 ):
     logs = tmp_path_factory.mktemp("logs")
     (folder / processes.STORAGE).write_text(shared)
@@ -144,6 +148,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
             if not eventually(is_sent, every_s=work_pools.RARELY_S, patience_s=LOST_S):
                 work_pools.crash("scheduled-campaign/alpha")
                 until(is_sent, every_s=work_pools.RARELY_S)
+    leave_prefect_out(monkeypatch)  # by whom they are decided alone is no matter
     for name in NAMES:
         assert winnow(folder, "run", f"{name}.yaml", "--storage", "sqlite:///alone.db").returncode == 3
         alone = decisions(folder, f"sqlite:///{folder}/alone.db", name)
