@@ -31,8 +31,8 @@ OLDER = {
 }
 """Environments in which this machine takes itself for an older one."""
 
-FITTED = {"llm-po-bt", "lrf", "naive-pooling", "pulse", "ucb-e-lrf", "ucb-e-lrf-score-only"}
-"""Selectors whose estimates or ranking are a fit by linear algebra: equal to within `CLOSE` only."""
+FITTED = {"champion", "llm-po-bt", "lrf", "naive-pooling", "pulse", "ucb-e-lrf", "ucb-e-lrf-score-only"}
+"""Selectors with estimates, controls or a ranking that linear algebra fits: equal to within `CLOSE` only."""
 
 CLOSE = 1e-7
 

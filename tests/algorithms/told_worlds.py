@@ -9,7 +9,7 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.registry import selector_names
 
 MOST_ROUNDS = 60
-BATCH_SIZES = {"best-mean": 6, "best-duel": 3, "certify": 6, "route": 3}
+BATCH_SIZES = {"best-mean": 9, "best-duel": 3, "certify": 6, "route": 3}
 """With which every campaign comes to its end."""
 
 
