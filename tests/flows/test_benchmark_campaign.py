@@ -53,8 +53,8 @@ def test_a_campaign_on_a_task_that_is_killed_ends_as_one_that_is_not(tmp_path, w
     found = decisions_with_kills(whole, write(whole), [])
     assert decisions_with_kills(killed, write(killed), [Kill(commit=6, after=False)]) == found
     outcomes = [row[4] for row in found[0]["comparisons"]]
-    assert len(outcomes) == 24
-    assert 12 <= sum(outcomes) < 24
+    assert 12 <= len(outcomes) <= 24  # it may be sure sooner
+    assert len(outcomes) / 2 <= sum(outcomes) < len(outcomes)
 
 
 def test_validate_shows_what_a_task_became(tmp_path, write):

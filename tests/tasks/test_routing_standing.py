@@ -93,7 +93,9 @@ def test_the_stored_rounds_say_what_the_selector_says(database):
 def test_an_exported_policy_comes_with_the_doubt_whether_routing_pays(database):
     exported = export_policy(database, "routed", STORAGE, Path("policy"))
     assert exported.prompts == 40
-    assert exported.doubt.startswith("routing was not shown to pay: its mean score is estimated to be ")
+    assert exported.doubt.startswith(
+        "routing was not shown to pay: its mean score is estimated to differ by "
+    )
     assert "the 80% interval is" in exported.doubt
 
 
@@ -105,9 +107,9 @@ def test_the_doubt_says_what_the_interval_does():
     names = ["one", "other"]
     assert doubt_of(advantage(0.1, 0.01, 0.2), names) is None
     assert doubt_of(advantage(0.1, 0.0, 0.2), names) == (
-        "routing was not shown to pay: its mean score is estimated to be +0.100 above what the best single "
-        "candidate would have had on the prompts since it joined, by this estimate other; the 95% interval "
-        "is +0.000 to +0.200, whichever of them is the best"
+        "routing was not shown to pay: its mean score is estimated to differ by +0.100 from what the best "
+        "single candidate would have had on the prompts since it joined, by this estimate other; the 95% "
+        "interval is +0.000 to +0.200, whichever of them is the best"
     )
     narrow = replace(advantage(0.1, 0.0, 0.2), delta=0.001)
     assert "the 99.9% interval is" in doubt_of(narrow, names)

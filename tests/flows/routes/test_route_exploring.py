@@ -41,7 +41,7 @@ def test_a_campaign_that_explores_and_is_killed_stores_the_same_draws_and_says_w
     result = winnow(whole, "route", "survivor", "--export", "policy")
     assert result.returncode == 0
     assert result.stderr.startswith(
-        "warning: routing was not shown to pay: its mean score is estimated to be "
+        "warning: routing was not shown to pay: its mean score is estimated to differ by "
     )
 
 
