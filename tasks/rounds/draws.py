@@ -64,10 +64,10 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     but weights, or a bound, that were chosen where an earlier campaign saw who gains by them would be
     tested by the draws they were chosen by, and so would a baseline that did badly there, or a number of
     the best after which it saw a gap. Without constraints metrics decide nothing, and change no
-    draw. Of a served model the id counts, and not where it is;
-    of every model, how it is asked. To certify, labels are asked for again
-    where they were asked before, as people made them. Prompts that are routed are not drawn, but with
-    `explore` it is drawn who answers them, and what routing is said to bring rests on that.
+    draw. Of a served model the id counts, and not where it is; of every model, how it is asked. To certify,
+    labels are asked for again where they were asked before, as people made them. Prompts that are routed
+    are not drawn, but with `explore` it is drawn who answers them, and what routing is said to bring rests
+    on that.
 
     Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
     worst, and other campaigns made the texts of the pairs that they drew.
