@@ -169,16 +169,17 @@ class StopsAfter(NullCallback):
 def test_whoever_stops_it_leaves_rounds_in_flight_that_resume_goes_on_with(tmp_path):
     run(write(tmp_path / "whole"))
     path = write(tmp_path / "stopped")
+    kept = []
     for _ in range(3):
         with using_callback(StopsAfter(2)):
             run(path)
-    told, planned, texts = (
-        rows(tmp_path / "stopped", f"SELECT count(*) FROM {table}")[0][0]
-        for table in ("decisions", "rounds", "generations")
-    )
+        told, planned, texts, compared = (
+            rows(tmp_path / "stopped", f"SELECT count(*) FROM {table}")[0][0]
+            for table in ("decisions", "rounds", "generations", "comparisons")
+        )
+        kept.append(texts > compared)
     assert (told, planned) == (6, 8)
-    # Of rounds in flight some are stored already, or none on a busy machine: each is asked for once.
-    assert texts >= len(rows(tmp_path / "stopped", "SELECT 1 FROM comparisons"))
+    assert any(kept)  # what an engine had begun; on a busy machine it may once have begun nothing
     run(path)
     assert history(tmp_path / "stopped") == history(tmp_path / "whole")
 
