@@ -9,6 +9,7 @@ failed, and 2 where nothing could be tried.
 """
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.gpu_check.steps import STEPS, tried
 from tests.gpu_check.table import Table
 
 UNUSABLE = 2
+ENDED = 128 + signal.SIGTERM
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,4 +80,5 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # a row, another session, ends too
     sys.exit(main())

@@ -20,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -35,8 +36,9 @@ from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
 REQUEST_SECONDS = 60.0
 """A request may take so long to arrive in full; it is written by who has just announced it."""
 
-QUIET = {"OPENBLAS_NUM_THREADS": "1"}
-"""With what we import: this library would start threads at once. Engines compute with others."""
+QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
+"""With what we import: of these libraries the one would start threads to compute with, the other, which vLLM
+brings for GPUs, compilers, and threads that wait for them. Engines have neither variable by us."""
 
 SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
 """Threads that a forked process may lose: that of pyarrow's memory, which starts anew by itself, and that of
@@ -170,11 +172,19 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collec
 
 def _threads() -> list[str]:
     """The names of threads beside ours that a fork would lose; see `SPARED`."""
+    by_number = {each.native_id: each.name for each in threading.enumerate()}
+    unnamed = _thread_name(os.getpid())
     names = []
-    for each in {*os.listdir("/proc/self/task")} - {str(os.getpid())}:
+    for number in {int(each) for each in os.listdir("/proc/self/task")} - {os.getpid()}:
         with suppress(FileNotFoundError):  # it has ended meanwhile
-            names.append(Path("/proc/self/task", each, "comm").read_text().strip())
+            name = _thread_name(number)
+            names.append(by_number.get(number, name) if name == unnamed else name)
     return sorted(name for name in names if not SPARED.fullmatch(name))
+
+
+def _thread_name(number: int) -> str:
+    """As the system has it: without one of its own a thread has that of the first."""
+    return Path(f"/proc/self/task/{number}/comm").read_text().strip()
 
 
 def _device_is_open() -> bool:

@@ -26,6 +26,10 @@ def preload() -> None:
             threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
             thread = max(int(each) for each in os.listdir("/proc/self/task"))
             Path(f"/proc/self/task/{thread}/comm").write_text(name)
+        case ["waits", name]:
+            threading.Thread(target=time.sleep, args=(600,), daemon=True, name=name).start()
+        case ["compiles"] if os.environ.get("HUMMING_DISABLE_PARALLEL_BUILD") != "1":
+            threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
         case ["device"]:
             sys.modules["torch"] = torch(is_initialized=True)
         case ["count"]:

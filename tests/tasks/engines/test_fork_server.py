@@ -140,6 +140,7 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_a_fresh_se
     ("what", "why"),
     [
         ("thread:busy", "imports left threads (busy), which a fork would lose"),
+        ("waits:reaper", "imports left threads (reaper), which a fork would lose"),
         ("thread:cuda-EvtHandlr", "imports left threads (cuda-EvtHandlr), which a fork would lose"),
         ("device", "imports opened a device, which a fork cannot use"),
         ("count", "imports asked for devices, which a fork cannot use"),
@@ -164,6 +165,14 @@ def test_a_thread_that_a_fork_may_lose_is_no_reason_to_import_anew(start, monkey
         assert look(worker)["parent"] == servers()[0].pid
     assert (tmp_path / "one.log").read_text() == ""
     assert imports(tmp_path) == 1
+
+
+def test_a_library_that_compiles_while_it_is_imported_does_so_in_its_engine(start, monkeypatch, tmp_path):
+    monkeypatch.setenv("STUB_IMPORTS", "compiles")
+    with holding(tmp_path):
+        worker = start()
+        found = look(worker, "HUMMING_DISABLE_PARALLEL_BUILD")
+        assert (found["parent"], found["variable"]) == (servers()[0].pid, None)
 
 
 def test_imports_that_another_environment_might_change_are_made_anew(held, start, monkeypatch, tmp_path):
