@@ -6,7 +6,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences.lines import answer_lines, badge
-from winnow.tasks.answer.sentences.phrases import Line, rounds
+from winnow.tasks.answer.sentences.phrases import Line, list_of, rounds
 from winnow.tasks.campaign.budget import amount, count_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
@@ -25,10 +25,22 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
     takes = [("takes", running_words(answer.running))] if answer.running else []
-    again = repeat_lines(answer.unsteady)
+    again = [*_asked_lines(answer), *repeat_lines(answer.unsteady)]
     said = [*answer_lines(answer), *_score_lines(answer), *again, *takes]
     last = max((place for place, (word, _) in enumerate(said) if word in SETTLES), default=len(said) - 1)
     return [*said[: last + 1], ("cost", cost(answer, totals)), *said[last + 1 :]]
+
+
+def _asked_lines(answer: Answer) -> list[Line]:
+    """That each answer to one question may be wrong by a chance of its own; nothing where it was put once."""
+    if not answer.asked_before:
+        return []
+    other = "selector, delta or examples" if answer.objective == "certify" else "selector or delta"
+    said = (
+        f"the same before, with another seed, {other}: {list_of(answer.asked_before)}. The chances that one "
+        "of these answers is wrong add up, and an answer that is picked among them may be wrong by their sum"
+    )
+    return [("asked", said)]
 
 
 def repeat_lines(engines: Sequence[str]) -> list[Line]:

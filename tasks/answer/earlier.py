@@ -18,6 +18,7 @@ from winnow.storage.queries.objective.earlier import (
     scored_positions,
 )
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.rounds.draws import MADE_OF, made_of
 
@@ -29,6 +30,12 @@ OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
     "history_fingerprint",
 }
 """What scores are made of, apart from the examples: a file with a line more is the same question again."""
+
+
+CHANCES = ("selector", "holdout", "history_fingerprint")
+"""By what else the same question may be answered otherwise, beside the seed and `delta`.
+
+A certificate is about more than its examples: by others, too, it answers the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +106,33 @@ def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
     before = campaigns_before(session, campaign, with_duels=True)
     others = [each for each in before if _scores_of(each) != mine]
     return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
+
+
+def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
+    """The names of those before it that asked the same by other chances, oldest first.
+
+    Each of their answers may be wrong by a chance of its own. Where the budget alone is another one the draws
+    are the same, and so is whether the answer is wrong.
+    """
+    question, chances = _question(campaign), _chances(campaign)
+    before = campaigns_before(session, campaign, with_duels=True)
+    others = [each for each in before if _question(each) == question and _chances(each) != chances]
+    return tuple(each.name for each in reversed(others) if latest_decision(session, each.id) is not None)
+
+
+def _question(campaign: CampaignRecord) -> dict[str, object]:
+    found = {key: value for key, value in made_of(campaign).items() if key not in _by_chance(campaign)}
+    epsilon = campaign.spec["stopping"]["epsilon"]
+    return {**found, "of": campaign.objective, "epsilon": epsilon, "certify": campaign.spec.get("certify")}
+
+
+def _chances(campaign: CampaignRecord) -> dict[str, object]:
+    found = {key: campaign.spec.get(key) for key in _by_chance(campaign)}
+    return {**found, "seed": campaign.seed, "delta": campaign.spec["stopping"]["delta"]}
+
+
+def _by_chance(campaign: CampaignRecord) -> tuple[str, ...]:
+    return (*CHANCES, "dataset_fingerprint") if campaign.objective == "certify" else CHANCES
 
 
 def _scores_of(campaign: CampaignRecord) -> dict[str, object]:

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
-from winnow.tasks.answer.earlier import changed_since
+from winnow.tasks.answer.earlier import asked_before, changed_since
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.rivals import closest_pair
@@ -71,3 +71,8 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     ]
     more = sum(max(0, wanted - each) for each in scored)
     return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
+
+
+def same_questions(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[str, ...]:
+    """Earlier campaigns whose chances of being wrong add up to that of this answer, where it has one."""
+    return asked_before(session, campaign) if answer.claim.kind == "proven" else ()

@@ -15,7 +15,12 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
-from winnow.tasks.answer.follow_ups import beyond_the_benchmark, next_step_of, running_of
+from winnow.tasks.answer.follow_ups import (
+    beyond_the_benchmark,
+    next_step_of,
+    running_of,
+    same_questions,
+)
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.answer.running import unsteady_engines
@@ -162,6 +167,7 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
             beyond=beyond_the_benchmark(session, campaign, answer),
             running=running_of(session, campaign, answer),
             unsteady=unsteady_engines(session, campaign),
+            asked_before=same_questions(session, campaign, answer),
             next_step=next_step_of(session, campaign, answer),
         ),
         warnings=tuple(campaign_warnings(session, campaign)),

@@ -1,0 +1,95 @@
+"""Whose chances of being wrong add up: earlier campaigns that asked the same by another seed or selector."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+from stored_campaigns import new_database, store_campaign
+
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.earlier import asked_before
+from winnow.tasks.queries.status import campaign_status
+
+PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
+TOTALS = {"answered": 3, "rounds": 1, "grid": 15}
+
+
+@pytest.fixture
+def database(tmp_path):
+    with closing(new_database(tmp_path / "winnow.db")) as database:
+        yield database
+
+
+def answered(database, name):
+    """A campaign that named a winner after one round."""
+    campaign = store_campaign(database, name)
+    campaign.finish(
+        campaign.plan(0, [0, 1, 2], [0, 1, 2]),
+        [1.0, 0.0, 0.0],
+        best=0,
+        stop=True,
+        reason="confident",
+        claim=PROVEN,
+        estimates=[1.0, 0.0, 0.0],
+        lower=[0.5, 0.0, 0.0],
+        upper=[1.0, 0.4, 0.4],
+        status=["best", "eliminated", "eliminated"],
+    )
+    return campaign
+
+
+def before(campaign, *, seed=7, **spec):
+    """Who asked the same before it, if it had this seed, and this in its file."""
+    record = replace(campaign.record, seed=seed, spec={**campaign.record.spec, **spec})
+    with campaign.database.reading() as session:
+        return asked_before(session, record)
+
+
+def test_another_seed_selector_or_delta_asks_the_same_question_by_other_chances(database):
+    for name in ("first", "second"):
+        answered(database, name)
+    store_campaign(database, "begun", budget=7)  # of which no round is finished
+    last = answered(database, "last")
+    assert before(last, seed=8) == ("first", "second")
+    assert before(last, selector={"name": "race", "params": {}}) == ("first", "second")
+    assert before(last, stopping={"delta": 0.1, "epsilon": 0.0}) == ("first", "second")
+    assert before(last, history_fingerprint="h") == ("first", "second")
+
+
+def test_a_larger_budget_draws_the_same_and_another_question_is_another(database):
+    answered(database, "first")
+    last = answered(database, "last")
+    assert before(last) == ()
+    assert before(last, seed=8, prompts=["another"]) == ()
+    assert before(last, seed=8, stopping={"delta": 0.05, "epsilon": 0.1}) == ()
+    assert before(last, seed=8, selector={"name": "race", "params": {"top_m": 2}}) == ()
+
+
+def test_a_certificate_is_about_more_than_its_examples(database):
+    answered(database, "first")
+    last = answered(database, "last")
+    assert before(last, dataset_fingerprint="grown", seed=8) == ()
+    with database.writing() as session:
+        session.execute(text("UPDATE campaigns SET objective = 'certify'"))
+    last = replace(last, record=replace(last.record, objective="certify"))
+    assert before(last, dataset_fingerprint="grown") == ("first",)
+    assert before(last) == before(last, certify={"risk": 0.2}, seed=8) == ()
+
+
+def test_the_answer_says_that_the_chances_add_up_and_one_without_a_claim_does_not(database):
+    for name in ("first", "second"):
+        answered(database, name)
+    with database.writing() as session:
+        session.execute(text("UPDATE campaigns SET seed = id"))
+    third = store_campaign(database, "third")
+    record = replace(answered(database, "last").record, seed=9)
+    with database.reading() as session:
+        assert campaign_status(session, third.record, in_full=True).answer.asked_before == ()
+        answer = campaign_status(session, record, in_full=True).answer
+        listed = campaign_status(session, record).answer
+    assert dict(block_lines(answer, TOTALS))["asked"] == (
+        "the same before, with another seed, selector or delta: first, second. The chances that one of these "
+        "answers is wrong add up, and an answer that is picked among them may be wrong by their sum"
+    )
+    assert "asked" not in dict(block_lines(listed, TOTALS))
