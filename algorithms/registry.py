@@ -9,6 +9,7 @@ of its own by `winnow.selector`.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from numbers import Integral, Real
@@ -209,6 +210,7 @@ def _resolve(path: str) -> object:
     return getattr(import_module(module), attribute)
 
 
+@cache
 def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
     hints = get_type_hints(getattr(selector, "__init__", selector))
     return tuple(
@@ -218,6 +220,7 @@ def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
     )
 
 
+@cache
 def _common_parameters(config: type) -> tuple[Parameter, ...]:
     hints = get_type_hints(config)
     return tuple(
