@@ -62,13 +62,7 @@ def label(
     from winnow.tasks.errors import SpecError
     from winnow.tasks.judges.pointwise.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
-    from winnow.tasks.objectives.certify.human_labels import (
-        TERMINAL,
-        Answers,
-        read_labels,
-        require_certifying,
-        store_labels,
-    )
+    from winnow.tasks.objectives.certify.human_labels import TERMINAL, require_certifying
     from winnow.tasks.spec.stored_spec import is_human
 
     with closing(open_database(storage)) as database:
@@ -79,19 +73,29 @@ def label(
             if skip:
                 raise SpecError(f"--skip is for labels of examples; say {UNCLEAR!r} of what cannot be judged")
             annotate(database, campaign, file, annotator, correct=correct)
-            _print_next(wanted_of(database, campaign), name, storage, "judgment")
+            _print_next(database, campaign, wanted_of(database, campaign), storage, "judgment")
             return
         require_certifying(campaign)
-        skipped: list[tuple[str, str, Answers]] = [("--skip", key, ()) for key in skip or []]
-        if file is not None:
-            given = read_labels(file)
-            _print(store_labels(database, campaign, given, file.name[:255], correct=correct), str(file))
-        if skipped:
-            _print(store_labels(database, campaign, skipped, TERMINAL, correct=correct), "--skip")
-        if file is None and not skipped:
+        if file is None and not skip:
             _ask(database, campaign, annotator or TERMINAL)
+        else:
+            _store(database, campaign, file, skip or [], correct=correct)
         with database.reading() as session:
-            _print_next(len(waits_for(session, campaign)), name, storage, "label")
+            wanted = len(waits_for(session, campaign))
+        _print_next(database, campaign, wanted, storage, "label")
+
+
+def _store(
+    database: "Database", campaign: "CampaignRecord", file: Path | None, skip: list[str], *, correct: bool
+) -> None:
+    """Store the labels of a file and what nobody can answer, all or none."""
+    from winnow.tasks.objectives.certify.human_labels import TERMINAL, read_labels, store_labels
+
+    given = [] if file is None else read_labels(file)
+    given += [("--skip", key, ()) for key in skip]
+    source = TERMINAL if file is None else file.name[:255]
+    told = [*([] if file is None else [str(file)]), *(["--skip"] if skip else [])]
+    _print(store_labels(database, campaign, given, source, correct=correct), " and ".join(told))
 
 
 def _print(labelled: "Labelled", source: str) -> None:
@@ -113,11 +117,20 @@ def _print(labelled: "Labelled", source: str) -> None:
         print(f"  {len(labelled.idle):,} of them {are} that this campaign asks no label of")
 
 
-def _print_next(wanted: int, name: str, storage: str, what: str) -> None:
+def _print_next(
+    database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
+) -> None:
     from winnow.storage.engine.database import shown_url
     from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.queries.status import campaign_status
 
-    if wanted:
+    name = campaign.name
+    with database.reading() as session:
+        has_ended = campaign_status(session, campaign).state == "ended"
+    if has_ended:
+        serves = "; what it was told serves other campaigns on the same data" if what == "label" else ""
+        print(f"{name} has ended and waits for no {what}s{serves}")
+    elif wanted:
         print(f"{name} waits for {count_of(wanted, f'more {what}')}; winnow query {name} labels lists them")
     else:
         print(f"{name} waits for no {what}s; go on with: winnow resume {name} --storage {shown_url(storage)}")

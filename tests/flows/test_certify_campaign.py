@@ -289,7 +289,31 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     states = {row["id"]: row["state"] for row in asked(tmp_path, "labels")}
     assert {states[first], states[second]} == {"skipped"}
     assert {states[key] for key in others} == {"used"}
+    assert "skipped   2 labels of the 10 used say that no human can answer their examples" in done(
+        tmp_path, "status", "survivor"
+    )
     assert status(tmp_path)["certificate"]["incomplete"] == 0
+
+
+def test_a_file_and_what_nobody_can_answer_are_stored_together_or_not_at_all(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    first, second = wanted(tmp_path)[:2]
+    file = write_labels(tmp_path, [first])
+    refused = winnow(tmp_path, "label", "survivor", str(file), "--skip", first)
+    assert refused.returncode == 1
+    assert f"--skip: the label of example '{first}' is " in refused.stderr
+    assert first in wanted(tmp_path)
+    told = done(tmp_path, "label", "survivor", str(file), "--skip", second)
+    assert f"{file} and --skip: 2 new labels, 1 of them of examples that no human can answer" in told
+
+
+def test_a_campaign_that_has_ended_is_not_to_be_resumed_for_labels(tmp_path):
+    write_certify(tmp_path, labelled=certify.N_EXAMPLES)
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0
+    told = done(tmp_path, "label", "survivor", str(write_labels(tmp_path, ["e0"])))
+    assert "survivor has ended and waits for no labels; what it was told serves other campaigns" in told
+    assert "resume" not in told
 
 
 def test_a_skipped_example_may_be_answered_until_it_was_used(tmp_path):

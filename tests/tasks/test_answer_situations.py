@@ -270,6 +270,7 @@ def certificate(situation):
         costs={"a": 3.0, "b": 2.0, "c": 1.0},
         cost="custom",
         labels_used=40,
+        unanswerable=0,
         waits_for=situation.waits,
         incomplete=0,
         plain="c",
@@ -587,6 +588,14 @@ def certified(database, monkeypatch, changed=None, **of_certificate):
     answer = answered(database, situation._replace(**(changed or {})), monkeypatch)
     answer = replace(answer, n_examples=240, certificate=replace(answer.certificate, **of_certificate))
     return dict(answer_lines(answer))
+
+
+def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
+    assert "skipped" not in certified(database, monkeypatch)
+    assert certified(database, monkeypatch, {"name": "one"}, unanswerable=1)["skipped"] == (
+        "1 label of the 40 used says that no human can answer its example: in all that is said here of risks "
+        "each is a loss of 1, whatever a candidate answers"
+    )
 
 
 def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
@@ -78,12 +78,21 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
 
 def spent(session: Session, campaign_id: int) -> int:
     """How many examples' labels a campaign has used."""
-    used = (
+    return session.scalars(select(func.count()).select_from(_used(campaign_id).distinct().subquery())).one()
+
+
+def unanswerable(session: Session, campaign_id: int) -> int:
+    """How many of the labels that a campaign has used say that no human can answer the example."""
+    found = select(Label.targets).where(Label.example_id.in_(_used(campaign_id)))
+    return sum(not targets for targets in session.scalars(found))
+
+
+def _used(campaign_id: int) -> Select[tuple[int]]:
+    return (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
         .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
     )
-    return session.scalars(select(func.count()).select_from(used.distinct().subquery())).one()
 
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:

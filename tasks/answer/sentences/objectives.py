@@ -40,6 +40,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     word = "certified" if _is_shown(answer, certificate) else "passed"
     lines = [(word, _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
+    lines += _unanswerable(certificate)
     if refuted := answer.named("refuted"):
         lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))
     lines += [*_unsettled(answer, certificate), *_untested(answer, certificate)]
@@ -56,6 +57,25 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
 def _is_shown(answer: Answer, certificate: Certificate) -> bool:
     """Whether what is said of risks is shown, and does not only seem so."""
     return certificate.is_reliable and answer.mixed is None
+
+
+def _unanswerable(certificate: Certificate) -> list[Line]:
+    """What part of all that is said of risks comes from examples that people passed over."""
+    if not certificate.unanswerable:
+        return []
+    what = count_of(certificate.unanswerable, "label")
+    says = (
+        "says that no human can answer its example"
+        if certificate.unanswerable == 1
+        else ("say that no human can answer their examples")
+    )
+    return [
+        (
+            "skipped",
+            f"{what} of the {amount(certificate.labels_used)} used {says}: in all that is said here of risks "
+            "each is a loss of 1, whatever a candidate answers",
+        )
+    ]
 
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:

@@ -40,6 +40,8 @@ class Certificate:
     cost: str
     """What they are, as `certify.cost` names it."""
     labels_used: int
+    unanswerable: int
+    """Of these, those that say that no human can answer the example."""
     waits_for: tuple[str, ...]
     """Keys of the examples that the planned round needs labels of."""
     incomplete: int
@@ -102,6 +104,7 @@ def certificate_of(
         costs={name: campaign.spec["candidate_costs"][name] for name in names},
         cost=section["cost"],
         labels_used=labels.spent(session, campaign.id),
+        unanswerable=labels.unanswerable(session, campaign.id),
         waits_for=tuple(waits_for(session, campaign)),
         incomplete=labels.incomplete(
             session, campaign.id, reads_auto=campaign.spec["selector"]["name"] not in HUMAN_ONLY
