@@ -24,6 +24,7 @@ COLUMNS = (
     "outcome",
     "claim",
     "best",
+    "chosen",
     "estimate",
     "lower",
     "upper",
@@ -46,8 +47,9 @@ def campaigns(session: Session) -> list[Row]:
 def history(session: Session, campaign: CampaignRecord) -> list[Row]:
     """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
 
-    `best` is who leads, also where nobody has won. `changed` and `differs_in` are those of `series_rows`, of
-    winners alone.
+    `best` is who leads, also where nobody has won, and `chosen` the cheapest that is good enough, where that
+    is looked for and not the best: then it is the winner. `changed` and `differs_in` are those of
+    `series_rows`, of winners alone.
     """
     since, rows = _Since(session), []
     for row in history_views.history(session, campaign.id):
@@ -58,9 +60,13 @@ def history(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
-    """A row with whether the campaign has ended, and why; a selector knows of its own budget alone."""
+    """A row with whom costs chose, whether the campaign has ended, and why.
+
+    A selector knows of its own budget alone.
+    """
     has_ended = None if row["stop"] is None else status.state == "ended"
-    return {**row, "stop": has_ended, "reason": row["reason"] and status.answer.reason}
+    reason = row["reason"] and status.answer.reason
+    return {**row, "chosen": status.answer.chosen, "stop": has_ended, "reason": reason}
 
 
 def is_another(before: Answer, now: Answer) -> bool:
@@ -207,6 +213,7 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
         status = campaign_status(session, record)
         ended = {
             **since.told(status, record),
+            "chosen": status.answer.chosen,
             "state": status.state,
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
@@ -303,6 +310,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "outcome": answer.outcome or status.state,
                 "claim": answer.claim.kind,
                 "best": best and best.name,
+                "chosen": answer.chosen,
                 "estimate": best and best.estimate,
                 "lower": best and best.lower,
                 "upper": best and best.upper,

@@ -43,6 +43,8 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
         2.5,
     )
     assert shown["claim"]["delta"] == 0.05
+    (row,) = json.loads(winnow(tmp_path, "query", "survivor", "history", "--json").stdout)
+    assert (row["best"], row["chosen"]) == ("knows/plain", "slips/plain")
     ((spent,),) = rows(tmp_path, "SELECT count(*) FROM comparisons")
     assert spent < 360
 
