@@ -14,7 +14,8 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
-from winnow.tasks.answer.sentences.phrases import Line, list_of, rounded
+from winnow.tasks.answer.sentences.phrases import Line, list_of
+from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.budget import amount, count_of, percentage
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -202,7 +203,7 @@ def _best(answer: Answer) -> str:
     if best.estimate is None or best.lower is None or best.upper is None or not alone:
         return f"best {list_of(answer.listed)}"
     held_out = "" if answer.held_out_mean is None else f", held out {rounded(answer.held_out_mean)}"
-    interval = f"[{rounded(best.lower)}, {rounded(best.upper)}]"
+    interval = "[{}, {}]".format(*ends(best.lower, best.upper))
     return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"
 
 

@@ -13,7 +13,8 @@ from winnow.flows.reports.summary import resume_command
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline, subject
-from winnow.tasks.answer.sentences.phrases import list_of, rounded
+from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.answer.sentences.rounding import rounded
 from winnow.tasks.queries.printable import escaped, one_line
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask

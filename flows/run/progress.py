@@ -23,7 +23,7 @@ from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval, limit_of
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.sentences.phrases import rounded
+from winnow.tasks.answer.sentences.rounding import ends
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
@@ -196,7 +196,8 @@ def _gap(campaign: CampaignSession, decision: Decision) -> str:
     if reach <= 0.0:
         return ""
     enough = campaign.checked.spec.stopping.epsilon
-    return f"; any is ahead by at most {rounded(float(reach))}, settled at {enough:g} or sooner"
+    _, most = ends(0.0, float(reach))
+    return f"; any is ahead by at most {most}, settled at {enough:g} or sooner"
 
 
 def duration(seconds: float) -> str:

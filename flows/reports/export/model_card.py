@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
-from winnow.tasks.answer.sentences.phrases import estimated, rounded
+from winnow.tasks.answer.sentences.phrases import estimated
+from winnow.tasks.answer.sentences.rounding import rounded, span
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -80,9 +81,8 @@ def _table(rows: list[dict[str, object]], value: str) -> list[str]:
 
 
 def _interval(row: Mapping[str, object]) -> str:
-    if row["lower"] is None or row["upper"] is None:
-        return "–"
-    return f"{_number(row['lower'])} to {_number(row['upper'])}"
+    lower, upper = row["lower"], row["upper"]
+    return span(lower, upper) if isinstance(lower, float) and isinstance(upper, float) else "–"
 
 
 def _number(value: object) -> str:

@@ -18,7 +18,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.lines import badge, outcome_words, subject
-from winnow.tasks.answer.sentences.phrases import rounded
+from winnow.tasks.answer.sentences.rounding import rounded, span
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -115,4 +115,4 @@ def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
 def _interval(best: CandidateStanding | None) -> str:
     if best is None or best.lower is None or best.upper is None:
         return UNKNOWN
-    return f"{rounded(best.lower)} to {rounded(best.upper)}"
+    return span(best.lower, best.upper)

@@ -9,7 +9,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
-from winnow.tasks.answer.sentences.phrases import rounded
+from winnow.tasks.answer.sentences.rounding import rounded, span
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.views import ask
 
@@ -95,7 +95,7 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
         Cell(text=sampling_words(made_of.sampling)),
         Cell(text=rounded(row["estimate"]) if known else UNKNOWN, worth=row["estimate"]),
         Cell(
-            text=f"{rounded(row['lower'])} to {rounded(row['upper'])}" if has_interval else UNKNOWN,
+            text=span(row["lower"], row["upper"]) if has_interval else UNKNOWN,
             worth=row["lower"] if has_interval else None,
         ),
         Cell(

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.phrases import IF, MIXED, Line, percent, rounded, which_is_open
+from winnow.tasks.answer.sentences.phrases import IF, MIXED, Line, percent, which_is_open
+from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.budget import count_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
         scored = f"{count_of(found.n, 'example')} {'was' if found.n == 1 else 'were'} scored"
         few = f"only {scored} for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
-    between = f"between {rounded(found.lower)} and {rounded(found.upper)}"
+    between = "between {} and {}".format(*ends(found.lower, found.upper))
     even = 0.5 if answer.objective == "best-duel" else 0.0
     if answer.objective == "best-duel":
         share = rounded(found.difference)
@@ -114,7 +115,7 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
         return f"not known: none of the {found.n_examples:,} comparisons has an outcome"
     where = f"on the {found.n_examples:,} examples that selection never saw"
     left_out = _not_compared(found.n_examples - found.scored)
-    between = f"on new examples like these between {rounded(found.lower)} and {rounded(found.upper)}"
+    between = "on new examples like these between {} and {}".format(*ends(found.lower, found.upper))
     not_here = ", and this number does not" if _is_fresh(answer, found) else ""
     said = f"{rounded(found.mean)} {where}{left_out}; {between}{_sure(answer, found)}"
     return f"{said}; {_curse(found)}{not_here}"
@@ -125,7 +126,7 @@ def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
     if value.mean is None:
         return f"{value.constraint}: not known, none of the {found.n_examples:,} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
-    between = f"on new examples like these between {rounded(value.lower)} and {rounded(value.upper)}"
+    between = "on new examples like these between {} and {}".format(*ends(value.lower, value.upper))
     sure = _with_the_mean(answer, found)
     return f"{value.constraint}: {rounded(value.mean)} on these{left_out}; {between}{sure}"
 
@@ -139,7 +140,7 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
         by, least, most, word = -by, -most, -least, "behind by"
     rival = f"{found.runner_up}, the highest of the others in selection"
     said = f"{rounded(by, '+')} against {rival}, on the same examples{left_out}"
-    between = f"between {rounded(least)} and {rounded(most)}"
+    between = "between {} and {}".format(*ends(least, most))
     sure = _with_the_mean(answer, found)
     open_ = which_is_open(least, most)
     return [(word, f"{said}; on new examples like these {between}{sure}{open_}")]

@@ -1,7 +1,8 @@
 """What an answer says of constraints: who meets them, who cannot, and of whom the claim is."""
 
 from winnow.tasks.answer.model import Answer, Constrained
-from winnow.tasks.answer.sentences.phrases import Line, list_of, rounded
+from winnow.tasks.answer.sentences.phrases import Line, list_of
+from winnow.tasks.answer.sentences.rounding import rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:

@@ -11,9 +11,9 @@ from winnow.tasks.answer.sentences.phrases import (
     dropped_lines,
     interval_words,
     list_of,
-    rounded,
     spent,
 )
+from winnow.tasks.answer.sentences.rounding import rounded
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
 """What is said of a candidate by its status."""

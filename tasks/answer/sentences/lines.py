@@ -19,8 +19,8 @@ from winnow.tasks.answer.sentences.phrases import (
     held,
     list_of,
     out_lines,
-    rounded,
 )
+from winnow.tasks.answer.sentences.rounding import rounded
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
 from winnow.tasks.campaign.budget import amount, count_of
 

@@ -15,9 +15,9 @@ from winnow.tasks.answer.sentences.phrases import (
     list_of,
     more_labels,
     percent,
-    rounded,
     spent,
 )
+from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.budget import amount, count_of
 from winnow.tasks.objectives.certify.certificate import ROUNDING, Certificate
 
@@ -202,7 +202,7 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
         return []
     between = sure = ""
     if best.lower is not None and best.upper is not None:
-        between, sure = f", between {rounded(best.lower)} and {rounded(best.upper)}", held(answer)
+        between, sure = ", between {} and {}".format(*ends(best.lower, best.upper)), held(answer)
     mean = certificate.means.get(best.name)
     is_moved = bool(between) and (mean is None or abs(best.estimate - mean) > ROUNDING)
     what = "the value in its interval that is nearest to its " if is_moved else "its "
@@ -244,7 +244,8 @@ def _pays(answer: Answer, standing: "Standing") -> str:
     found = standing.advantage
     if found is None:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
-    between = f"{found.estimate:+.3f}, between {found.lower:.3f} and {found.upper:.3f}"
+    lower, upper = ends(found.lower, found.upper)
+    between = f"{rounded(found.estimate, '+')}, between {lower} and {upper}"
     of_left = " of those that were not dropped" if answer.dropped else ""
     late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
     said = (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
+from winnow.tasks.answer.sentences.rounding import ends, span
 from winnow.tasks.campaign.budget import amount, count_of
 
 Line = tuple[str, str]
@@ -93,23 +94,6 @@ def held(answer: Answer) -> str:
     return f" (all intervals{ABOUT_ALL}{sure}{if_what})"
 
 
-MOST_DECIMALS = 9
-
-
-def rounded(value: float, sign: str = "") -> str:
-    """Three decimals, or more where these would read as 0, 1 or -1 of a number that is not.
-
-    Args:
-        value: A score, a share, or a difference of two.
-        sign: "+" to have it written always.
-    """
-    plain = f"{value:{sign}.3f}"
-    if not float(plain).is_integer():
-        return plain
-    longer = (f"{value:{sign}.{decimals}f}" for decimals in range(4, MOST_DECIMALS + 1))
-    return next((text for text in longer if not float(text).is_integer()), plain)
-
-
 class Claimed(NamedTuple):
     """What a claim says of a number that has an interval, too."""
 
@@ -129,14 +113,15 @@ def interval_words(
     what is left is the other end, at the level of the intervals, and the claim, at its own.
     docs/how-differences-are-bounded.md has how surely both hold together.
     """
-    between, sure = f"between {rounded(lower, sign)} and {rounded(upper, sign)}", held(answer)
+    least, most = ends(lower, upper, sign)
+    between, sure = f"between {least} and {most}", held(answer)
     if claimed is None or (claimed.least <= lower and upper <= claimed.most):
         return between + sure
     what = f"that {claimed.words} is {'known' if answer.claim.kind == 'exact' else 'proven'}"
     what += assumed(answer, answer.claim.assumptions)
     if lower > claimed.most or upper < claimed.least:
         return f"{between}{sure}; {what}, and one of the two is wrong: such errors are what both allow for"
-    end = f"at most {rounded(upper, sign)}" if lower < claimed.least else f"at least {rounded(lower, sign)}"
+    end = f"at most {most}" if lower < claimed.least else f"at least {least}"
     return f"{end}{sure}; {what}, and the number itself is known less well"
 
 
@@ -219,8 +204,7 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     said = f"{dropped.name}: {dropped.unscored:,} of its {dropped.told:,} comparisons have no outcome{why}"
     if standing.lower is None or standing.upper is None or answer.baseline is not None:
         return said  # a gate's intervals that hold at once are those of differences: means have another set
-    what = estimated(answer)
-    found = f"the interval of its {what} is {standing.lower:.3f} to {standing.upper:.3f}"
+    found = f"the interval of its {estimated(answer)} is {span(standing.lower, standing.upper)}"
     return f"{said}; {found}{held(answer)}"
 
 

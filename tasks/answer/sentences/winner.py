@@ -9,9 +9,9 @@ from winnow.tasks.answer.sentences.phrases import (
     held,
     interval_words,
     list_of,
-    rounded,
     spent,
 )
+from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.budget import amount, count_of, percentage
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
@@ -83,7 +83,7 @@ def _how_well(answer: Answer) -> list[Line]:
         means = [mean for mean in tied if mean is not None]
         found = f"{rounded(min(means))} to {found}"
     elif best.lower is not None and best.upper is not None and not _is_exact(answer):
-        found += f", between {rounded(best.lower)} and {rounded(best.upper)}"
+        found += ", between {} and {}".format(*ends(best.lower, best.upper))
     of = "" if answer.groups is None else f" as {estimated(answer)}"
     whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
     return [("mean", f"{whose}{found}{of} on the {examples_of(answer)}{_held(answer)}")]
@@ -129,7 +129,8 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
         return said
     if standing.lower == standing.upper:
         return f"{said} (known exactly)" if answer.is_known(standing.name) else f"{said}{held(answer)}"
-    return f"{said}, between {rounded(standing.lower)} and {rounded(standing.upper)}{held(answer)}"
+    lower, upper = ends(standing.lower, standing.upper)
+    return f"{said}, between {lower} and {upper}{held(answer)}"
 
 
 def runner_up_lines(answer: Answer) -> list[Line]:

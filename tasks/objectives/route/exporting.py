@@ -13,6 +13,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.answer.sentences.phrases import percent
+from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.route.objective import Route
@@ -89,12 +90,13 @@ def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | No
         )
     if advantage.lower > 0.0:
         return None
+    by, (lower, upper) = rounded(advantage.estimate, "+"), ends(advantage.lower, advantage.upper, "+")
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (
-        f"{verdict}: its mean score is estimated to differ by {advantage.estimate:+.3f} from what the best "
+        f"{verdict}: its mean score is estimated to differ by {by} from what the best "
         f"single candidate would have had on the prompts since it joined, by this estimate "
         f"{candidates[advantage.single]}; the {percent(advantage.delta)} interval is "
-        f"{advantage.lower:+.3f} to {advantage.upper:+.3f}, whichever of them is the best"
+        f"{lower} to {upper}, whichever of them is the best"
     )
 
 

@@ -22,7 +22,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline
-from winnow.tasks.answer.sentences.phrases import rounded
+from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.comparing import (
     CUT,
@@ -150,7 +150,7 @@ def sentence(first: Side, second: Side, found: PairedDifference) -> str:
     """Who is ahead by how much, as far as that is known."""
     even = found.n - found.first_higher - found.second_higher
     names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
-    mean, lower, upper = (rounded(each, "+") for each in (found.mean, found.lower, found.upper))
+    mean, (lower, upper) = rounded(found.mean, "+"), ends(found.lower, found.upper, "+")
     return (
         f"On {found.n:,} examples, {names[0]} less {names[1]}: {mean}, between {lower} and {upper}; higher "
         f"on {found.first_higher:,}, lower on {found.second_higher:,}, level on {even:,}."

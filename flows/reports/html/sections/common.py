@@ -21,6 +21,7 @@ from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.sentences.rounding import span
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.tag_counts import TagCounts
@@ -211,7 +212,7 @@ def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
                 "scored": row["scored"],
                 "unscored": row["unscored"],
                 "mean": row["mean"],
-                "interval": "" if row["lower"] is None else f"{row['lower']:.3f} to {row['upper']:.3f}",
+                "interval": "" if row["lower"] is None else span(row["lower"], row["upper"]),
             }
             for row in rows
         ],
@@ -260,7 +261,7 @@ def _tag_row(row: Row) -> Row:
         "value": row["value"],
         "scored": f"{row['scored']} of {row['examples']}",
         "mean": row["mean"],
-        "interval": f"{row['lower']:.3f} to {row['upper']:.3f}",
+        "interval": span(row["lower"], row["upper"]),
         "worst": "worst" if row["worst"] else "",
     }
 

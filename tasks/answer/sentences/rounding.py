@@ -1,0 +1,41 @@
+"""Numbers as sentences and tables have them: estimates rounded, and the ends of intervals outward."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+
+MOST_DECIMALS = 9
+
+
+def rounded(value: float, sign: str = "") -> str:
+    """Three decimals, or more where these would read as 0, 1 or -1 of a number that is not.
+
+    Args:
+        value: A score, a share, or a difference of two.
+        sign: "+" to have it written always.
+    """
+    return _written(value, sign, ROUND_HALF_EVEN)
+
+
+def ends(lower: float, upper: float, sign: str = "") -> tuple[str, str]:
+    """The two ends of an interval, each rounded outward: what is written holds wherever the interval does.
+
+    Where they are one number it is that number, as `rounded` has it.
+    """
+    if lower == upper:
+        return rounded(lower, sign), rounded(upper, sign)
+    return _written(lower, sign, ROUND_FLOOR), _written(upper, sign, ROUND_CEILING)
+
+
+def span(lower: float, upper: float) -> str:
+    """An interval as tables have it; see `ends`."""
+    return "{} to {}".format(*ends(lower, upper))
+
+
+def _written(value: float, sign: str, direction: str) -> str:
+    if not math.isfinite(value):
+        return f"{value:{sign}}"
+    exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
+    shown = (exact.quantize(Decimal(1).scaleb(-n), direction) + 0 for n in range(3, MOST_DECIMALS + 1))
+    first, *longer = shown
+    found = next((each for each in (first, *longer) if each % 1), first)
+    return f"{found:{sign}f}"

@@ -1,0 +1,54 @@
+"""Numbers in sentences: estimates are rounded, ends of intervals outward, and none is made a certainty."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow.tasks.answer.sentences.rounding import MOST_DECIMALS, ends, rounded, span
+
+SCORES = st.floats(-1.0, 1.0)
+
+
+@given(SCORES, SCORES)
+def test_what_is_written_of_an_interval_holds_wherever_the_interval_does(one, other):
+    lower, upper = min(one, other), max(one, other)
+    least, most = ends(lower, upper)
+    slack = 10.0**-MOST_DECIMALS
+    if lower < upper:
+        assert float(least) - slack <= lower
+        assert float(most) + slack >= upper
+    assert abs(float(least) - lower) <= 0.001
+    assert abs(float(most) - upper) <= 0.001
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "written"),
+    [
+        (0.5696, 0.8884, "0.569 to 0.889"),  # to the nearest it would be 0.570 to 0.888
+        (0.1 + 0.2, 1.0 - 0.7, "0.300 to 0.300"),
+        (-0.0436, -0.0014, "-0.044 to -0.001"),
+        (0.0, 1.0, "0.000 to 1.000"),
+        (0.00004, 0.99996, "0.00004 to 0.99996"),
+        (0.9416666, 0.9416666, "0.942 to 0.942"),
+        (-0.0, 0.0004, "0.000 to 0.001"),
+    ],
+)
+def test_ends_go_outward_and_a_point_is_rounded(lower, upper, written):
+    assert span(lower, upper) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "sign", "written"),
+    [
+        (0.8884, "", "0.888"),
+        (0.0306, "+", "+0.031"),
+        (-0.0306, "+", "-0.031"),
+        (0.9999, "", "0.9999"),
+        (-0.0, "+", "+0.000"),
+        (math.inf, "", "inf"),
+    ],
+)
+def test_an_estimate_is_rounded_to_the_nearest(value, sign, written):
+    assert rounded(value, sign) == written
