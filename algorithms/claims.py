@@ -82,6 +82,7 @@ Assumption = Literal[
     "missing-at-random",
     "random-labels",
     "unseen-labels",
+    "unseen-draws",
     "random-prompts",
     "planned-additions",
 ]
@@ -93,6 +94,7 @@ Assumption = Literal[
 * missing-at-random: which outcomes are missing has nothing to do with what they would have been.
 * random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.
 * unseen-labels: nothing of the problem was chosen in sight of earlier outcomes by the same labels.
+* unseen-draws: no arm was changed in sight of earlier outcomes on the same draws.
 * random-prompts: the prompts so far were drawn at random from those that matter.
 * planned-additions: how often arms were added does not depend on the outcomes; which ones may.
 """

@@ -151,7 +151,8 @@ def question_lines(question: Question) -> list[str]:
         lines += _passage("Reference", "\n".join(shown.targets))
     for title, text in zip(question.titles, shown.texts, strict=True):
         lines += _passage(title, text)
-    before = "" if question.said is None else f" (you said: {printable(question.said)})"
+    by, said = printable(question.said_by or ""), printable(question.said or "")
+    before = "" if question.said is None else f" ({by} said: {said})"
     keys = [f"{key} {printable(choice.name)}" for key, choice in keyed(question.choices)]
     others = [f"{SKIP} skip", f"{BACK} back", f"{QUIT} quit"]
     return [*lines, "", printable(question.text) + before, "  ".join([*keys, *others])]

@@ -194,9 +194,10 @@ def prune(
             print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
             return
         for each in found:
+            people = f", {each.judgments:,} judgments of people" if each.judgments else ""
             print(
                 f"{each.name}: idle since {each.last_active:%Y-%m-%d %H:%M} UTC; "
-                f"deletes {each.comparisons:,} comparisons and {each.generations:,} texts, "
+                f"deletes {each.comparisons:,} comparisons{people} and {each.generations:,} texts, "
                 f"keeps {each.kept:,} texts that others use"
             )
         if not yes and not typer.confirm("Delete these campaigns for good?"):

@@ -121,13 +121,17 @@ def _print_next(
     database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
 ) -> None:
     from winnow.storage.engine.database import shown_url
+    from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.campaign.budget import count_of
     from winnow.tasks.queries.status import campaign_status
 
     name = campaign.name
     with database.reading() as session:
-        has_ended = campaign_status(session, campaign).state == "ended"
-    if has_ended:
+        found = campaign_records.find_campaign(session, name)
+        has_ended = found is not None and campaign_status(session, found).state == "ended"
+    if found is None or found.id != campaign.id:
+        print(f"{name} has been deleted meanwhile")
+    elif has_ended:
         serves = "; what it was told serves other campaigns on the same data" if what == "label" else ""
         print(f"{name} has ended and waits for no {what}s{serves}")
     elif wanted:

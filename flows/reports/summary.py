@@ -84,7 +84,6 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 def further_lines(status: CampaignStatus) -> list[Line]:
     """What is known beside the answer: what may be wrong with it, what was spent, and what is missing."""
     return [
-        *(("server", change.sentence) for change in status.answer.servers),
         *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
         ("budget", ", ".join(str(each) for each in status.budgets)),

@@ -4,7 +4,7 @@ No id of what is deleted is given again, so that whoever still holds one finds n
 """
 
 import datetime as dt
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -71,14 +71,16 @@ class Prunable:
     name: str
     last_active: dt.datetime
     comparisons: int
+    judgments: int
+    """What people said of its texts."""
     generations: int
-    """Texts that it paid for and no other campaign uses."""
+    """Texts that it paid for and no campaign that stays uses."""
     kept: int
-    """Texts that it paid for and another campaign uses: they stay."""
+    """Texts that it paid for and a campaign that stays uses: they stay."""
 
 
 def prunable(session: Session, *, before: dt.datetime, name: str | None = None) -> list[Prunable]:
-    """Campaigns with nothing planned or decided since a moment, oldest first.
+    """Campaigns for which nothing was planned, written, judged or decided since a moment, oldest first.
 
     Args:
         session: Reads.
@@ -100,22 +102,45 @@ def prunable(session: Session, *, before: dt.datetime, name: str | None = None) 
         .group_by(Campaign.id, Campaign.name)
         .order_by(Campaign.id)
     ).all()
+    active = {id_: _latest([*times, *_later(session, id_)]) for id_, _, *times, _ in rows}
+    leaving = [id_ for id_, latest in active.items() if latest < before]
     found = []
-    for id_, campaign, *times, comparisons in rows:
-        last_active = max(moment for moment in times if moment is not None)
-        if last_active < before:
-            shared = _count(session, _paid_by(id_).where(_used_elsewhere(id_)))
+    for id_, campaign, *_, comparisons in rows:
+        if id_ in leaving:
+            kept = _count(session, _paid_by(id_).where(_used_elsewhere(leaving)))
             found.append(
                 Prunable(
                     id=id_,
                     name=campaign,
-                    last_active=last_active,
+                    last_active=active[id_],
                     comparisons=int(comparisons),
-                    generations=_count(session, _paid_by(id_)) - shared,
-                    kept=shared,
+                    judgments=_count(session, _judged(id_)),
+                    generations=_count(session, _paid_by(id_)) - kept,
+                    kept=kept,
                 )
             )
     return sorted(found, key=lambda each: each.last_active)
+
+
+def _latest(times: Iterable[dt.datetime | None]) -> dt.datetime:
+    return max(moment for moment in times if moment is not None)
+
+
+def _later(session: Session, campaign_id: int) -> list[dt.datetime | None]:
+    """When a text of a campaign was written last, and when people took up or answered what it asks."""
+    asked = (
+        select(func.max(AnnotationTask.held_at), func.max(Annotation.annotated_at))
+        .select_from(AnnotationTask)
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
+        .where(Round.campaign_id == campaign_id)
+    )
+    written = (
+        select(func.max(Generation.created_at))
+        .join(Round, Round.id == Generation.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+    return [*session.execute(asked).one(), session.scalar(written)]
 
 
 def prune(
@@ -196,6 +221,15 @@ def _paid_by(campaign_id: int) -> Select[tuple[int]]:
     )
 
 
+def _judged(campaign_id: int) -> Select[tuple[int]]:
+    return (
+        select(Annotation.task_id)
+        .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .where(Round.campaign_id == campaign_id)
+    )
+
+
 Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
 """Which rounds are meant, by a column of their ids."""
 
@@ -226,8 +260,8 @@ def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
     )
 
 
-def _used_elsewhere(campaign_id: int) -> ColumnElement[bool]:
-    own = select(Round.id).where(Round.campaign_id == campaign_id)
+def _used_elsewhere(campaign_ids: Sequence[int]) -> ColumnElement[bool]:
+    own = select(Round.id).where(Round.campaign_id.in_(campaign_ids))
     return _is_used(lambda round_id: round_id.not_in(own))
 
 

@@ -52,6 +52,16 @@ def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
     return [_record(row) for row in rows]
 
 
+def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
+    """The first and the last epoch in which a campaign met each served model, its judges included."""
+    rows = session.execute(
+        select(Canary.model, func.min(Canary.epoch), func.max(Canary.epoch))
+        .where(Canary.campaign_id == campaign_id)
+        .group_by(Canary.model)
+    )
+    return {model: (first, last) for model, first, last in rows}
+
+
 def changes(session: Session, models: Sequence[str], *, since: int) -> list[CanaryRecord]:
     """The canaries of models that were answered otherwise than before, from the id `since` on."""
     rows = session.scalars(

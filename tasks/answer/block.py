@@ -26,7 +26,8 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
     """
     takes = [("takes", running_words(answer.running))] if answer.running else []
     again = [*_asked_lines(answer), *repeat_lines(answer.unsteady)]
-    said = [*answer_lines(answer), *_score_lines(answer), *again, *takes]
+    servers = [("server", change.sentence) for change in answer.servers]
+    said = [*answer_lines(answer), *_score_lines(answer), *servers, *again, *takes]
     last = max((place for place, (word, _) in enumerate(said) if word in SETTLES), default=len(said) - 1)
     return [*said[: last + 1], ("cost", cost(answer, totals)), *said[last + 1 :]]
 

@@ -13,7 +13,7 @@ from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.earlier import Earlier, earlier_of
+from winnow.tasks.answer.earlier import Earlier, earlier_of, is_drawn_again
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
@@ -89,6 +89,9 @@ def answer_of(
     earlier = earlier_of(session, campaign)
     if earlier is not None and campaign.objective == "certify" and claim.kind == "proven":
         claim = replace(claim, assumptions=(*claim.assumptions, "unseen-labels"))
+    is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
+    if is_redrawn and claim.kind == "proven":
+        claim = replace(claim, assumptions=(*claim.assumptions, "unseen-draws"))
     baseline = baseline_name(campaign.spec["selector"])
     outcome = None
     if has_ended and baseline is None:
@@ -125,7 +128,7 @@ def answer_of(
         judges=_judges(campaign),
         judged_in_part=any(not asks_models(each) for each in judge_parts(campaign.spec.get("judge", {}))),
         stored_texts=_stored_texts(session, campaign),
-        intervals_if=_intervals_if(campaign, refuted, earlier),
+        intervals_if=_intervals_if(campaign, refuted, earlier, is_redrawn=is_redrawn),
         refuted=refuted,
         servers=servers,
         held_out=held_out,
@@ -214,12 +217,13 @@ def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str])
 
 
 def _intervals_if(
-    campaign: CampaignRecord, refuted: Sequence[Assumption], earlier: Earlier | None
+    campaign: CampaignRecord, refuted: Sequence[Assumption], earlier: Earlier | None, *, is_redrawn: bool
 ) -> tuple[Assumption, ...]:
     if campaign.objective == "certify":
         return ("random-labels",) if earlier is None else ("random-labels", "unseen-labels")
+    drawn: tuple[Assumption, ...] = ("unseen-draws",) if is_redrawn else ()
     has_model = has_features(campaign.objective, campaign.spec["selector"])
-    return ("bradley-terry",) if has_model and "bradley-terry" not in refuted else ()
+    return ("bradley-terry", *drawn) if has_model and "bradley-terry" not in refuted else drawn
 
 
 def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozenset[str]:

@@ -17,10 +17,13 @@ from winnow.storage.queries.objective.earlier import (
     positions_elsewhere,
     scored_positions,
 )
+from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.campaigns import first_rounds
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.rounds.draws import MADE_OF, made_of
+from winnow.tasks.rounds.draws import MADE_OF, made_of, seed_of_draws
+from winnow.tasks.spec.stored_spec import ONLY
 
 TESTED = ("certify", "holdout", "selector")
 """What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
@@ -32,7 +35,7 @@ OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
 """What scores are made of, apart from the examples: a file with a line more is the same question again."""
 
 
-CHANCES = ("selector", "holdout", "history_fingerprint")
+CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprint")
 """By what else the same question may be answered otherwise, beside the seed and `delta`.
 
 A certificate is about more than its examples: by others, too, it answers the same."""
@@ -60,7 +63,7 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
         return None
     tested = _tested(campaign)
     before = campaigns_before(session, campaign, with_duels=True)
-    others = [each for each in before if _tested(each) != tested]
+    others = [each for each in before if _tested(each) != tested or _met_others(session, each, campaign)]
     return _seen_by(session, campaign, others, lambda: _fresh(session, campaign))
 
 
@@ -104,8 +107,47 @@ def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
     """
     mine = _scores_of(campaign)
     before = campaigns_before(session, campaign, with_duels=True)
-    others = [each for each in before if _scores_of(each) != mine]
+    others = [each for each in before if _scores_of(each) != mine or _met_others(session, each, campaign)]
     return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
+
+
+def is_drawn_again(session: Session, campaign: CampaignRecord) -> bool:
+    """Whether an earlier campaign drew the same examples for what a server has served before it changed.
+
+    Draws are made anew where candidates are others, but that a served model is another one is only found
+    once it is asked.
+    """
+    if not _changed_models(session, campaign):
+        return False
+    seed = seed_of_draws(campaign)
+    before = campaigns_before(session, campaign, with_duels=True)
+    return any(seed_of_draws(each) == seed and serves_another(session, each, campaign) for each in before)
+
+
+def serves_another(session: Session, before: CampaignRecord, now: CampaignRecord) -> bool:
+    """Whether a served model was found to have changed between the time one campaign met it and another did.
+
+    The later one may have met what was served before, too.
+    """
+    mine = _changed_models(session, now)
+    theirs = canary_records.epochs(session, before.id) if mine else {}
+    return any(theirs[model][0] < mine[model] for model in mine.keys() & theirs.keys())
+
+
+def _met_others(session: Session, before: CampaignRecord, now: CampaignRecord) -> bool:
+    """Whether an earlier campaign scored other candidates than its file says by now, or than this one met."""
+    return serves_another(session, before, now) or _has_grown(session, before)
+
+
+def _has_grown(session: Session, campaign: CampaignRecord) -> bool:
+    """Whether candidates joined a campaign later: it began as one of others than its file has now."""
+    return max(first_rounds(session, campaign.id), default=0) > 0
+
+
+def _changed_models(session: Session, campaign: CampaignRecord) -> dict[str, int]:
+    """By served model that had changed when a campaign met it, how often."""
+    met = canary_records.epochs(session, campaign.id)
+    return {model: last for model, (_, last) in met.items() if last > 0}
 
 
 def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
@@ -116,7 +158,13 @@ def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
     """
     question, chances = _question(campaign), _chances(campaign)
     before = campaigns_before(session, campaign, with_duels=True)
-    others = [each for each in before if _question(each) == question and _chances(each) != chances]
+    others = [
+        each
+        for each in before
+        if _question(each) == question
+        and (_chances(each) != chances or _has_grown(session, each))
+        and not serves_another(session, each, campaign)
+    ]
     return tuple(each.name for each in reversed(others) if latest_decision(session, each.id) is not None)
 
 
@@ -128,6 +176,8 @@ def _question(campaign: CampaignRecord) -> dict[str, object]:
 
 def _chances(campaign: CampaignRecord) -> dict[str, object]:
     found = {key: campaign.spec.get(key) for key in _by_chance(campaign)}
+    if campaign.execution.get("reuse") == ONLY:
+        found["draws of"] = campaign.name
     return {**found, "seed": campaign.seed, "delta": campaign.spec["stopping"]["delta"]}
 
 

@@ -11,6 +11,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.earlier import serves_another
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.objectives.certify.certificate import BY_MODEL
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -130,6 +131,9 @@ OF_CANDIDATES = (
 )
 """What candidates are made of, and what they are called."""
 
+ASKED_FOR = ("certify", "selector", "selector_code", "stopping", "holdout", "fail_on_error")
+"""Of a stored spec, what is asked beside what scores are made of."""
+
 ASKED_BY: Mapping[str, Sequence[str]] = {
     "the objective": ("objective",),
     "the data": ("dataset_fingerprint",),
@@ -138,7 +142,8 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
     "groups": ("groups",),
     "constraints": (*CONSTRAINED, "metrics", "metric_fingerprints", "metrics_asked_as"),
     "what is certified": ("certify",),
-    "the selector": ("selector",),
+    "the selector": ("selector", "selector_code"),
+    "when a candidate is dropped": ("fail_on_error",),
     "the history": ("history_fingerprint",),
     "delta or epsilon": ("stopping",),
     "what is held out": ("holdout",),
@@ -150,7 +155,10 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
 def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) -> list[str]:
     """In what two campaigns of a schedule differ, so that their winners answer different questions."""
     then, today = _asked(session, before), _asked(session, now)
-    return [words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)]
+    found = [
+        words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)
+    ]
+    return [*found, *(["what a server serves"] if serves_another(session, before, now) else [])]
 
 
 def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
@@ -166,7 +174,7 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
         **made_of(campaign),
         "objective": campaign.objective,
         "names": sorted(campaign_records.candidate_names(session, campaign.id)),
-        **{key: spec.get(key) for key in ("certify", "selector", "stopping", "holdout")},
+        **{key: spec.get(key) for key in ASKED_FOR},
         "seed": campaign.seed,
     }
 

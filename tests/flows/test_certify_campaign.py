@@ -308,6 +308,21 @@ def test_a_file_and_what_nobody_can_answer_are_stored_together_or_not_at_all(tmp
     assert f"{file} and --skip: 2 new labels, 1 of them of examples that no human can answer" in told
 
 
+def test_rows_of_labels_that_were_exported_are_taken_for_what_they_are(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    several, one = wanted(tmp_path)[:2]
+    listed = tmp_path / "several.jsonl"
+    told = [{"id": several, "target": ["a", "zz"]}, {"id": one, "target": '["a", "b"]'}]
+    listed.write_text("".join(json.dumps(each) + "\n" for each in told))
+    done(tmp_path, "label", "survivor", str(listed))
+    found = {row["id"]: row["target"] for row in asked(tmp_path, "labels")}
+    assert (found[several], found[one]) == ('["a", "zz"]', '["a", "b"]')
+    table = tmp_path / "labels.csv"
+    table.write_text(winnow(tmp_path, "query", "survivor", "labels", "--format", "csv").stdout)
+    assert "0 new labels, 2 were there already" in done(tmp_path, "label", "survivor", str(table))
+
+
 def test_a_campaign_that_has_ended_is_not_to_be_resumed_for_labels(tmp_path):
     write_certify(tmp_path, labelled=certify.N_EXAMPLES)
     assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0

@@ -59,7 +59,7 @@ def test_a_person_judges_goes_back_skips_and_comes_to_the_end(folder):
     page = press(page, labels[0])
     assert page.title[0].value == f"{len(wanted) - 1} left to judge"
     page = press(page, "Back")
-    assert f"you said: {labels[0]}" in said(page)
+    assert f"Ann said: {labels[0]}" in said(page)
     page = press(page, "Unclear")
     assert rows(folder, ANNOTATIONS) == [(None, "unclear", "Ann", "page")]
     page = press(page, "Skip")

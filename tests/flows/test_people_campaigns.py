@@ -121,7 +121,7 @@ def test_a_person_at_a_terminal_rates_goes_back_skips_and_quits(ratings, monkeyp
     said = typed(ratings, monkeypatch, "3", "b", "1", "no", "s", "u", "q")
     assert f"[{len(wanted)} left]" in said
     assert "1 wrong  2 half right  3 right  u unclear  s skip  b back  q quit" in said
-    assert "(you said: right)" in said
+    assert "(Ann said: right)" in said
     assert "'no' is none of the keys" in said
     assert "plain" not in said.split("survivor waits")[0]  # of which candidate it is
     found = {key: rest for key, *rest in rows(ratings, ANSWERED)}

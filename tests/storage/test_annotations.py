@@ -1,12 +1,14 @@
 """Tasks of people and their answers: given in order, held, counted while open, pruned with their campaign."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from stored_campaigns import NOW, decision, store_campaign
 
 from winnow.storage.admin import prune as pruning
 from winnow.storage.models import Annotation, AnnotationTask
+from winnow.storage.queries.objective.earlier import count_scored, scored_positions
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.human import annotations
 from winnow.storage.records.values import AnnotationRecord, NewAnnotationTask
@@ -97,3 +99,33 @@ def test_tasks_are_pruned_with_their_campaign_and_keep_a_text_of_another_one(ask
             left = connection.exec_driver_sql("SELECT count(*) FROM generations").scalar()
             assert left == texts
             assert session.query(Annotation).count() == 0
+
+
+def test_a_campaign_that_people_judge_is_not_idle_and_what_goes_with_it_is_counted(asking):
+    campaign, _ = asking
+    later = NOW + dt.timedelta(days=40)
+
+    def offered():
+        with campaign.database.reading() as session:
+            return pruning.prunable(session, before=NOW + dt.timedelta(days=30))
+
+    assert [each.judgments for each in offered()] == [0]
+    with campaign.database.writing() as session:
+        found = annotations.task(session, campaign.record.id, "a" * 16)
+        annotations.set_annotation(session, found.task.id, said())
+    assert [(each.judgments, each.last_active) for each in offered()] == [(1, NOW)]
+    with campaign.database.writing() as session:
+        annotations.set_annotation(session, found.task.id, replace(said(), annotated_at=later))
+    assert offered() == []
+
+
+def test_what_people_saw_was_seen_whether_the_campaign_went_on_or_not(asking):
+    campaign, _ = asking
+    judged = replace(campaign.record, objective="certify")
+    with campaign.database.writing() as session:
+        assert scored_positions(session, judged) == set()
+        found = annotations.task(session, campaign.record.id, "a" * 16)
+        annotations.set_annotation(session, found.task.id, said())
+        assert scored_positions(session, judged) == {0}
+        assert count_scored(session, judged, [0, 1]) == 1
+        assert count_scored(session, judged, [1]) == 0

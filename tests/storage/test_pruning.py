@@ -171,6 +171,11 @@ def test_campaigns_that_use_each_others_texts_go_together_with_all_of_them(reusi
     with reusing.database.reading() as session:
         both = pruning.prunable(session, before=LATER + dt.timedelta(days=1))
     assert {each.name for each in both} == {"letters", "other"}
+    # What only those use that go as well, goes.
+    assert {each.name: (each.generations, each.kept) for each in both} == {
+        "letters": (2, 0),
+        "other": (0, 0),
+    }
     for campaigns in (both, []):
         prune(reusing.database, campaigns)
     assert (rows(reusing.database, Generation), rows(reusing.database, Prompt)) == (0, 0)

@@ -272,6 +272,7 @@ def certificate(situation):
         cost="custom",
         labels_used=40,
         unanswerable=0,
+        unclear=0,
         waits_for=situation.waits,
         incomplete=0,
         plain="c",
@@ -597,6 +598,13 @@ def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
         "1 label of the 40 used says that no human can answer its example: in all that is said here of risks "
         "each is a loss of 1, whatever a candidate answers"
     )
+
+
+def test_outputs_that_people_found_unclear_are_counted(database, monkeypatch):
+    said = "people found 2 outputs unclear: in all that is said here of risks each is a loss of 1"
+    assert certified(database, monkeypatch, unclear=2)["unclear"] == said
+    held = certified(database, monkeypatch, {"name": "held"}, unclear=2, baseline="a")
+    assert held["unclear"] == f"{said}, whatever it is held against"
 
 
 def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.answer.earlier import asked_before
+from winnow.tasks.answer.earlier import Earlier, asked_before, changed_since
 from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
@@ -55,6 +55,20 @@ def test_another_seed_selector_or_delta_asks_the_same_question_by_other_chances(
     assert before(last, selector={"name": "race", "params": {}}) == ("first", "second")
     assert before(last, stopping={"delta": 0.1, "epsilon": 0.0}) == ("first", "second")
     assert before(last, history_fingerprint="h") == ("first", "second")
+    assert before(last, batch_size=7) == ("first", "second")
+    only = replace(last, record=replace(last.record, execution={"reuse": "only"}))
+    assert before(only) == ("first", "second")
+
+
+def test_a_campaign_that_candidates_joined_began_as_one_of_others(database):
+    first = answered(database, "first")
+    last = answered(database, "last")
+    with database.writing() as session:
+        assert changed_since(session, last.record) is None
+        session.execute(text(f"UPDATE candidates SET first_round = 1 WHERE id = {first.candidate_ids[2]}"))
+    assert before(last) == ("first",)
+    with database.reading() as session:
+        assert changed_since(session, last.record) == Earlier(campaign="first", examples=3, of=3)
 
 
 def test_a_larger_budget_draws_the_same_and_another_question_is_another(database):

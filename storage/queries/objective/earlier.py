@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.raw_sql import in_portions
-from winnow.storage.models import Candidate, Comparison, Example, Round
+from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Example, Round
 from winnow.storage.records.campaigns import campaigns, first_rounds
 from winnow.storage.records.values import CampaignRecord
 
@@ -37,13 +37,14 @@ def campaigns_before(
 
 
 def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
-    """Positions of the examples that a campaign has comparisons on."""
-    found = (
+    """Positions of the examples that a campaign has comparisons on, or judgments of people."""
+    compared = (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
         .where(Candidate.campaign_id == campaign.id, _is_of(campaign))
     )
-    return set(session.scalars(select(Example.position).where(Example.id.in_(found))))
+    found = or_(Example.id.in_(compared), Example.id.in_(_judged(campaign)))
+    return set(session.scalars(select(Example.position).where(found)))
 
 
 def positions_elsewhere(
@@ -73,7 +74,7 @@ def positions_elsewhere(
 
 
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
-    """On how many examples of its dataset, of those at some positions, a campaign has comparisons."""
+    """On how many of some examples of its dataset a campaign has comparisons, or judgments of people."""
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -85,11 +86,23 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
         .exists()
     )
     found = (
-        select(func.count()).select_from(Example).where(Example.dataset_id == campaign.dataset_id, is_scored)
+        select(func.count())
+        .select_from(Example)
+        .where(Example.dataset_id == campaign.dataset_id, or_(is_scored, Example.id.in_(_judged(campaign))))
     )
     return sum(
         session.scalars(found.where(Example.position.in_(part))).one()
         for part in in_portions(positions, POSITIONS_AT_ONCE)
+    )
+
+
+def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
+    """The examples on which people judged for a campaign, whether it has gone on since or not."""
+    return (
+        select(AnnotationTask.example_id)
+        .join(Annotation, Annotation.task_id == AnnotationTask.id)
+        .join(Round, Round.id == AnnotationTask.round_id)
+        .where(Round.campaign_id == campaign.id)
     )
 
 

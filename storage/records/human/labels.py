@@ -14,6 +14,8 @@ from winnow.storage.records.values import LeaseRecord
 
 OBJECTIVE = "certify"
 """The one objective that reads labels."""
+PEOPLE = "human"
+"""The kind of judge that has people rate outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +59,21 @@ def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict
 
 
 def used_positions(session: Session, dataset_id: int) -> set[int]:
-    """Positions of the examples whose labels some stored comparison was made with."""
+    """Positions of the examples whose labels some stored comparison was made with.
+
+    Where people rate the outputs themselves, no comparison is made with a label.
+    """
+    certifying = select(Campaign.id, Campaign.spec).where(
+        Campaign.dataset_id == dataset_id, Campaign.objective == OBJECTIVE
+    )
+    by_label = [
+        id_ for id_, spec in session.execute(certifying) if spec.get("judge", {}).get("type") != PEOPLE
+    ]
     # By candidate, which an index of the scored pairs answers without their rows.
     used = (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
-        .join(Campaign, Campaign.id == Candidate.campaign_id)
-        .where(
-            Campaign.dataset_id == dataset_id,
-            Campaign.objective == OBJECTIVE,
-            Comparison.candidate_b_id.is_(None),
-        )
+        .where(Candidate.campaign_id.in_(by_label), Comparison.candidate_b_id.is_(None))
     )
     return set(
         session.scalars(
@@ -85,6 +91,12 @@ def unanswerable(session: Session, campaign_id: int) -> int:
     """How many of the labels that a campaign has used say that no human can answer the example."""
     found = select(Label.targets).where(Label.example_id.in_(_used(campaign_id)))
     return sum(not targets for targets in session.scalars(found))
+
+
+def with_reason(session: Session, campaign_id: int, reason: str) -> int:
+    """How many of a campaign's comparisons have no score, for this reason."""
+    found = _used(campaign_id).where(Comparison.reason == reason)
+    return session.scalars(select(func.count()).select_from(found.subquery())).one()
 
 
 def _used(campaign_id: int) -> Select[tuple[int]]:

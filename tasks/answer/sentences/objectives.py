@@ -31,6 +31,7 @@ COSTS = {
     "custom": "its cost is {} as certify.costs counts it",
 }
 """What a cost says, by `certify.cost`."""
+LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
 GIVEN = ("price", "custom")
 """Those that the file gives a number for."""
 
@@ -60,22 +61,22 @@ def _is_shown(answer: Answer, certificate: Certificate) -> bool:
 
 
 def _unanswerable(certificate: Certificate) -> list[Line]:
-    """What part of all that is said of risks comes from examples that people passed over."""
-    if not certificate.unanswerable:
-        return []
-    what = count_of(certificate.unanswerable, "label")
-    says = (
-        "says that no human can answer its example"
-        if certificate.unanswerable == 1
-        else ("say that no human can answer their examples")
-    )
-    return [
-        (
-            "skipped",
-            f"{what} of the {amount(certificate.labels_used)} used {says}: in all that is said here of risks "
-            "each is a loss of 1, whatever a candidate answers",
+    """What part of all that is said of risks comes from what people passed over."""
+    lines = []
+    n, unclear = certificate.unanswerable, certificate.unclear
+    if n:
+        says = (
+            "says that no human can answer its example"
+            if n == 1
+            else ("say that no human can answer their examples")
         )
-    ]
+        what = f"{count_of(n, 'label')} of the {amount(certificate.labels_used)} used {says}"
+        lines.append(("skipped", f"{what}: {LOSS_OF_1}, whatever a candidate answers"))
+    if unclear:
+        what = f"people found {count_of(unclear, 'output')} unclear"
+        against = "" if certificate.baseline is None else ", whatever it is held against"
+        lines.append(("unclear", f"{what}: {LOSS_OF_1}{against}"))
+    return lines
 
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:

@@ -30,6 +30,7 @@ IF: dict[Assumption, str] = {
     "missing-at-random": "which comparisons have no outcome has nothing to do with what it would have been",
     "random-labels": "the labelled examples were drawn at random from those that matter",
     "unseen-labels": "nothing about this campaign was chosen in sight of what an earlier one showed of them",
+    "unseen-draws": "what is served was not changed in sight of the examples that an earlier campaign drew",
     "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from those that matter",
 }

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.judges.pointwise.human import UNCLEAR
 from winnow.tasks.spec.stored_spec import is_human
 
 UNRELIABLE = ("eval", "autoeval")
@@ -42,6 +43,8 @@ class Certificate:
     labels_used: int
     unanswerable: int
     """Of these, those that say that no human can answer the example."""
+    unclear: int
+    """Outputs that people found unclear, each a loss of 1."""
     waits_for: tuple[str, ...]
     """Keys of the examples that the planned round needs labels of."""
     incomplete: int
@@ -105,6 +108,7 @@ def certificate_of(
         cost=section["cost"],
         labels_used=labels.spent(session, campaign.id),
         unanswerable=labels.unanswerable(session, campaign.id),
+        unclear=labels.with_reason(session, campaign.id, UNCLEAR),
         waits_for=tuple(waits_for(session, campaign)),
         incomplete=labels.incomplete(
             session, campaign.id, reads_auto=campaign.spec["selector"]["name"] not in HUMAN_ONLY

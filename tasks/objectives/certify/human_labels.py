@@ -1,5 +1,6 @@
 """Taking labels from a human: from a file or one by one, for the examples of a campaign's dataset."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,6 +109,7 @@ def store_labels(
             position = positions[key]
             before = stored.get(position)
             own = examples[position].targets
+            answers = _several(answers, own or (before.targets if before else ()))
             if (tuple(own) or (before.targets if before else None)) == answers:
                 result.same += 1
                 continue
@@ -162,6 +164,21 @@ def _require_changeable(session: Session, campaign: CampaignRecord, where: str, 
                 f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be using "
                 "it; stop that first"
             )
+
+
+def _several(answers: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:
+    """A list of answers that a table has as one text, of an example that has several answers already.
+
+    So the rows of `winnow query NAME labels` have them. One answer may be such a text, too.
+    """
+    if len(answers) != 1 or len(known) < 2:
+        return answers
+    try:
+        found = json.loads(answers[0])
+    except ValueError:
+        return answers
+    is_list = isinstance(found, list) and all(isinstance(each, str) for each in found)
+    return tuple(found) if is_list else answers
 
 
 def _said(targets: Sequence[str]) -> str:

@@ -49,6 +49,8 @@ class Question:
     """In the order of their keys, "unclear" last."""
     said: str | None
     """The name of the choice that was made before, where one was."""
+    said_by: str | None
+    """Who made it."""
     left: int
     """Tasks without an answer, this one included where it has none."""
 
@@ -221,6 +223,7 @@ def _question(session: Session, campaign: CampaignRecord, task: AnnotationTaskRe
         shown=annotations.shown(session, task, with_targets=bool(judge.get("reference"))),
         choices=choices,
         said=said_of(task, choices),
+        said_by=None if task.annotation is None else task.annotation.annotator,
         left=annotations.lacking(session, campaign.id),
     )
 

@@ -96,7 +96,8 @@ def read_annotations(path: Path) -> list[GivenRow]:
         for column in (ID, VERDICT):
             if column not in row:
                 raise DatasetError(f"{path}, {place}: there is no column {column!r}; add it")
-        id_, verdict, annotator = (str(row.get(name) or "").strip() for name in (ID, VERDICT, ANNOTATOR))
+        told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
+        id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:
             raise DatasetError(
                 f"{path}, {found[id_].place} and {place}: the id {id_!r} stands twice; keep one"

@@ -74,7 +74,7 @@ class _Labelling:
             return
         _show_task(question)
         if question.said is not None:
-            show_soft(f"you said: {question.said}", key="said")
+            show_soft(f"{question.said_by} said: {question.said}", key="said")
         self._show_choices(question)
 
     def _question(self) -> Question | None:
