@@ -90,6 +90,12 @@ class AdvantageRecord:
             self._append(n_arms)
 
     @property
+    def uncompared(self) -> BoolArray:
+        """Which arms can be chosen and were there for no prompt yet, shape (K,)."""
+        new: BoolArray = self.eligible & (self._counts == 0)
+        return new
+
+    @property
     def eligible(self) -> BoolArray:
         """Which arms can be chosen, shape (K,): neither removed nor dropped."""
         return ~self._left_out

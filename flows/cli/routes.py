@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, Storage, TrustOption
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, WinnowError
 
 if TYPE_CHECKING:
     from winnow.storage.engine.database import Database
@@ -66,6 +66,11 @@ def route(
         examples = _examples(database, name, prompt, target or [], field or [], prompts)
         answers = _answered(database, name, storage, examples)
     _print(answers, json=json)
+    if len(answers) < len(examples):
+        missing = (
+            f"{len(examples) - len(answers):,} of {len(examples):,} prompts are stored and have no answer"
+        )
+        raise WinnowError(f"{missing}: {name} has no candidate left; winnow status {name} says why")
 
 
 def _examples(

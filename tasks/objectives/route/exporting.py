@@ -2,8 +2,10 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,8 @@ from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
-from winnow.tasks.answer.sentences.phrases import percent
+from winnow.storage.records.outcomes import latest_decision
+from winnow.tasks.answer.sentences.phrases import list_of, percent
 from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
@@ -48,7 +51,8 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         # Candidates that joined since the last round are in the policy too: nothing is known of them.
         checked.at_round(selector, round_records.next_round_number(session, record.id))
         prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
-        advantage = advantage_of(session, record)
+        advantage, uncompared = advantage_of(session, record)
+        status = latest_decision(session, record.id)
     policy = as_router(selector).policy()
     description: JsonObject = {
         "format": FORMAT,
@@ -67,29 +71,40 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_arrays(folder / ARRAYS, dict(policy.arrays))
-        _write(folder / PARAMETERS, json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n")
+        arrays = BytesIO()
+        np.savez(arrays, allow_pickle=False, **dict(policy.arrays))
+        description["arrays_sha256"] = sha256(arrays.getvalue()).hexdigest()
+        described = json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n"
+        _write({folder / ARRAYS: arrays.getvalue(), folder / PARAMETERS: described})
     except OSError as error:
         raise WinnowError(f"{folder} cannot be written: {error.strerror}; name another folder") from error
-    return ExportedPolicy(
-        prompts=prompts, doubt=doubt_of(advantage, [each.name for each in checked.candidates])
-    )
+    names = [each.name for each in checked.candidates]
+    dropped = [] if status is None else [arm for arm, each in enumerate(status.status) if each == "dropped"]
+    return ExportedPolicy(prompts=prompts, doubt=doubt_of(advantage, names, {*uncompared, *dropped}))
 
 
-def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | None:
+def doubt_of(
+    advantage: Advantage | None, candidates: Sequence[str], left_out: Collection[int] = ()
+) -> str | None:
     """Why one candidate for all prompts may be as good, in a sentence; None where it was shown not to be.
 
     Args:
         advantage: What routing has brought, in scores in [0, 1]; None where nothing says so.
         candidates: Names, by arm.
+        left_out: Arms with which routing is not compared: they were dropped, or are new.
     """
     if advantage is None:
         return (
             "routing was not shown to pay: nothing says what one candidate alone would have scored; "
             "a campaign whose selector has the parameter explore, for example 0.05, can tell"
         )
-    if advantage.lower > 0.0:
+    without = list_of([candidates[arm] for arm in sorted(left_out)])
+    if advantage.lower > 0.0 and not left_out:
         return None
+    if advantage.lower > 0.0:
+        return (
+            f"routing was shown to pay against each single candidate but {without}, of which nothing is known"
+        )
     by, (lower, upper) = rounded(advantage.estimate, "+"), ends(advantage.lower, advantage.upper, "+")
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (
@@ -97,16 +112,14 @@ def doubt_of(advantage: Advantage | None, candidates: Sequence[str]) -> str | No
         f"single candidate would have had on the prompts since it joined, by this estimate "
         f"{candidates[advantage.single]}; the {percent(advantage.delta)} interval is "
         f"{lower} to {upper}, whichever of them is the best"
+        + (f"; {without} {'is' if len(left_out) == 1 else 'are'} not among them" if left_out else "")
     )
 
 
-def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    beside = path.with_suffix(".part.npz")
-    np.savez(beside, allow_pickle=False, **arrays)
-    os.replace(beside, path)
-
-
-def _write(path: Path, content: bytes) -> None:
-    beside = path.with_suffix(".part")
-    beside.write_bytes(content)
-    os.replace(beside, path)
+def _write(contents: Mapping[Path, bytes]) -> None:
+    """Write files, and replace those that are there once all are written; a reader notices a mixture."""
+    beside = {path: path.with_name(f"{path.name}.part") for path in contents}
+    for path, content in contents.items():
+        beside[path].write_bytes(content)
+    for path in contents:
+        os.replace(beside[path], path)

@@ -1,7 +1,9 @@
 """An exported policy, served: no database, no vLLM, no Prefect."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +21,7 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 ARRAYS, PARAMETERS = "policy.npz", "policy.json"
-FORMAT, VERSION = "winnow-policy", 1
+FORMAT, VERSION = "winnow-policy", 2
 
 UNREADABLE = (
     *DAMAGED,
@@ -69,7 +71,10 @@ class Router:
         folder = Path(folder)
         try:
             described = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
-            with (folder / ARRAYS).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            content = (folder / ARRAYS).read_bytes()
+            if described["arrays_sha256"] != hashlib.sha256(content).hexdigest():
+                raise ValueError(f"{PARAMETERS} and {ARRAYS} are not of one export")
+            with np.load(BytesIO(content), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             if (described["format"], described["version"]) != (FORMAT, VERSION):
                 raise ValueError(
@@ -126,6 +131,11 @@ class Router:
                     f"a prompt of shape {prompt.shape} and type {prompt.dtype} is no vector of numbers"
                 )
             given: FloatArray = of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
+            if len(given) != (wanted := self._policy.parameters["dim"]):
+                raise WinnowError(
+                    f"a vector of {len(given)} numbers is none for this policy, which was learned from "
+                    f"vectors of {wanted}"
+                )
             return given
         if self._embedder is None:
             raise WinnowError("this policy was learned from vectors that were made elsewhere: give a vector")

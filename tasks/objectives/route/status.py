@@ -45,6 +45,8 @@ class Standing:
     is against whoever is the best, and need not hold against this one."""
     has_late: bool = False
     """Whether candidates joined once prompts had been answered."""
+    uncompared: tuple[str, ...] = ()
+    """Candidates that joined and may be chosen, with which routing was compared on no prompt yet."""
 
 
 def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
@@ -56,7 +58,7 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         best: The candidate whose own scores are best on average.
     """
     n_rounds = round_records.next_round_number(session, campaign.id)
-    advantage = advantage_of(session, campaign)
+    advantage, uncompared = advantage_of(session, campaign)
     names = campaign_records.candidate_names(session, campaign.id)
     overall = route_views.answered(session, campaign.id)
     late = route_views.answered(session, campaign.id, from_round=int(n_rounds * (1.0 - LATE)))
@@ -72,17 +74,19 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         advantage=advantage,
         single=None if advantage is None else names[advantage.single],
         has_late=any(campaign_records.first_rounds(session, campaign.id)),
+        uncompared=tuple(names[arm] for arm in uncompared),
     )
 
 
-def advantage_of(session: Session, campaign: CampaignRecord) -> Advantage | None:
-    """What a campaign's selector would say of its advantage, from the stored rounds alone.
+def advantage_of(session: Session, campaign: CampaignRecord) -> tuple[Advantage | None, list[int]]:
+    """What a campaign's selector would say of its advantage, and the new arms that this leaves out.
 
+    It comes from the stored rounds alone.
     Neither the prompts' vectors nor what was believed are needed, so that it can be shown at any moment.
     """
     explore = campaign.spec["selector"]["params"].get("explore", 0.0)
     if not explore:
-        return None
+        return None, []
     joined = campaign_records.first_rounds(session, campaign.id)
     delta = campaign.spec["stopping"]["delta"]
     record = AdvantageRecord(
@@ -100,7 +104,8 @@ def advantage_of(session: Session, campaign: CampaignRecord) -> Advantage | None
             scores = 2.0 * np.array(told.outcomes, dtype=np.float64) - 1.0  # None becomes NaN
             record.tell(np.array(told.arms), scores, np.array(told.propensities))
     found = record.advantage()
-    return None if found is None else in_unit_scores(found)
+    new = [*np.flatnonzero(record.uncompared).tolist(), *range(n_arms, len(joined))]
+    return (None, []) if found is None else (in_unit_scores(found), new)
 
 
 def picks(session: Session, campaign: CampaignRecord) -> list[Row]:

@@ -132,7 +132,7 @@ LOOPS = {
         "OSError"),
     "threads without end": (
         "import threading, time\nthreading.stack_size(32768)\n"
-        "while True: threading.Thread(target=time.sleep, args=(99,)).start()", "threads"),
+        "while True: threading.Thread(target=time.sleep, args=(99,)).start()", "thread"),
     "open files without end": ("kept = []\nwhile True: kept.append(open('x', 'w'))", "OSError"),
     "10 GB at once": ("x = bytearray(10 << 30)", "MemoryError"),
     "10 GB bit by bit": ("x = []\nwhile True: x.append(bytes(1 << 20))", "MemoryError"),
