@@ -166,6 +166,7 @@ def test_it_is_served_without_prefect_vllm_or_a_database(folder):
     ("vector", "message"),
     [
         (np.zeros(32), "the vector of 'the prompt' is zero"),
+        (np.ones(7), "a vector of 7 numbers is none for this policy, which was learned from vectors of 32"),
         (np.full(32, np.nan), "the vector of 'the prompt' is not finite"),
         (np.ones(31), "31"),
     ],
@@ -223,7 +224,8 @@ SPOILT = {
     "no description": lambda policy: (policy / "policy.json").write_text(""),
     "a description of something else": lambda policy: (policy / "policy.json").write_text("[1, 2]"),
     "another format": lambda policy: rewritten(format="model"),
-    "a later version": lambda policy: rewritten(version=2),
+    "a later version": lambda policy: rewritten(version=3),
+    "the arrays of another export": lambda policy: rewritten(arrays_sha256="0" * 64),
     "parameters missing": lambda policy: rewritten(parameters={"form": "kernel"}),
     "parameters of another kind": lambda policy: rewritten(parameters=[]),
     "an embedder that is none": lambda policy: rewritten(embedder={"type": ["magic"]}),

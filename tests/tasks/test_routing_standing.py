@@ -115,3 +115,13 @@ def test_the_doubt_says_what_the_interval_does():
     assert "the 99.9% interval is" in doubt_of(narrow, names)
     assert doubt_of(advantage(-0.1, -0.2, -0.01), names).startswith("routing did not pay: its mean")
     assert "nothing says what one candidate alone would have scored" in doubt_of(None, names)
+
+
+def test_whom_routing_was_not_compared_with_is_named_whatever_else_was_shown():
+    names = ["one", "other", "new"]
+    assert doubt_of(advantage(0.1, 0.01, 0.2), names, [2]) == (
+        "routing was shown to pay against each single candidate but new, of which nothing is known"
+    )
+    assert doubt_of(advantage(0.1, 0.0, 0.2), names, [2, 0]).endswith(
+        "whichever of them is the best; one, new are not among them"
+    )

@@ -6,9 +6,11 @@ import re
 import campaign_processes as processes
 import pytest
 import route_campaigns as route
+import scripted_engines
 from campaign_processes import Kill, rows
 from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, refused, spell
+from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.storage.engine.database import open_database
@@ -40,6 +42,20 @@ def test_a_prompt_that_arrives_is_answered_stored_and_learned_from(answered):
         "score": 1.0,
         "reason": None,
     }
+
+
+def test_prompts_that_nobody_is_left_to_answer_are_no_success(tmp_path, monkeypatch):
+    scripted_engines.provide(monkeypatch, "absent")
+    models = [route.model("counter", "absent"), route.model("speller", "absent")]
+    prepared(tmp_path, models=models)
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 1
+    route.write_prompts(tmp_path / "more.jsonl", range(90, 93))
+    result = winnow(tmp_path, "route", "survivor", "--prompts", "more.jsonl", "--json")
+    assert (result.returncode, json.loads(result.stdout)) == (1, [])
+    assert (
+        "3 of 3 prompts are stored and have no answer: survivor has no candidate left; winnow status "
+        "survivor says why"
+    ) in result.stderr
 
 
 def test_what_arrives_changes_what_is_believed_later(answered, monkeypatch):
