@@ -125,6 +125,11 @@ def candidates(session: Session, campaign_id: int) -> list[NewCandidate]:
     ]
 
 
+def grown(session: Session) -> set[int]:
+    """The ids of the campaigns that candidates joined once they had begun."""
+    return set(session.scalars(select(Candidate.campaign_id).where(Candidate.first_round > 0)))
+
+
 def first_rounds(session: Session, campaign_id: int) -> list[int]:
     """The round that each candidate first took part in, by arm."""
     return list(

@@ -6,7 +6,7 @@ on these than it is elsewhere, and so does the one of many candidates that did b
 was chosen in sight of them nobody but the user knows; that it could have been is in the database.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -17,9 +17,9 @@ from winnow.storage.queries.objective.earlier import (
     positions_elsewhere,
     scored_positions,
 )
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.campaigns import first_rounds
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.rounds.draws import MADE_OF, made_of, seed_of_draws
@@ -33,7 +33,6 @@ OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
     "history_fingerprint",
 }
 """What scores are made of, apart from the examples: a file with a line more is the same question again."""
-
 
 CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprint")
 """By what else the same question may be answered otherwise, beside the seed and `delta`.
@@ -61,9 +60,9 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     """
     if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
         return None
-    tested = _tested(campaign)
+    tested, met_others = _tested(campaign), _met_others(session, campaign)
     before = campaigns_before(session, campaign, with_duels=True)
-    others = [each for each in before if _tested(each) != tested or _met_others(session, each, campaign)]
+    others = [each for each in before if _tested(each) != tested or met_others(each)]
     return _seen_by(session, campaign, others, lambda: _fresh(session, campaign))
 
 
@@ -105,9 +104,9 @@ def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
     Another one differs in what scores are made of, candidates among it. What was asked of these scores, by
     which selector and at which error probability, does not matter to what is said of all pairs at once.
     """
-    mine = _scores_of(campaign)
+    mine, met_others = _scores_of(campaign), _met_others(session, campaign)
     before = campaigns_before(session, campaign, with_duels=True)
-    others = [each for each in before if _scores_of(each) != mine or _met_others(session, each, campaign)]
+    others = [each for each in before if _scores_of(each) != mine or met_others(each)]
     return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
 
 
@@ -117,11 +116,12 @@ def is_drawn_again(session: Session, campaign: CampaignRecord) -> bool:
     Draws are made anew where candidates are others, but that a served model is another one is only found
     once it is asked.
     """
-    if not _changed_models(session, campaign):
+    changed = _changed_models(session, campaign)
+    if not changed:
         return False
     seed = seed_of_draws(campaign)
     before = campaigns_before(session, campaign, with_duels=True)
-    return any(seed_of_draws(each) == seed and serves_another(session, each, campaign) for each in before)
+    return any(seed_of_draws(each) == seed and _met_before(session, each, changed) for each in before)
 
 
 def serves_another(session: Session, before: CampaignRecord, now: CampaignRecord) -> bool:
@@ -129,25 +129,27 @@ def serves_another(session: Session, before: CampaignRecord, now: CampaignRecord
 
     The later one may have met what was served before, too.
     """
-    mine = _changed_models(session, now)
-    theirs = canary_records.epochs(session, before.id) if mine else {}
-    return any(theirs[model][0] < mine[model] for model in mine.keys() & theirs.keys())
-
-
-def _met_others(session: Session, before: CampaignRecord, now: CampaignRecord) -> bool:
-    """Whether an earlier campaign scored other candidates than its file says by now, or than this one met."""
-    return serves_another(session, before, now) or _has_grown(session, before)
-
-
-def _has_grown(session: Session, campaign: CampaignRecord) -> bool:
-    """Whether candidates joined a campaign later: it began as one of others than its file has now."""
-    return max(first_rounds(session, campaign.id), default=0) > 0
+    return _met_before(session, before, _changed_models(session, now))
 
 
 def _changed_models(session: Session, campaign: CampaignRecord) -> dict[str, int]:
     """By served model that had changed when a campaign met it, how often."""
     met = canary_records.epochs(session, campaign.id)
     return {model: last for model, (_, last) in met.items() if last > 0}
+
+
+def _met_before(session: Session, campaign: CampaignRecord, changed: Mapping[str, int]) -> bool:
+    met = canary_records.epochs(session, campaign.id) if changed else {}
+    return any(met[model][0] < changed[model] for model in changed.keys() & met.keys())
+
+
+def _met_others(session: Session, now: CampaignRecord) -> Callable[[CampaignRecord], bool]:
+    """Whether an earlier campaign scored others than its file says by now, or than a campaign met.
+
+    It began as one of others where candidates joined it later.
+    """
+    changed, grown = _changed_models(session, now), campaign_records.grown(session)
+    return lambda before: before.id in grown or _met_before(session, before, changed)
 
 
 def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
@@ -157,15 +159,16 @@ def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
     are the same, and so is whether the answer is wrong.
     """
     question, chances = _question(campaign), _chances(campaign)
+    changed, grown = _changed_models(session, campaign), campaign_records.grown(session)
     before = campaigns_before(session, campaign, with_duels=True)
     others = [
         each
-        for each in before
+        for each in reversed(before)
         if _question(each) == question
-        and (_chances(each) != chances or _has_grown(session, each))
-        and not serves_another(session, each, campaign)
+        and (_chances(each) != chances or each.id in grown)
+        and not _met_before(session, each, changed)
     ]
-    return tuple(each.name for each in reversed(others) if latest_decision(session, each.id) is not None)
+    return tuple(each.name for each in others if latest_decision(session, each.id) is not None)
 
 
 def _question(campaign: CampaignRecord) -> dict[str, object]:

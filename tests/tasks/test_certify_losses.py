@@ -113,6 +113,12 @@ def test_several_texts_have_the_loss_of_what_their_scores_come_to(reduce, texts,
     assert found == (None if loss is None else pytest.approx(loss))
 
 
+@pytest.mark.parametrize("targets", [[], ["7"], ["no number"]])
+@pytest.mark.parametrize("text", ["7", "8", "", None])
+def test_a_baseline_is_never_below_itself(text, targets):
+    assert scorer({(1, 0): text}, baseline=1).loss(1, 0, targets) == 0.0
+
+
 def test_several_texts_are_held_against_as_many_of_the_baseline():
     answers = {(0, 0): ["4", "5", "5"], (1, 0): ["4", "4", "5"], (None, 0): "answer: 5"}
     found = scorer(answers, baseline=1, blocks=[[0]], samples=SamplesSpec(n=3))

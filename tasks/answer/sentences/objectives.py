@@ -41,7 +41,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
     word = "certified" if _is_shown(answer, certificate) else "passed"
     lines = [(word, _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
-    lines += _unanswerable(certificate)
+    lines += _passed_over(certificate)
     if refuted := answer.named("refuted"):
         lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))
     lines += [*_unsettled(answer, certificate), *_untested(answer, certificate)]
@@ -60,7 +60,7 @@ def _is_shown(answer: Answer, certificate: Certificate) -> bool:
     return certificate.is_reliable and answer.mixed is None
 
 
-def _unanswerable(certificate: Certificate) -> list[Line]:
+def _passed_over(certificate: Certificate) -> list[Line]:
     """What part of all that is said of risks comes from what people passed over."""
     lines = []
     n, unclear = certificate.unanswerable, certificate.unclear

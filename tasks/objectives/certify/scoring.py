@@ -8,7 +8,8 @@ scores both against the same targets. What was answered always has a loss, even 
   loss 1.
 * Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
   loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed, and
-  where a model that judges gave no reply that can be read.
+  where a model that judges gave no reply that can be read. The baseline's own loss is 0 all the same: nothing
+  is below itself.
 
 All of these follow from an example and what models say of it. Each text is asked for once, on labelled and
 unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
@@ -272,9 +273,11 @@ class Scorer:
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
         """The loss of an arm's answer against targets; None where an engine gave no text."""
+        baseline = self.certification.baseline
+        if arm == baseline:
+            return 0.0
         if self.by_label and not targets:
             return UNREADABLE_LOSS
-        baseline = self.certification.baseline
         score = self._score(arm, example, targets)
         standard = 1.0 if baseline is None else self._score(baseline, example, targets)
         if score is None or standard is None:

@@ -52,7 +52,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         checked.at_round(selector, round_records.next_round_number(session, record.id))
         prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
         advantage, uncompared = advantage_of(session, record)
-        status = latest_decision(session, record.id)
+        decision = latest_decision(session, record.id)
     policy = as_router(selector).policy()
     description: JsonObject = {
         "format": FORMAT,
@@ -79,7 +79,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
     except OSError as error:
         raise WinnowError(f"{folder} cannot be written: {error.strerror}; name another folder") from error
     names = [each.name for each in checked.candidates]
-    dropped = [] if status is None else [arm for arm, each in enumerate(status.status) if each == "dropped"]
+    dropped = [arm for arm, each in enumerate(decision.status if decision else ()) if each == "dropped"]
     return ExportedPolicy(prompts=prompts, doubt=doubt_of(advantage, names, {*uncompared, *dropped}))
 
 
