@@ -29,6 +29,7 @@ from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.rounds import is_untold
+from winnow.storage.records.stream_batches import count_examples
 
 ROWS_AT_ONCE = 1_000
 
@@ -279,10 +280,12 @@ def totals(session: Session, campaign_id: int) -> Row:
         .where(Campaign.id == campaign_id)
     ).one()
     sides = candidates * (candidates - 1) // 2 if objective == "best-duel" else candidates
+    # Prompts that arrived are answered, too.
+    wide = count_examples(session, campaign_id) if objective == "route" else n_examples
     return {
         "candidates": candidates,
         "examples": n_examples,
-        "grid": sides * n_examples,
+        "grid": sides * wide,
         **{name: value + _number(more.get(name, 0)) for name, value in spent.items()},
         **load_totals(session, campaign_id),
     }

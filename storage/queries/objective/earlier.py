@@ -52,7 +52,8 @@ def positions_elsewhere(
 ) -> set[int]:
     """Positions, in another dataset, of those of some examples that are in it with the same key and input.
 
-    A file is another dataset once a line was added to it, or a column that no prompt shows.
+    A file is another dataset once a line was added to it, or a column that no prompt shows. Where it has no
+    ids, its keys are made of all columns, and a column more makes all examples others.
     """
     if dataset_id == other_id:
         return set(positions)

@@ -71,6 +71,8 @@ def test_what_arrives_changes_what_is_believed_later(answered, monkeypatch):
     assert [each["prompt"] for each in told] == [row["input"] for row in wrong]
     assert {each["score"] for each in told} == {0.0}
     assert rows(answered, "SELECT count(*) FROM stream_batches") == [(1,)]
+    grid = 2 * (route.N_EXAMPLES + 10)
+    assert f"of the full grid of {grid}" in done(answered, "status", "survivor")
     sizes = rows(answered, "SELECT json_array_length(arms) FROM rounds ORDER BY number DESC LIMIT 3")
     assert sizes == [(2,), (route.BATCH_SIZE,), (route.BATCH_SIZE,)]
     assert believed() < before - 0.1
