@@ -175,13 +175,15 @@ def prune(
 
     Those are the texts that comparisons of other campaigns refer to, and those that a round of another
     campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
-    deleted: the command ends with an error that names its holder. Other campaigns may run meanwhile.
+    deleted: the command ends with an error that names its holder. Nor is one that another, which has not
+    ended, takes its history from. Other campaigns may run meanwhile.
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.campaign.lease import is_gone, now, watch
+    from winnow.tasks.queries.dependants import taking_history
 
     before = now() - age(older_than)
     with closing(open_database(storage)) as database:
@@ -190,8 +192,14 @@ def prune(
             if campaign is not None:
                 campaign_records.get_campaign(session, campaign)
             found = pruning.prunable(session, before=before, name=campaign)
-        if not found:
+            needed = taking_history(session, [each.name for each in found])
+        for name, by in needed.items():
+            print(f"{name}: stays, as {by}, which has not ended, takes its history from it")
+        found = [each for each in found if each.name not in needed]
+        if not found and not needed:
             print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
+            return
+        if not found:
             return
         for each in found:
             people = f", {each.judgments:,} judgments of people" if each.judgments else ""

@@ -10,7 +10,12 @@ from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
-MOMENTS = (("campaigns", "created_at"), ("rounds", "planned_at"), ("decisions", "decided_at"))
+MOMENTS = (
+    ("campaigns", "created_at"),
+    ("rounds", "planned_at"),
+    ("decisions", "decided_at"),
+    ("generations", "created_at"),
+)
 
 
 @pytest.fixture
@@ -136,3 +141,20 @@ def test_upgrading_says_which_revision_a_database_is_at(folder):
     assert "is at revision" in winnow(folder, "db", "upgrade").stdout
     created = winnow(folder, "db", "upgrade", "--storage", "sqlite:///new.db")
     assert "was brought from no tables" in created.stdout
+
+
+def test_a_campaign_that_another_takes_its_history_from_stays_until_that_one_has_ended(folder):
+    columns = "objective, dataset_id, seed, execution, versions"
+    history = """json_set(spec, '$.history', json('["campaign:letters"]'))"""
+    with sqlite3.connect(folder / "winnow.db") as connection:
+        connection.execute(
+            f"INSERT INTO campaigns (name, spec, created_at, {columns}) "
+            f"SELECT 'needs', {history}, '2999-01-01 00:00:00.000000', {columns} FROM campaigns"
+        )
+    connection.close()
+    kept = winnow(folder, "db", "prune", "--older-than", "30d", "--yes")
+    assert (kept.returncode, kept.stdout) == (
+        0,
+        "letters: stays, as needs, which has not ended, takes its history from it\n",
+    )
+    assert sorted(names(folder)) == ["letters", "needs"]
