@@ -183,7 +183,7 @@ def prune(
     from winnow.storage.engine.database import open_database
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.campaign.lease import is_gone, now, watch
-    from winnow.tasks.queries.dependants import taking_history
+    from winnow.tasks.queries.status import taking_history
 
     before = now() - age(older_than)
     with closing(open_database(storage)) as database:

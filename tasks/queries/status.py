@@ -1,6 +1,6 @@
 """Where a campaign stands: derived from its rows and its lease each time it is asked, stored nowhere."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -155,6 +155,19 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         left=how_left(lease) if lease and state in ("interrupted", "new") else None,
     )
     return told_in_full(session, campaign, status) if in_full else status
+
+
+def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]:
+    """By campaign that is to be deleted, one that stays, has not ended, and takes its history from it."""
+    from winnow.tasks.data.score_tables import CAMPAIGN
+
+    found = {}
+    for each in campaign_records.campaigns(session):
+        sources = {source.removeprefix(CAMPAIGN) for source in each.spec.get("history") or ()}
+        needed = sources & {*leaving} if each.name not in leaving else set()
+        if needed and campaign_status(session, each).state != "ended":
+            found.update(dict.fromkeys(needed, each.name))
+    return found
 
 
 def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignStatus) -> CampaignStatus:

@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.judges.pointwise.human import UNCLEAR
 from winnow.tasks.spec.stored_spec import is_human
 
 UNRELIABLE = ("eval", "autoeval")
@@ -96,6 +95,8 @@ def certificate_of(
         names: Of its candidates, in testing order.
         decision: Its latest; None before anything was compared.
     """
+    from winnow.tasks.judges.pointwise.human import UNCLEAR
+
     section = campaign.spec["certify"]
     risk = section["alpha"] if section["alpha"] is not None else section["drop"]
     means = labels.mean_losses(session, campaign.id)
