@@ -43,8 +43,8 @@ def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
         .where(Candidate.campaign_id == campaign.id, _is_of(campaign))
     )
-    found = or_(Example.id.in_(compared), Example.id.in_(_judged(campaign)))
-    return set(session.scalars(select(Example.position).where(found)))
+    found = compared.union(_judged(campaign))
+    return set(session.scalars(select(Example.position).where(Example.id.in_(found))))
 
 
 def positions_elsewhere(
