@@ -91,8 +91,9 @@ class CampaignStatus:
         """Whether it has ended and running it again would ask nothing more."""
         if self.state not in AT_REST:
             return False
+        statuses = [each.status for each in self.answer.candidates]
         return self.stopped_by is not None or not _has_room(
-            self.answer.reason, self.budget, self.budgets, self.answer.standing, self.totals
+            self.answer.reason, statuses, self.budget, self.budgets, self.answer.standing, self.totals
         )
 
 
@@ -124,7 +125,8 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
     state = _state(decision, reason, waits=waits)
     # A decided campaign that another process has just taken, to find it decided, has ended all the same.
-    has_room = stopped_by is None and _has_room(reason, own_budget, budgets, standing, totals)
+    statuses = decision.status if decision else ()
+    has_room = stopped_by is None and _has_room(reason, statuses, own_budget, budgets, standing, totals)
     if live and (has_room or state not in AT_REST):
         state = "running"
     answer = answer_of(
@@ -212,6 +214,7 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
 
 def _has_room(
     reason: str,
+    statuses: Sequence[str],
     budget: int | None,
     budgets: Sequence[BudgetUsage],
     standing: "Standing | None",
@@ -221,6 +224,8 @@ def _has_room(
     raised = reason == "budget" and not any(each.is_spent for each in budgets)
     if standing is None:
         return raised
+    if reason == "all-dropped" and "active" in statuses:
+        return True  # one that joined since, of which nobody has asked anything yet
     prompts = min(budget or standing.prompts, standing.prompts)
     return raised or standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
 

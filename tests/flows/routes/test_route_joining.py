@@ -5,6 +5,7 @@ import math
 
 import pytest
 import route_campaigns as route
+import scripted_engines
 from campaign_processes import Kill
 from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, spell
@@ -48,6 +49,18 @@ def test_a_model_that_is_added_joins_and_nothing_learned_is_lost(forks, answered
         assert process.exitcode == (-9 if commit else 0)
     assert route.history(again) == late
     assert "models" in refused_run(answered, models=WITH_NEWCOMER[1:])
+
+
+def test_who_joins_where_all_others_were_dropped_is_asked(tmp_path, monkeypatch):
+    scripted_engines.provide(monkeypatch, "absent")
+    gone = [route.model(name, "absent") for name in ("counter", "speller")]
+    write_route(tmp_path, models=gone)
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 1
+    write_route(tmp_path, models=[*gone, WITH_NEWCOMER[0]])
+    done(tmp_path, "run", "campaign.yaml")
+    scored = {row["candidate"]: row["scored"] for row in asked(tmp_path, "leaderboard")}
+    assert (scored["counter/plain"], scored["speller/plain"]) == (0, 0)
+    assert scored["newcomer/plain"] > route.BATCH_SIZE
 
 
 def test_a_candidate_that_joined_a_campaign_without_budget_is_shown_as_unknown(answered, monkeypatch):
