@@ -1,8 +1,10 @@
 """Labels belong to a dataset's examples; the losses they lead to are told back as they were stored."""
 
 import pytest
+from sqlalchemy import update
 from stored_campaigns import NOW, decision, store_campaign
 
+from winnow.storage.models import Campaign
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
@@ -104,3 +106,18 @@ def test_plain_means_are_of_the_human_losses_that_are_known(certifying):
 def test_other_objectives_use_no_labels(campaign):
     finish(campaign, [(None, None, None, None)])
     assert read(campaign, labels.used_positions, campaign.record.dataset_id) == set()
+
+
+def test_comparisons_without_a_score_are_counted_by_their_reason(campaign):
+    campaign.finish(campaign.plan(0, [0, 1, 2, 0], [3, 3, 1, 2]), [None, None, None, 1.0])
+    with campaign.database.reading() as session:
+        assert labels.with_reason(session, campaign.record.id, "no_answer") == (3, 2)
+        assert labels.with_reason(session, campaign.record.id, "unclear") == (0, 0)
+
+
+def test_people_who_rate_outputs_use_no_label(certifying):
+    finish(certifying, [(0.0, None, None, None), (1.0, None, None, None)])
+    assert read(certifying, labels.used_positions, certifying.record.dataset_id) == {0, 1}
+    with certifying.database.writing() as session:
+        session.execute(update(Campaign).values(spec={**certifying.record.spec, "judge": {"type": "human"}}))
+    assert read(certifying, labels.used_positions, certifying.record.dataset_id) == set()

@@ -272,6 +272,7 @@ def certificate(situation):
         cost="custom",
         labels_used=40,
         unanswerable=0,
+        unreadable=0,
         unclear=0,
         waits_for=situation.waits,
         incomplete=0,
@@ -597,6 +598,13 @@ def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
     assert certified(database, monkeypatch, {"name": "one"}, unanswerable=1)["skipped"] == (
         "1 label of the 40 used says that no human can answer its example: in all that is said here of risks "
         "each is a loss of 1, whatever a candidate answers"
+    )
+
+
+def test_labels_that_the_judge_cannot_read_are_counted(database, monkeypatch):
+    assert certified(database, monkeypatch, unreadable=3)["labels"] == (
+        "3 labels are nothing that the judge can read: in all that is said here of risks each is a loss of 1, "
+        "whatever a candidate answers"
     )
 
 

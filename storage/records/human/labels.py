@@ -93,10 +93,12 @@ def unanswerable(session: Session, campaign_id: int) -> int:
     return sum(not targets for targets in session.scalars(found))
 
 
-def with_reason(session: Session, campaign_id: int, reason: str) -> int:
-    """How many of a campaign's comparisons have no score, for this reason."""
-    found = _used(campaign_id).where(Comparison.reason == reason)
-    return session.scalars(select(func.count()).select_from(found.subquery())).one()
+def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
+    """How many of a campaign's comparisons have no score for this reason, and on how many examples."""
+    found = _used(campaign_id).where(Comparison.reason == reason).subquery()
+    counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
+    comparisons, examples = session.execute(counts).one()
+    return comparisons, examples
 
 
 def _used(campaign_id: int) -> Select[tuple[int]]:

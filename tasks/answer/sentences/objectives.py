@@ -72,6 +72,10 @@ def _passed_over(certificate: Certificate) -> list[Line]:
         )
         what = f"{count_of(n, 'label')} of the {amount(certificate.labels_used)} used {says}"
         lines.append(("skipped", f"{what}: {LOSS_OF_1}, whatever a candidate answers"))
+    if certificate.unreadable:
+        are = "is" if certificate.unreadable == 1 else "are"
+        what = f"{count_of(certificate.unreadable, 'label')} {are} nothing that the judge can read"
+        lines.append(("labels", f"{what}: {LOSS_OF_1}, whatever a candidate answers"))
     if unclear:
         what = f"people found {count_of(unclear, 'output')} unclear"
         against = "" if certificate.baseline is None else ", whatever it is held against"

@@ -42,6 +42,8 @@ class Certificate:
     labels_used: int
     unanswerable: int
     """Of these, those that say that no human can answer the example."""
+    unreadable: int
+    """Of these, those that the judge cannot read."""
     unclear: int
     """Outputs that people found unclear, each a loss of 1."""
     waits_for: tuple[str, ...]
@@ -109,7 +111,8 @@ def certificate_of(
         cost=section["cost"],
         labels_used=labels.spent(session, campaign.id),
         unanswerable=labels.unanswerable(session, campaign.id),
-        unclear=labels.with_reason(session, campaign.id, UNCLEAR),
+        unreadable=labels.with_reason(session, campaign.id, "unreadable_target")[1],
+        unclear=labels.with_reason(session, campaign.id, UNCLEAR)[0],
         waits_for=tuple(waits_for(session, campaign)),
         incomplete=labels.incomplete(
             session, campaign.id, reads_auto=campaign.spec["selector"]["name"] not in HUMAN_ONLY
