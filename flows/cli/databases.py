@@ -193,13 +193,13 @@ def prune(
                 campaign_records.get_campaign(session, campaign)
             found = pruning.prunable(session, before=before, name=campaign)
             needed = taking_history(session, [each.name for each in found])
+            if needed:
+                found = pruning.prunable(session, before=before, name=campaign, staying=needed)
         for name, by in needed.items():
             print(f"{name}: stays, as {by}, which has not ended, takes its history from it")
-        found = [each for each in found if each.name not in needed]
-        if not found and not needed:
-            print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
-            return
         if not found:
+            if not needed:
+                print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
             return
         for each in found:
             people = f", {each.judgments:,} judgments of people" if each.judgments else ""

@@ -8,6 +8,7 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.answer.sentences.rounding import ends
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.certify.certificate import UNRELIABLE
@@ -118,7 +119,7 @@ def interval(decision: Decision, arm: int) -> str:
     """An arm's interval; empty where there is none."""
     if np.isnan(decision.lower[arm]):
         return ""
-    return f"[{number(decision.lower[arm])}, {number(decision.upper[arm])}]"
+    return "[{}, {}]".format(*ends(float(decision.lower[arm]), float(decision.upper[arm])))
 
 
 def number(value: float) -> str:

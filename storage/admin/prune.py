@@ -4,7 +4,7 @@ No id of what is deleted is given again, so that whoever still holds one finds n
 """
 
 import datetime as dt
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -79,13 +79,16 @@ class Prunable:
     """Texts that it paid for and a campaign that stays uses: they stay."""
 
 
-def prunable(session: Session, *, before: dt.datetime, name: str | None = None) -> list[Prunable]:
+def prunable(
+    session: Session, *, before: dt.datetime, name: str | None = None, staying: Collection[str] = ()
+) -> list[Prunable]:
     """Campaigns for which nothing was planned, written, judged or decided since a moment, oldest first.
 
     Args:
         session: Reads.
         before: The moment.
         name: Only the campaign of this name.
+        staying: Names of those that are not to be deleted all the same.
     """
     rows = session.execute(
         select(
@@ -98,7 +101,7 @@ def prunable(session: Session, *, before: dt.datetime, name: str | None = None) 
         )
         .outerjoin(Round, Round.campaign_id == Campaign.id)
         .outerjoin(Decision, Decision.round_id == Round.id)
-        .where(Campaign.name == (Campaign.name if name is None else name))
+        .where(Campaign.name == (Campaign.name if name is None else name), Campaign.name.not_in(staying))
         .group_by(Campaign.id, Campaign.name)
         .order_by(Campaign.id)
     ).all()

@@ -36,10 +36,11 @@ def _asked_lines(answer: Answer) -> list[Line]:
     """That each answer to one question may be wrong by a chance of its own; nothing where it was put once."""
     if not answer.asked_before:
         return []
-    other = "selector, delta or examples" if answer.objective == "certify" else "selector or delta"
+    examples = ", other examples" if answer.objective == "certify" else ""
     said = (
-        f"the same before, with another seed, {other}: {list_of(answer.asked_before)}. The chances that one "
-        "of these answers is wrong add up, and an answer that is picked among them may be wrong by their sum"
+        f"the same before, by other draws{examples} or another test: {list_of(answer.asked_before)}. The "
+        "chances that one of these answers is wrong add up, and an answer that is picked among them may be "
+        "wrong by their sum"
     )
     return [("asked", said)]
 

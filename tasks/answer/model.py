@@ -173,7 +173,7 @@ class Answer:
     """Of how many scored duels of the two which share the best candidate won, a tie being half a win; None
     where a model estimates it."""
     asked_before: tuple[str, ...] = ()
-    """Earlier campaigns that asked the same by another seed, selector or delta; empty where nobody asked."""
+    """Earlier campaigns that asked the same by other draws or another test; empty where nobody asked."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
     earlier: Earlier | None = None

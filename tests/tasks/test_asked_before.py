@@ -103,7 +103,7 @@ def test_the_answer_says_that_the_chances_add_up_and_one_without_a_claim_does_no
         answer = campaign_status(session, record, in_full=True).answer
         listed = campaign_status(session, record).answer
     assert dict(block_lines(answer, TOTALS))["asked"] == (
-        "the same before, with another seed, selector or delta: first, second. The chances that one of these "
+        "the same before, by other draws or another test: first, second. The chances that one of these "
         "answers is wrong add up, and an answer that is picked among them may be wrong by their sum"
     )
     assert "asked" not in dict(block_lines(listed, TOTALS))

@@ -120,7 +120,7 @@ def test_the_doubt_says_what_the_interval_does():
 def test_whom_routing_was_not_compared_with_is_named_whatever_else_was_shown():
     names = ["one", "other", "new"]
     assert doubt_of(advantage(0.1, 0.01, 0.2), names, [2]) == (
-        "routing was shown to pay against each single candidate but new, of which nothing is known"
+        "routing was shown to pay against each single candidate but new, with which it is not compared"
     )
     assert doubt_of(advantage(0.1, 0.0, 0.2), names, [2, 0]).endswith(
         "whichever of them is the best; one, new are not among them"

@@ -102,9 +102,8 @@ def doubt_of(
     if advantage.lower > 0.0 and not left_out:
         return None
     if advantage.lower > 0.0:
-        return (
-            f"routing was shown to pay against each single candidate but {without}, of which nothing is known"
-        )
+        shown = f"routing was shown to pay against each single candidate but {without}"
+        return f"{shown}, with which it is not compared"
     by, (lower, upper) = rounded(advantage.estimate, "+"), ends(advantage.lower, advantage.upper, "+")
     verdict = "routing did not pay" if advantage.upper < 0.0 else "routing was not shown to pay"
     return (

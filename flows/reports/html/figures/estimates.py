@@ -7,6 +7,7 @@ from plotly.graph_objects import Figure, Scatter
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, dressed
 from winnow.storage.json_types import Row
+from winnow.tasks.answer.sentences.rounding import ends
 
 
 def intervals(
@@ -72,7 +73,7 @@ def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatt
             "size": 11 if is_marked else 8,
             "symbol": "diamond" if is_marked else "circle",
         },
-        customdata=[[_said(row["lower"]), _said(row["upper"])] for row in rows],
+        customdata=[_ends(row["lower"], row["upper"]) for row in rows],
         hovertemplate="%{y}<br>%{x:.3f}, between %{customdata[0]} and %{customdata[1]}<extra></extra>",
     )
 
@@ -81,5 +82,5 @@ def _reach(high: float | None, low: float | None) -> float | None:
     return None if high is None or low is None else high - low
 
 
-def _said(end: float | None) -> str:
-    return "?" if end is None else f"{end:.3f}"
+def _ends(lower: float | None, upper: float | None) -> tuple[str, str]:
+    return ("?", "?") if lower is None or upper is None else ends(lower, upper)
