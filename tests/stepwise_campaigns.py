@@ -8,6 +8,7 @@ import yaml
 
 from winnow.storage.admin import prune as pruning
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.answer.earlier import seen_by
 from winnow.tasks.campaign.lease import is_gone, now
 from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round
@@ -114,4 +115,4 @@ def prune(database, name):
     with database.writing() as session:
         campaign_records.get_campaign(session, name)
         found = pruning.prunable(session, before=now() + dt.timedelta(days=1), name=name)
-        pruning.prune(session, found, is_gone=is_gone)
+        pruning.prune(session, found, is_gone=is_gone, seen_by=seen_by)

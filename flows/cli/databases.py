@@ -177,11 +177,15 @@ def prune(
     campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
     deleted: the command ends with an error that names its holder. Nor is one that another, which has not
     ended, takes its history from. Other campaigns may run meanwhile.
+
+    Data and labels stay, and so does what a deleted campaign asked and which examples it saw: answers of
+    other campaigns go on to name it where that bears on them.
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
     from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.answer.earlier import seen_by
     from winnow.tasks.campaign.lease import is_gone, now, watch
     from winnow.tasks.queries.status import taking_history
 
@@ -217,7 +221,7 @@ def prune(
             # Looked up anew under the write lock: one of them may have been resumed while we asked.
             idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
             chosen = [each for each in found if each.id in idle]
-            pruning.prune(session, chosen, is_gone=is_gone)
+            pruning.prune(session, chosen, is_gone=is_gone, seen_by=seen_by)
     print(f"deleted {len(chosen)} of {len(found)} campaigns; winnow db vacuum gives the room back")
 
 

@@ -13,7 +13,7 @@ from winnow.storage.admin.schema import ensure_schema, require_schema
 from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CopyRefused
-from winnow.storage.models import Base
+from winnow.storage.models import Base, Campaign, PrunedCampaign, table_of
 from winnow.storage.text import storable
 
 ROWS_AT_ONCE = 5_000
@@ -62,8 +62,7 @@ def copy_database(
                     f"({found.rows} rows of {wanted.rows}); nothing was stored"
                 )
             report(table.name, wanted)
-        if target.is_postgresql:
-            set_sequences(writer)
+        set_sequences(writer)
 
 
 def content(session: Session, table: Table) -> Content:
@@ -116,13 +115,18 @@ def _canonical(value: object) -> object:
 
 
 def set_sequences(session: Session) -> None:
-    """Let the next row of each table get the id after the last copied one."""
+    """Let the next row of each table get the id after the last one, deleted campaigns among them."""
+    is_postgresql = session.get_bind().dialect.name == "postgresql"
+    statement = (
+        "SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"
+        if is_postgresql
+        else "UPDATE sqlite_sequence SET seq = :last WHERE name = :name"
+    )
     for table in Base.metadata.sorted_tables:
         if "id" not in table.columns:
             continue
-        last = session.scalar(select(func.max(table.c.id)))
+        ids = [table.c.id, *([PrunedCampaign.campaign_id] if table is table_of(Campaign) else [])]
+        lasts = [session.scalar(select(func.max(each))) for each in ids]
+        last = max((each for each in lasts if each is not None), default=None)
         if last is not None:
-            session.execute(
-                text("SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"),
-                {"name": table.name, "last": last},
-            )
+            session.execute(text(statement), {"name": table.name, "last": last})

@@ -43,7 +43,9 @@ from winnow.storage.models import (
     Standing,
     StreamBatch,
 )
-from winnow.storage.records.values import LeaseRecord
+from winnow.storage.records.campaigns import get_campaign
+from winnow.storage.records.pruned import remember
+from winnow.storage.records.values import CampaignRecord, LeaseRecord
 
 # Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
 _LOOKED_UP = {
@@ -151,8 +153,12 @@ def prune(
     campaigns: Sequence[Prunable],
     *,
     is_gone: Callable[[LeaseRecord], bool],
+    seen_by: Callable[[Session, CampaignRecord], Collection[int]],
 ) -> None:
     """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
+
+    What each asked, and which examples it saw, is remembered: an answer says where earlier campaigns had
+    outcomes on its examples, and how often its question was put.
 
     A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
     what it spent. It uses what its comparisons and judgments refer to, and what a round of it has taken up
@@ -164,6 +170,7 @@ def prune(
         session: Writes; everything is deleted in its transaction, or nothing.
         campaigns: As `prunable` listed them.
         is_gone: Whether nobody writes any more under a lease that was not given back.
+        seen_by: Positions of the examples that a campaign has outcomes on.
 
     Raises:
         LeaseHeld: If one of them is being run, or may be for all that is known.
@@ -174,6 +181,9 @@ def prune(
             raise LeaseHeld(campaign.name, str(lease.holder), lease.heartbeat_at, lease.lifetime)
     with _indexed(session):
         for campaign in campaigns:
+            record = get_campaign(session, campaign.name)
+            if seen := seen_by(session, record):
+                remember(session, record, seen)
             _delete_campaign(session, campaign.id)
         # Texts that were left to a campaign which has gone now as well.
         session.execute(delete(Generation).where(Generation.round_id.is_(None), ~_is_used()))

@@ -8,7 +8,14 @@ annotation, up to the moment a comparison was made with it.
 
 from winnow.storage.models.annotations import Annotation, AnnotationTask
 from winnow.storage.models.base import Base, table_of
-from winnow.storage.models.campaigns import Campaign, Candidate, Lease, ModelLoad, Round
+from winnow.storage.models.campaigns import (
+    Campaign,
+    Candidate,
+    Lease,
+    ModelLoad,
+    PrunedCampaign,
+    Round,
+)
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
 from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
 from winnow.storage.models.standings import Bet, Difference, Ranking, Standing
@@ -51,6 +58,7 @@ __all__ = [
     "Output",
     "Pin",
     "Prompt",
+    "PrunedCampaign",
     "Ranking",
     "ReuseStats",
     "ReusedText",

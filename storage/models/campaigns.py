@@ -31,6 +31,33 @@ class Campaign(Base):
     created_at: Mapped[dt.datetime]
 
 
+class PrunedCampaign(Base):
+    """What is remembered of a deleted campaign: later answers are about examples that it saw as well."""
+
+    __tablename__ = "pruned_campaigns"
+    __table_args__ = ()
+
+    campaign_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    """The id that it had."""
+    name: Mapped[str] = mapped_column(NAME)
+    objective: Mapped[str] = mapped_column(String(32))
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
+    seed: Mapped[int] = mapped_column(LARGE)
+    spec: Mapped[JsonObject]
+    execution: Mapped[JsonObject]
+    versions: Mapped[JsonObject]
+    series: Mapped[str | None] = mapped_column(NAME)
+    created_at: Mapped[dt.datetime]
+    seen: Mapped[JsonArray]
+    """Positions of the examples that it had outcomes on: first, one past the last, first, ..."""
+    is_decided: Mapped[bool]
+    """Whether it had an answer, after whichever round."""
+    has_grown: Mapped[bool]
+    """Whether candidates joined it once it had begun."""
+    met: Mapped[JsonObject]
+    """By served model that it met, the first and the last epoch; see `Canary`."""
+
+
 class Candidate(Base):
     """One model x prompt x sampling of a campaign."""
 

@@ -63,6 +63,20 @@ class CampaignRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedRecord(CampaignRecord):
+    """A campaign that was deleted, as it is remembered."""
+
+    seen: frozenset[int]
+    """Positions of the examples that it had outcomes on."""
+    is_decided: bool
+    """Whether it had an answer, after whichever round."""
+    has_grown: bool
+    """Whether candidates joined it once it had begun."""
+    met: Mapping[str, tuple[int, int]]
+    """By served model that it met, the first and the last epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRecord:
     """A planned round: `arms[p]` on `examples[p]` for every position p."""
 

@@ -17,11 +17,9 @@ from winnow.storage.queries.objective.earlier import (
     positions_elsewhere,
     scored_positions,
 )
-from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.outcomes import latest_decision
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records import pruned as pruned_records
+from winnow.storage.records.values import CampaignRecord, PrunedRecord
 from winnow.tasks.rounds.draws import MADE_OF, made_of, seed_of_draws
 from winnow.tasks.spec.stored_spec import ONLY
 
@@ -63,10 +61,10 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     tested, met_others = _tested(campaign), _met_others(session, campaign)
     before = campaigns_before(session, campaign, with_duels=True)
     others = [each for each in before if _tested(each) != tested or met_others(each)]
-    return _seen_by(session, campaign, others, lambda: _fresh(session, campaign))
+    return _most_seen_by(session, campaign, others, lambda: _fresh(session, campaign))
 
 
-def _seen_by(
+def _most_seen_by(
     session: Session,
     campaign: CampaignRecord,
     others: Sequence[CampaignRecord],
@@ -85,7 +83,7 @@ def _seen_by(
             )
         count = _n_seen(session, other, there[other.dataset_id])
         if count > (0 if found is None else found.examples):
-            found = Earlier(campaign=other.name, examples=count, of=len(fresh))
+            found = Earlier(campaign=name_of(other), examples=count, of=len(fresh))
         if count == len(fresh):
             break  # nobody has more
     return found
@@ -93,9 +91,21 @@ def _seen_by(
 
 def _n_seen(session: Session, other: CampaignRecord, positions: Collection[int]) -> int:
     """On how many of some examples of its dataset a campaign has outcomes, by whomever they were answered."""
-    if other.objective == "certify":
-        return len({*_fresh(session, other)} & {*positions})
+    if other.objective == "certify" and not isinstance(other, PrunedRecord):
+        return len({*seen_by(session, other)} & {*positions})
     return count_scored(session, other, positions)
+
+
+def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
+    """Positions of the examples that a campaign has outcomes on, by whomever they were answered."""
+    return (
+        _fresh(session, campaign) if campaign.objective == "certify" else scored_positions(session, campaign)
+    )
+
+
+def name_of(campaign: CampaignRecord) -> str:
+    """What an earlier campaign is called where it may have been deleted since."""
+    return f"{campaign.name} (pruned)" if isinstance(campaign, PrunedRecord) else campaign.name
 
 
 def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
@@ -107,7 +117,7 @@ def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
     mine, met_others = _scores_of(campaign), _met_others(session, campaign)
     before = campaigns_before(session, campaign, with_duels=True)
     others = [each for each in before if _scores_of(each) != mine or met_others(each)]
-    return _seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
+    return _most_seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
 
 
 def is_drawn_again(session: Session, campaign: CampaignRecord) -> bool:
@@ -134,12 +144,12 @@ def serves_another(session: Session, before: CampaignRecord, now: CampaignRecord
 
 def _changed_models(session: Session, campaign: CampaignRecord) -> dict[str, int]:
     """By served model that had changed when a campaign met it, how often."""
-    met = canary_records.epochs(session, campaign.id)
+    met = pruned_records.epochs_met(session, campaign)
     return {model: last for model, (_, last) in met.items() if last > 0}
 
 
 def _met_before(session: Session, campaign: CampaignRecord, changed: Mapping[str, int]) -> bool:
-    met = canary_records.epochs(session, campaign.id) if changed else {}
+    met = pruned_records.epochs_met(session, campaign) if changed else {}
     return any(met[model][0] < changed[model] for model in changed.keys() & met.keys())
 
 
@@ -148,7 +158,7 @@ def _met_others(session: Session, now: CampaignRecord) -> Callable[[CampaignReco
 
     It began as one of others where candidates joined it later.
     """
-    changed, grown = _changed_models(session, now), campaign_records.grown(session)
+    changed, grown = _changed_models(session, now), pruned_records.grown(session)
     return lambda before: before.id in grown or _met_before(session, before, changed)
 
 
@@ -159,7 +169,7 @@ def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
     are the same, and so is whether the answer is wrong.
     """
     question, chances = _question(campaign), _chances(campaign)
-    changed, grown = _changed_models(session, campaign), campaign_records.grown(session)
+    changed, grown = _changed_models(session, campaign), pruned_records.grown(session)
     before = campaigns_before(session, campaign, with_duels=True)
     others = [
         each
@@ -168,7 +178,7 @@ def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
         and (_chances(each) != chances or each.id in grown)
         and not _met_before(session, each, changed)
     ]
-    return tuple(each.name for each in others if latest_decision(session, each.id) is not None)
+    return tuple(name_of(each) for each in others if pruned_records.is_decided(session, each))
 
 
 def _question(campaign: CampaignRecord) -> dict[str, object]:

@@ -93,7 +93,7 @@ def test_tasks_are_pruned_with_their_campaign_and_keep_a_text_of_another_one(ask
     for name, tasks, texts in (("letters", 1, 1), ("other", 0, 0)):
         with campaign.database.writing() as session:
             found = pruning.prunable(session, before=NOW + dt.timedelta(days=999), name=name)
-            pruning.prune(session, found, is_gone=lambda lease: True)
+            pruning.prune(session, found, is_gone=lambda lease: True, seen_by=scored_positions)
             assert session.query(AnnotationTask).count() == tasks
             connection = session.connection()
             left = connection.exec_driver_sql("SELECT count(*) FROM generations").scalar()

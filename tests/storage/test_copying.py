@@ -1,17 +1,21 @@
 """A database moves to the other kind and back without a difference."""
 
+import datetime as dt
+
 import pytest
 from hostile_texts import HOSTILE_TEXTS
-from sqlalchemy import Table, text
+from sqlalchemy import Table, select, text
 from stored_campaigns import NOW, all_parts, canary, generation, judgment, store_campaign
 
 from winnow.storage.admin import copy as copying
+from winnow.storage.admin import prune as pruning
 from winnow.storage.admin.copy import content, copy_database
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CopyRefused
-from winnow.storage.models import Base, Comparison
+from winnow.storage.models import Base, Campaign, Comparison
 from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.text import storable
@@ -71,6 +75,16 @@ def test_a_copy_holds_what_the_original_holds_and_can_be_written_to(full, elsewh
     later.finish(later.plan(0, [0], [0]), [1.0])
     with elsewhere.reading() as session:
         assert campaign_views.totals(session, later.record.id)["comparisons"] == 1
+
+
+def test_a_campaign_in_the_copy_does_not_get_the_id_of_a_deleted_one(full, elsewhere):
+    with full.writing() as session:
+        last = max(session.scalars(select(Campaign.id)))
+        found = pruning.prunable(session, before=NOW + dt.timedelta(days=1), name="duels")
+        assert [each.id for each in found] == [last]
+        pruning.prune(session, found, is_gone=lambda _: True, seen_by=scored_positions)
+    copy_database(full, elsewhere)
+    assert store_campaign(elsewhere, "later").record.id == last + 1
 
 
 def test_a_database_that_holds_rows_is_not_copied_into(full, elsewhere):

@@ -12,6 +12,7 @@ from winnow.storage import leases
 from winnow.storage.admin import prune as pruning
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Lease, Round
+from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import Holder
 
@@ -253,7 +254,7 @@ def test_a_campaign_that_was_deleted_is_neither_taken_nor_written_to(campaign):
     lease = acquire(campaign)
     with campaign.database.writing() as session:
         found = pruning.prunable(session, before=NOW + LIFETIME)
-        pruning.prune(session, found, is_gone=lambda _: True)
+        pruning.prune(session, found, is_gone=lambda _: True, seen_by=scored_positions)
     again = store_campaign(campaign.database)
     assert again.record.id > campaign.record.id
     with pytest.raises(CampaignDeleted, match=rf"^campaign {lease.campaign_id} was deleted meanwhile"):

@@ -29,6 +29,7 @@ from winnow.storage.models import (
 from winnow.storage.queries import campaign_views, costs
 from winnow.storage.queries import costs as cost_views
 from winnow.storage.queries import costs as reuse_views
+from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
@@ -72,7 +73,7 @@ def prunable(database, **chosen):
 
 def prune(database, campaigns):
     with database.writing() as session:
-        pruning.prune(session, campaigns, is_gone=lambda _: False)
+        pruning.prune(session, campaigns, is_gone=lambda _: False, seen_by=scored_positions)
 
 
 def rows(database, model):

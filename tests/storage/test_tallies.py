@@ -16,6 +16,7 @@ from winnow.storage.queries.campaign_views import metrics, totals
 from winnow.storage.queries.costs import cache_hit_rate, costs, reuse
 from winnow.storage.queries.history import texts
 from winnow.storage.queries.objective.duels import head_to_head
+from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison, NewMetric
@@ -147,7 +148,7 @@ def test_what_was_taken_from_a_campaign_that_is_deleted_is_taken_from_nobody(pla
     database = campaign.database
     with database.writing() as session:
         old = pruning.prunable(session, before=NOW + dt.timedelta(days=1), name="earlier")
-        pruning.prune(session, old, is_gone=lambda _: True)
+        pruning.prune(session, old, is_gone=lambda _: True, seen_by=scored_positions)
     assert [(row["name"], row["taken_from"]) for row in told(database, campaign, reuse)] == [
         ("a", None),
         ("j", None),
@@ -155,7 +156,7 @@ def test_what_was_taken_from_a_campaign_that_is_deleted_is_taken_from_nobody(pla
     assert wrong(database) == []
     with database.writing() as session:
         rest = pruning.prunable(session, before=NOW + dt.timedelta(days=1))
-        pruning.prune(session, rest, is_gone=lambda _: True)
+        pruning.prune(session, rest, is_gone=lambda _: True, seen_by=scored_positions)
         left = [session.scalar(text(f"SELECT count(*) FROM {table}")) for table in TALLIES]
     assert left == [0] * len(TALLIES)
 

@@ -10,6 +10,7 @@ from stored_campaigns import NOW, decision, generation, store_campaign
 from winnow.storage.admin import prune as pruning
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Filters
+from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.search import text_index
@@ -101,7 +102,7 @@ def test_what_was_deleted_is_not_found(filled):
     build(filled.database)
     with filled.database.writing() as session:
         old = pruning.prunable(session, before=NOW + dt.timedelta(days=1), name="other")
-        pruning.prune(session, old, is_gone=lambda _: True)
+        pruning.prune(session, old, is_gone=lambda _: True, seen_by=scored_positions)
     assert len(found(filled, "text of 1")) == 60
 
 

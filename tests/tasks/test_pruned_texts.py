@@ -24,6 +24,7 @@ from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
+from winnow.tasks.answer.earlier import seen_by
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
 from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate as generating
@@ -167,7 +168,7 @@ def test_a_campaign_that_is_run_is_not_deleted_and_one_that_ran_out_of_time_writ
         with database.writing() as session:
             later = now() + LIFETIME + dt.timedelta(hours=1)
             found = pruning.prunable(session, before=later, name="old")
-            pruning.prune(session, found, is_gone=lambda _: True)
+            pruning.prune(session, found, is_gone=lambda _: True, seen_by=seen_by)
         run_campaign(database, path)  # a campaign of that name again, which is none of ours
         with pytest.raises(CampaignDeleted, match="was deleted meanwhile; nothing was written"):
             steps.generate()

@@ -20,6 +20,7 @@ TABLES = (
     "embeddings",
     "prompts",
     "campaigns",
+    "pruned_campaigns",
     "examples",
     "stream_batches",
     "candidates",
@@ -120,6 +121,25 @@ def upgrade() -> None:
     )
     op.create_index("ix_campaigns_dataset_id", "campaigns", ["dataset_id"])
     op.create_index("ix_campaigns_series", "campaigns", ["series"])
+    op.create_table(
+        "pruned_campaigns",
+        sa.Column("campaign_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("name", NAME, nullable=False),
+        sa.Column("objective", sa.String(length=32), nullable=False),
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("seed", LARGE, nullable=False),
+        sa.Column("spec", sa.JSON(), nullable=False),
+        sa.Column("execution", sa.JSON(), nullable=False),
+        sa.Column("versions", sa.JSON(), nullable=False),
+        sa.Column("series", NAME, nullable=True),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("seen", sa.JSON(), nullable=False),
+        sa.Column("is_decided", sa.Boolean(), nullable=False),
+        sa.Column("has_grown", sa.Boolean(), nullable=False),
+        sa.Column("met", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_pruned_campaigns_dataset_id"),
+        sa.PrimaryKeyConstraint("campaign_id", name="pk_pruned_campaigns"),
+    )
     op.create_table(
         "file_digests",
         sa.Column("id", sa.Integer(), nullable=False),

@@ -1,4 +1,7 @@
-"""Which earlier campaigns have outcomes on the same examples, of one dataset or of an edited one."""
+"""Which earlier campaigns have outcomes on the same examples, of one dataset or of an edited one.
+
+Those that were deleted since are remembered: what was chosen in sight of them was chosen all the same.
+"""
 
 from collections.abc import Collection
 
@@ -8,7 +11,8 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.engine.raw_sql import in_portions
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Example, Round
 from winnow.storage.records.campaigns import campaigns, first_rounds
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.pruned import pruned
+from winnow.storage.records.values import CampaignRecord, PrunedRecord
 
 SCORING = ("best-mean", "certify", "route")
 """Objectives whose comparisons are of one candidate each, which an index finds by example."""
@@ -19,7 +23,7 @@ POSITIONS_AT_ONCE = 1_000
 def campaigns_before(
     session: Session, campaign: CampaignRecord, *, with_duels: bool = False
 ) -> list[CampaignRecord]:
-    """The scoring campaigns on whatever data that were begun before a campaign, the latest first.
+    """The scoring campaigns on whatever data, deleted or not, that were begun before one, the latest first.
 
     Where candidates joined it later, those that were begun before the last of these are others, too.
     """
@@ -33,7 +37,8 @@ def campaigns_before(
         is_begun = last > 0 and (joined_at is None or other.created_at < joined_at)
         return other.id < campaign.id or (is_begun and other.id != campaign.id)
 
-    return [each for each in reversed(campaigns(session)) if each.objective in wanted and is_before(each)]
+    known = sorted([*campaigns(session), *pruned(session)], key=lambda each: -each.id)
+    return [each for each in known if each.objective in wanted and is_before(each)]
 
 
 def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
@@ -76,6 +81,8 @@ def positions_elsewhere(
 
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
     """On how many of some examples of its dataset a campaign has comparisons, or judgments of people."""
+    if isinstance(campaign, PrunedRecord):
+        return len(campaign.seen & {*positions})
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
