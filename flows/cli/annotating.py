@@ -8,7 +8,7 @@ from pathlib import Path
 from winnow.storage.engine.database import Database
 from winnow.storage.records.human import annotations
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.budget import count_of
+from winnow.tasks.campaign.budget import count_of, there_already
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     TERMINAL,
@@ -43,7 +43,7 @@ def annotate(
         database, campaign, read_annotations(file), file.name, annotator=who, correct=correct
     )
     changed = f", {taken.changed} changed" if taken.changed else ""
-    same = f", {taken.same} were there already" if taken.same else ""
+    same = f", {there_already(taken.same)}" if taken.same else ""
     rows = "row has" if taken.empty == 1 else "rows have"
     empty = f", {taken.empty:,} {rows} no verdict yet" if taken.empty else ""
     print(f"{file}: {count_of(taken.new, 'new judgment')}{changed}{same}{empty}")

@@ -99,9 +99,9 @@ def _store(
 
 
 def _print(labelled: "Labelled", source: str) -> None:
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.campaign.budget import count_of, there_already
 
-    same = f", {labelled.same:,} were there already" if labelled.same else ""
+    same = f", {there_already(labelled.same)}" if labelled.same else ""
     changed = f", {labelled.changed:,} changed" if labelled.changed else ""
     skipped = (
         f", {labelled.skipped:,} of them of examples that no human can answer" if labelled.skipped else ""
@@ -144,6 +144,7 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.errors import WinnowError
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import store_labels
     from winnow.tasks.queries.printable import printable
@@ -166,5 +167,9 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
         except EOFError:
             print()
             break
-        if answer:
+        if not answer:
+            continue
+        try:
             store_labels(database, campaign, [(source, key, (answer,))], source)
+        except WinnowError as error:  # somebody else has labelled it meanwhile
+            print(error)

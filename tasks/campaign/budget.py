@@ -114,6 +114,11 @@ def count_of(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def there_already(number: int) -> str:
+    """That so many of what was given were stored before."""
+    return f"{number:,} {'was' if number == 1 else 'were'} there already"
+
+
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
     """What an input token, an output token and a second of a model's engine cost; None where nobody said.
 

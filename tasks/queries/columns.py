@@ -22,7 +22,7 @@ _COLUMNS: dict[Kind, str] = {
     "unlabelled_missing win_rate strength verdict first_wins flip_rate e_value log_e_value needed rho weight "
     "share mean agreement kappa load_seconds cache_hit_rate wealth level score preference tokens tokens_sd "
     "seconds_sd latency latency_sd cost cost_sd",
-    "truth": "stop changed no_answer truncated truncated_b pareto worst",
+    "truth": "stop skip changed no_answer truncated truncated_b pareto worst",
     "time": "planned_at decided_at created_at labelled_at",
 }
 KINDS: dict[str, Kind] = {name: kind for kind, names in _COLUMNS.items() for name in names.split()}

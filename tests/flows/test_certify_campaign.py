@@ -246,6 +246,31 @@ def test_labels_typed_in_are_stored_one_by_one(tmp_path, monkeypatch):
     )
 
 
+def test_what_somebody_else_labelled_meanwhile_is_said_and_the_next_is_asked(tmp_path, monkeypatch):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    first, second = wanted(tmp_path)[:2]
+    sheet = tmp_path / "others.csv"
+    sheet.write_text(f"id,target\n{first},theirs\n")
+    said = []
+
+    def typed(shown):
+        if not said:  # while this person thinks
+            monkeypatch.undo()
+            done(tmp_path, "label", "survivor", str(sheet))
+            monkeypatch.setattr("builtins.input", typed)
+        said.append(shown)
+        if len(said) > 2:
+            raise EOFError
+        return "mine"
+
+    monkeypatch.setattr("builtins.input", typed)
+    told = done(tmp_path, "label", "survivor")
+    assert f"the label of example '{first}' is 'theirs' already, from others.csv" in told
+    stored = rows(tmp_path, "SELECT e.key, l.targets FROM labels l JOIN examples e ON e.id = l.example_id")
+    assert sorted(stored) == sorted([(first, '["theirs"]'), (second, '["mine"]')])
+
+
 def test_a_label_may_be_corrected_until_it_was_used(tmp_path):
     write_certify(tmp_path)
     ran(tmp_path)
@@ -323,6 +348,24 @@ def test_rows_of_labels_that_were_exported_are_taken_for_what_they_are(tmp_path)
     assert "0 new labels, 2 were there already" in done(tmp_path, "label", "survivor", str(table))
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_what_nobody_can_answer_is_exported_as_such(tmp_path, form):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    key = wanted(tmp_path)[0]
+    done(tmp_path, "label", "survivor", "--skip", key)
+    sheet = tmp_path / f"labels.{form}"
+    sheet.write_text(winnow(tmp_path, "query", "survivor", "labels", "--format", form).stdout)
+    assert "0 new labels, 1 was there already" in done(tmp_path, "label", "survivor", str(sheet))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_certify(elsewhere)
+    ran(elsewhere)
+    assert "1 new label, 1 of them of examples that no human can answer" in done(
+        elsewhere, "label", "survivor", str(sheet)
+    )
+
+
 def test_a_campaign_that_has_ended_is_not_to_be_resumed_for_labels(tmp_path):
     write_certify(tmp_path, labelled=certify.N_EXAMPLES)
     assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0
@@ -340,7 +383,7 @@ def test_a_skipped_example_may_be_answered_until_it_was_used(tmp_path):
     refused = winnow(tmp_path, "label", "survivor", str(file))
     assert f"the label of example '{key}' is that no human can answer it already" in refused.stderr
     assert "0 new labels, 1 changed" in done(tmp_path, "label", "survivor", str(file), "--correct")
-    assert "1 were there already" in done(tmp_path, "label", "survivor", "--skip", other)
+    assert "1 was there already" in done(tmp_path, "label", "survivor", "--skip", other)
 
 
 def test_what_cannot_be_read_is_a_loss_of_1_and_nothing_is_missing(tmp_path):

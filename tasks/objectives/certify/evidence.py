@@ -134,8 +134,9 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
 
     Where people rate outputs, it is one row per output; see `human.files.label_rows`.
 
-    `state` is "wanted" (a round waits for it), "used" (in a stored comparison of this or another campaign),
-    "given", "skipped" (no human can answer it, and its loss counts as 1), or "open".
+    `winnow label` reads them back. `state` is "wanted" (a round waits for it), "used" (in a stored comparison
+    of this or another campaign), "given", "skipped" (no human can answer it, and its loss counts as 1), or
+    "open".
     """
     if is_human(campaign.spec):
         return people_rows(session, campaign)
@@ -152,6 +153,7 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
             {
                 "id": example.key,
                 "target": (targets[0] if len(targets) == 1 else targets) if targets else None,
+                "skip": not targets and label is not None,
                 "state": _state(targets, label, is_used=position in used, is_planned=position in planned),
                 "source": "dataset" if example.targets else label.source if label else None,
                 "labelled_at": label.labelled_at if label else None,
