@@ -114,21 +114,37 @@ def resume(
         bool,
         typer.Option("--all", help="Every campaign that was left unfinished and that nobody runs."),
     ] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change what may change of the campaign: stopping.budget, execution, tags and the like.",
+        ),
+    ] = None,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Go on with a stored campaign, or with all that were left unfinished; their files are not needed."""
+    """Go on with a stored campaign, or with all that were left unfinished; their files are not needed.
+
+    One that has spent its budget goes on with a larger one: winnow resume NAME --set stopping.budget=MORE
+    """
     if (name is not None) == all_:
         raise SpecError("name a campaign to go on with, or say --all")
+    if set_ and name is None:
+        raise SpecError("--set changes one campaign; name it instead of saying --all")
 
-    from winnow.flows.run.launch import run_stored_campaign, run_unfinished_campaigns
+    from winnow.flows.run.launch import change_stored_campaign, run_stored_campaign, run_unfinished_campaigns
     from winnow.flows.run.trust_prompt import Trust
 
+    allowed = Trust(everything=trust, asks=True)
     with logged(log_format, log_level):
         if name is None:
             code = run_unfinished_campaigns(storage, Trust(everything=trust))
         else:
-            code = run_stored_campaign(storage, name, Trust(everything=trust, asks=True))
+            if set_:
+                change_stored_campaign(storage, name, set_, allowed)
+            code = run_stored_campaign(storage, name, allowed)
     raise typer.Exit(code)

@@ -15,9 +15,9 @@ from winnow.flows.reports.summary import print_summary, status_of
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.signals import Interrupts
-from winnow.flows.run.trust_prompt import Trust, require_stored_trust
+from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust
 from winnow.storage import leases
-from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.admin.schema import ensure_schema, require_schema
 from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
@@ -26,6 +26,7 @@ from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries.status import campaign_status, told_in_full
+from winnow.tasks.setup.change import change_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import open_campaign, stored_spec
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -86,6 +87,25 @@ def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None
         ensure_schema(database)
         open_campaign(database, checked, series)
     remember(checked.spec.storage)
+
+
+def change_stored_campaign(storage: str, name: str, overrides: list[str], trust: Trust) -> None:
+    """Let a stored campaign go on with other settings, of those that may change.
+
+    Args:
+        storage: URL of the results database.
+        name: The campaign's.
+        overrides: The settings, as `key=value`.
+        trust: What it may do.
+
+    Raises:
+        SpecError: If a setting is not sound, or needs more than was allowed.
+        IdentityChanged: If one may not change.
+        StorageError: If the database cannot be used, or another process runs the campaign.
+    """
+    with closing(open_database(storage)) as database:
+        require_schema(database)
+        change_campaign(database, name, overrides, approving(trust))
 
 
 def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> int:

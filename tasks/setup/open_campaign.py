@@ -123,12 +123,21 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
     return campaign_records.set_execution(session, stored.id, checked.spec.execution_fields())
 
 
-def reopen_campaign(database: Database, name: str, storage: str) -> tuple[CampaignRecord, ResolvedCampaign]:
+def reopen_campaign(
+    database: Database, name: str, storage: str, spec: CampaignSpec | None = None
+) -> tuple[CampaignRecord, ResolvedCampaign]:
     """A stored campaign, checked again as far as it depends on files: its checkpoints.
+
+    Args:
+        database: Where it is stored.
+        name: Its name.
+        storage: URL of the database.
+        spec: What it is to be from now on; None for what it is.
 
     Raises:
         CampaignNotFound: If there is none of this name.
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
+        IdentityChanged: If it is to be what may not change.
     """
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
@@ -141,7 +150,7 @@ def reopen_campaign(database: Database, name: str, storage: str) -> tuple[Campai
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
     recall_digests(database)
-    checked = check_campaign(stored_spec(campaign, storage), dataset, is_stored=True)
+    checked = check_campaign(spec or stored_spec(campaign, storage), dataset, is_stored=True)
     checked = checked.arranged(names, first_rounds)
     checked = checked.begun_as(campaign.spec)
     keep_digests(database)

@@ -244,8 +244,8 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     parts = detail["loc"]
     where = file.locate(format_key(parts))
     if detail["type"] == "extra_forbidden":
-        known = _known_keys(parts[:-1])
-        close = get_close_matches(str(parts[-1]), known, n=1)
+        known, key = _known_keys(parts[:-1]), str(parts[-1])
+        close = _one_level_down(parts[:-1], key) or get_close_matches(key, known, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"known here: {', '.join(known)}"
         return f"{where}: unknown key; {hint}"
     if detail["type"] == "missing":
@@ -268,7 +268,22 @@ def format_key(parts: Sequence[str | int]) -> str:
     return text
 
 
+def _one_level_down(parts: KeyPath, key: str) -> list[str]:
+    """The one section of a part of the file that has this key, as `section.key`; none where it is not one."""
+    sections = {name: field.annotation for name, field in keys_of(_model_of(parts)).items()}
+    found = [
+        f"{name}.{key}"
+        for name, section in sections.items()
+        if isinstance(section, type) and issubclass(section, BaseModel) and key in keys_of(section)
+    ]
+    return found if len(found) == 1 else []
+
+
 def _known_keys(parts: KeyPath) -> list[str]:
+    return sorted(keys_of(_model_of(parts)))
+
+
+def _model_of(parts: KeyPath) -> type[BaseModel]:
     model: Any = CampaignFile
     is_name = False
     for part in parts:
@@ -277,7 +292,8 @@ def _known_keys(parts: KeyPath) -> list[str]:
             model, is_name = _section_of(annotation), get_origin(annotation) is dict
         else:
             is_name = False
-    return sorted(keys_of(model))
+    found: type[BaseModel] = model
+    return found
 
 
 def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401

@@ -178,7 +178,8 @@ def test_a_campaign_another_process_holds_is_refused_unchanged(folder):
     before = processes.rows(folder, "SELECT * FROM campaigns")
     elsewhere = Holder(host="elsewhere", pid=1, boot_id="b", pid_namespace="1", started_ticks=0)
     acquire(open_database(storage), 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
-    for arguments in (["run", "campaign.yaml", "--set", "stopping.budget=40"], ["resume", "survivor"]):
+    more = ["--set", "stopping.budget=40"]
+    for arguments in (["run", "campaign.yaml", *more], ["resume", "survivor"], ["resume", "survivor", *more]):
         result = winnow(folder, *arguments)
         assert result.returncode == 1
         assert "is being run by process 1 on elsewhere" in result.stderr

@@ -1,0 +1,92 @@
+"""A stored campaign goes on with other settings, and its file is not needed for it."""
+
+import json
+
+import campaign_processes as processes
+import pytest
+from test_command_line import one_message, winnow
+
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A campaign that has spent its budget."""
+    processes.write_campaign(tmp_path)
+    assert winnow(tmp_path, "run", "campaign.yaml").returncode == 3
+    return tmp_path
+
+
+@pytest.fixture
+def unfiled(finished):
+    """One whose file is gone."""
+    (finished / "campaign.yaml").unlink()
+    return finished
+
+
+def stored(folder):
+    return processes.rows(folder, "SELECT spec, execution FROM campaigns")
+
+
+def test_a_larger_budget_goes_on_as_it_does_by_the_file(finished):
+    decided = (
+        "SELECT r.number, r.arms, r.examples, d.claim FROM rounds r JOIN decisions d ON d.round_id = r.id "
+    )
+    decided += "JOIN campaigns c ON c.id = r.campaign_id WHERE c.name = '{}' ORDER BY r.number"
+    assert winnow(finished, "run", "campaign.yaml", "--fork", "again").returncode == 3
+    by_file = winnow(finished, "run", "campaign.yaml", "--fork", "again", "--set", "stopping.budget=40")
+    (finished / "campaign.yaml").unlink()
+    result = winnow(finished, "resume", "survivor", "--set", "stopping.budget=40", "--set", "tags=[input]")
+    assert by_file.returncode == result.returncode == 3
+    assert "40 comparisons in 5 rounds" in result.stdout
+    assert "go on with winnow resume NAME --set stopping.budget=MORE" in result.stdout
+    by_settings = processes.rows(finished, decided.format("survivor"))
+    assert by_settings == processes.rows(finished, decided.format("again"))
+    assert json.loads(winnow(finished, "show", "survivor", "--json").stdout)["execution"]["tags"] == ["input"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("seed=4", "seed: 11 -> 4"),
+        ("stopping.delta=0.2", "stopping.delta: 0.05 -> 0.2"),
+        ("storage=sqlite:///other.db", "a stored campaign stays where it is; leave name and storage out"),
+        ("name=other", "a stored campaign stays where it is; leave name and storage out"),
+        ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
+        ("budget=40", "--set budget: unknown key; did you mean 'stopping.budget'?"),
+        ("stopping.budget", "write key=value, for example --set stopping.budget=2000"),
+    ],
+)
+def test_what_may_not_change_is_refused_and_nothing_is_written(unfiled, setting, said):
+    before = stored(unfiled)
+    result = winnow(unfiled, "resume", "survivor", "--set", setting)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert stored(unfiled) == before
+
+
+def test_settings_are_of_one_campaign_that_there_is(unfiled):
+    refused = winnow(unfiled, "resume", "--all", "--set", "stopping.budget=40")
+    assert refused.returncode == 2
+    assert "--set changes one campaign; name it instead of saying --all" in one_message(refused)
+    unknown = winnow(unfiled, "resume", "survivr", "--set", "stopping.budget=40")
+    assert unknown.returncode == 1
+    assert "no campaign is named 'survivr'; there are: survivor" in one_message(unknown)
+
+
+def test_what_a_setting_needs_is_allowed_with_it_and_all_else_is_asked_for(unfiled, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("logs")
+    result = winnow(
+        unfiled,
+        "resume",
+        "survivor",
+        "--set",
+        "stopping.budget=40",
+        "--set",
+        f"execution.log_folder={elsewhere}",
+    )
+    assert result.returncode == 3, result.stderr
+    assert json.loads(winnow(unfiled, "show", "survivor", "--json").stdout)["execution"]["execution"][
+        "log_folder"
+    ] == str(elsewhere)
