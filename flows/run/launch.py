@@ -26,9 +26,8 @@ from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries.status import campaign_status, told_in_full
-from winnow.tasks.setup.change import change_campaign
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.open_campaign import open_campaign, stored_spec
+from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile
 

