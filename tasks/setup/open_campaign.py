@@ -1,7 +1,7 @@
 """Opening a campaign: stored once, found again by name, refused when it is not the same any more.
 
-Candidates may join one that was begun without them, where its selector has a way with them. What may change of
-a stored one may be changed by settings alone: its file may be gone, or never was.
+Candidates may join one that was begun without them, where its selector has a way with them. What may change
+of a stored one may be changed by settings alone: its file may be gone, or never was.
 """
 
 import json
