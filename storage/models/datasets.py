@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from sqlalchemy import ForeignKey, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME
@@ -31,6 +31,7 @@ class Example(Base):
     __table_args__ = (
         UniqueConstraint("dataset_id", "position"),
         UniqueConstraint("dataset_id", "key"),
+        Index(None, "dataset_id", "input_digest"),
         NEVER_TWICE,
     )
 
@@ -41,6 +42,8 @@ class Example(Base):
     key: Mapped[str] = mapped_column(NAME)
     fields: Mapped[JsonObject]
     """What a template may show to a model."""
+    input_digest: Mapped[str] = mapped_column(String(32))
+    """The beginning of SHA-256 of the field `input`, hexadecimal: by it an example is found in other data."""
     targets: Mapped[JsonArray]
     """Accepted answers; never shown to a model."""
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import select
@@ -31,12 +32,18 @@ def ensure_dataset(
     session.add(dataset)
     session.flush()
     rows = (
-        (dataset.id, position, example.key, dict(example.fields), list(example.targets))
-        for position, example in enumerate(examples)
+        (dataset.id, position, each.key, dict(each.fields), _digest(each.fields), list(each.targets))
+        for position, each in enumerate(examples)
     )
-    columns = ("dataset_id", "position", "key", "fields", "targets")
+    columns = ("dataset_id", "position", "key", "fields", "input_digest", "targets")
     insert_rows(session.connection(), table_of(Example), columns, rows)
     return dataset.id
+
+
+def _digest(shown: JsonView) -> str:
+    """See `Example.input_digest`."""
+    value = json.dumps(shown.get("input"), sort_keys=True)
+    return sha256(value.encode()).hexdigest()[:32]
 
 
 def example_ids(session: Session, dataset_id: int) -> list[int]:

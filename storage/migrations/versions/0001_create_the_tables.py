@@ -161,6 +161,7 @@ def upgrade() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("key", NAME, nullable=False),
         sa.Column("fields", sa.JSON(), nullable=False),
+        sa.Column("input_digest", sa.String(length=32), nullable=False),
         sa.Column("targets", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(["dataset_id"], ["datasets.id"], name="fk_examples_dataset_id"),
         sa.PrimaryKeyConstraint("id", name="pk_examples"),
@@ -168,6 +169,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("dataset_id", "position", name="uq_examples_dataset_id_position"),
         sqlite_autoincrement=True,
     )
+    op.create_index("ix_examples_dataset_id_input_digest", "examples", ["dataset_id", "input_digest"])
     op.create_table(
         "stream_batches",
         sa.Column("id", sa.Integer(), nullable=False),

@@ -5,7 +5,7 @@ Those that were deleted since are remembered: what was chosen in sight of them w
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import CTE, ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.raw_sql import in_portions
@@ -55,28 +55,38 @@ def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
 def positions_elsewhere(
     session: Session, dataset_id: int, positions: Collection[int], other_id: int
 ) -> set[int]:
-    """Positions, in another dataset, of those of some examples that are in it with the same key and input.
+    """Positions, in another dataset, of those of some examples that are in it.
 
-    A file is another dataset once a line was added to it, or a column that no prompt shows. Where it has no
-    ids, its keys are made of all columns, and a column more makes all examples others.
+    A file is another dataset once a line was added to it, or a column that no prompt shows. Its examples are
+    those of the same input with the same key, and wherever their keys have changed (row numbers, or keys that
+    are made of all columns), those of an input that stands once in both.
     """
     if dataset_id == other_id:
         return set(positions)
-    wanted = aliased(Example)
-    found = (
-        select(Example.position)
-        .join(wanted, wanted.key == Example.key)
-        .where(
-            wanted.dataset_id == dataset_id,
-            Example.dataset_id == other_id,
-            Example.fields["input"].as_string() == wanted.fields["input"].as_string(),
-        )
+    here, there = aliased(Example), aliased(Example)
+    by_key = select(here.position, there.position).where(
+        here.dataset_id == dataset_id,
+        there.dataset_id == other_id,
+        here.key == there.key,
+        here.input_digest == there.input_digest,
     )
-    return {
-        each
-        for part in in_portions(positions, POSITIONS_AT_ONCE)
-        for each in session.scalars(found.where(wanted.position.in_(part)))
-    }
+    once, once_there = _once(dataset_id), _once(other_id)
+    by_input = select(once.c.position, once_there.c.position).where(
+        once.c.input_digest == once_there.c.input_digest
+    )
+    wanted = {*positions}
+    return {there for here, there in session.execute(by_key.union(by_input)) if here in wanted}
+
+
+def _once(dataset_id: int) -> CTE:
+    """The inputs that stand once in a dataset, and where."""
+    return (
+        select(Example.input_digest, func.min(Example.position).label("position"))
+        .where(Example.dataset_id == dataset_id)
+        .group_by(Example.input_digest)
+        .having(func.count() == 1)
+        .cte()
+    )
 
 
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
