@@ -3,7 +3,7 @@
 What a program or a notebook uses of it is imported from here, and loaded when it is first used:
 
 * `run`: a campaign, from its file or a mapping, to its end.
-* `select`: the best of many by any Python function as the scorer, without a database or an engine.
+* `select`: the best of many by any Python function as the scorer, with a database or without.
 * `judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
 * `open`: a results database, its campaigns and answers, as pandas frames.
 * `Router`: what a campaign that routes has learned, served without a database or an engine.

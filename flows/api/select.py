@@ -1,24 +1,26 @@
-"""The best of many by any Python function as the scorer: no model, no engine, no database."""
+"""The best of many by any Python function as the scorer: no model, and a database if one is wanted."""
 
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from winnow.algorithms.claims import ArmStatus, Claim
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
-from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.spec.stored_spec import GATE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from winnow.flows.api.results import CampaignResults
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
 """What may be known of a candidate that is held against a baseline."""
@@ -53,7 +55,9 @@ class Selection(Generic[Candidate]):
     scores: FloatArray
     """Shape (K, N), every score that was asked for; NaN elsewhere, and where there was none."""
     comparisons: int
-    """How often the function was called."""
+    """How many scores were asked for; with a database, those of calls before this one among them."""
+    results: "CampaignResults | None" = None
+    """With a database, what `winnow.open(storage)[name]` gives: the answer in words, frames, the report."""
 
     def __repr__(self) -> str:
         left_out = self._named("dropped")
@@ -110,9 +114,15 @@ def select(
     *,
     selector: str = "champion",
     seed: int = 0,
+    storage: str | None = None,
+    name: str = "selection",
     **params: object,
 ) -> Selection[Candidate]:
     """Find the candidate with the best mean score over the examples, asking for as few scores as possible.
+
+    With `storage`, what the function gives is stored as a campaign, which the command line shows like any
+    other. The same call goes on with it where it stopped, however it ended, and asks for no stored score
+    again; one that has ended only answers.
 
     Args:
         score: Called with a candidate and an example, never twice with the same two; a number in [0, 1], or
@@ -124,14 +134,20 @@ def select(
         seed: Of the choice of examples; the same seed and scores give the same answer. After a candidate was
             changed in sight of an earlier answer it takes another one: by the same examples it would be
             judged by those that it was changed for, and what is claimed would not hold. Nor would it where a
-            baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed.
+            baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed. With
+            `storage` Winnow draws anew itself where candidates or the function's text are others.
+        storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
+            examples are then known by what they are as text, and the function by its own text, as far as
+            that is found: who changes one of them gives the campaign another name.
+        name: Of the campaign.
         params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
             given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`.
 
     Raises:
-        SpecError: If there is no such selector, it does not take these parameters, or there is nothing to
-            choose from.
+        SpecError: If there is no such selector, it does not take these parameters, there is nothing to
+            choose from, or a campaign of this name was begun with anything else.
         WinnowError: If a score is no number in [0, 1].
+        StorageError: If the database cannot be used, or another process runs the campaign.
     """
     _require_sequence("candidates", candidates)
     _require_sequence("examples", examples)
@@ -142,6 +158,8 @@ def select(
         )
     if "constraints" in params:
         raise SpecError("select is told scores alone, and constraints are on other values; leave them out")
+    if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
+        raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
     given = {"delta": 0.05, **params}
     try:
         if (objective := describe(selector).objective) != "best-mean":
@@ -149,32 +167,86 @@ def select(
         chooser = campaign_selector(selector, n_arms=len(candidates), n_examples=len(examples), **given)
     except AlgorithmError as error:
         raise SpecError(str(error)) from error
-    scores = np.full((len(candidates), len(examples)), np.nan)
-    comparisons = round_ = 0
-    while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
-        pairs = list(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
-        for arm, example in pairs:
-            scores[arm, example] = _checked(score(candidates[arm], examples[example]), arm, example)
-        chooser.tell(batch, scores[batch.arms, batch.examples])
-        comparisons += len(pairs)
-        round_ += 1
-    decision, epsilon = chooser.decision(), given.get("epsilon", 0.0)
-    arms = sorted(range(len(candidates)), key=lambda arm: (arm != decision.best, -decision.estimates[arm]))
-    top = tuple(candidates[arm] for arm in arms if decision.status[arm] == "top")
+    asked = partial(_checked_score, score, candidates, examples)
+    if storage is None:
+        return _selection(_played(chooser, asked, len(candidates), len(examples), seed), candidates, given)
+
+    from winnow.flows.api.stored_selection import stored_selection
+
+    played = stored_selection(
+        asked,
+        candidates,
+        examples,
+        function=score,
+        storage=storage,
+        spec={"name": name, "seed": int(seed), "selector": selector},
+        params=given,
+    )
+    return _selection(Played(*played), candidates, given)
+
+
+class Played(NamedTuple):
+    """What became of a selection, by the selector's positions."""
+
+    arms: Sequence[int]
+    """Which of the given candidates each is, shape (K,)."""
+    scores: FloatArray
+    """Shape (K, N), NaN where there is none."""
+    comparisons: int
+    decision: Decision
+    results: "CampaignResults | None" = None
+
+
+def _selection(
+    played: Played, given: Sequence[Candidate], params: Mapping[str, object]
+) -> Selection[Candidate]:
+    candidates, decision = tuple(given[arm] for arm in played.arms), played.decision
+    by_estimate = sorted(
+        range(len(candidates)), key=lambda arm: (arm != decision.best, -decision.estimates[arm])
+    )
+    top = tuple(candidates[arm] for arm in by_estimate if decision.status[arm] == "top")
     tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
     chosen = (each for each, status in zip(candidates, decision.status, strict=True) if status == "chosen")
+    epsilon = params.get("epsilon", 0.0)
+    is_gate = "baseline" in decision.status
     return Selection(
-        best=None if decision.best is None or selector == GATE else candidates[decision.best],
+        best=None if decision.best is None or is_gate else candidates[decision.best],
         chosen=next(chosen, None),
         top=top,
         tied=tied,
         claim=decision.claim,
         epsilon=float(epsilon) if isinstance(epsilon, (int, float, np.number)) else 0.0,
         decision=decision,
-        candidates=tuple(candidates),
-        scores=scores,
-        comparisons=comparisons,
+        candidates=candidates,
+        scores=played.scores,
+        comparisons=played.comparisons,
+        results=played.results,
     )
+
+
+def _played(
+    chooser: Selector, asked: Callable[[int, int], float], n_candidates: int, n_examples: int, seed: int
+) -> Played:
+    """Ask for what a selector wants until that is nothing."""
+    scores = np.full((n_candidates, n_examples), np.nan)
+    comparisons = round_ = 0
+    while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
+        for arm, example in zip(batch.arms.tolist(), batch.examples.tolist(), strict=True):
+            scores[arm, example] = asked(arm, example)
+        chooser.tell(batch, scores[batch.arms, batch.examples])
+        comparisons += len(batch)
+        round_ += 1
+    return Played(range(n_candidates), scores, comparisons, chooser.decision())
+
+
+def _checked_score(
+    score: Callable[[Candidate, Example], float | None],
+    candidates: Sequence[Candidate],
+    examples: Sequence[Example],
+    arm: int,
+    example: int,
+) -> float:
+    return _checked(score(candidates[arm], examples[example]), arm, example)
 
 
 def _require_sequence(name: str, given: object) -> None:

@@ -15,7 +15,7 @@ from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.data.file_digests import file_digest
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.providers import FUNCTION, REMOTE
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 """One for all values: `json.dumps` makes an encoder for each."""
@@ -57,6 +57,8 @@ def _fingerprint_weights(model: ModelRef) -> str:
             return sha256({**held, "served_identity": model.served_identity})
         return sha256({**held, "server": server_url(model.model_base_url)})
     folder = Path(model.model)
+    if model.provider == FUNCTION:
+        return sha256({"candidate": model.model, "function": model.revision})
     if folder.is_dir():
         base = _fingerprint_folder(folder)
     else:

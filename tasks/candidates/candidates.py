@@ -17,6 +17,7 @@ from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.chat import Prompt, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
@@ -150,7 +151,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
         Candidate(
             names=Names(
                 model.name,
-                prompt.name,
+                None if model.provider == FUNCTION else prompt.name,
                 None if guardrail is None else guardrail.name,
                 None if config is None else config.name,
             ),

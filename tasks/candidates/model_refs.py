@@ -10,9 +10,17 @@ from winnow.tasks.candidates.server_keys import base_url_of, is_openais_own, key
 from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
+from winnow.tasks.engines.external.scoring_function import is_scoring
 from winnow.tasks.engines.litellm.apis import UNKNOWN, api_of, why_unaskable
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import ADAPTING, PROVIDERS, REMOTE, is_provider, provider_names
+from winnow.tasks.engines.providers import (
+    ADAPTING,
+    FUNCTION,
+    PROVIDERS,
+    REMOTE,
+    is_provider,
+    provider_names,
+)
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
@@ -41,7 +49,9 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
     variable = key_variable(url, model.api_key) if remote else None
     if variable is not None:
         _refuse_missing_key(variable, place)
-    if not remote:
+    if model.provider == FUNCTION:
+        _refuse_missing_function(place)
+    elif not remote:
         _refuse_missing_checkpoint(model.model, place)
     _check_adapter(model, place)
     template = None if model.chat_template is None else _template(model.chat_template, place)
@@ -92,6 +102,15 @@ def _refuse_missing_key(variable: str, place: str) -> None:
         raise SpecError(
             f"the environment variable {variable} is not set; export it with the key of the server",
             path=f"{place}.api_key",
+        )
+
+
+def _refuse_missing_function(place: str) -> None:
+    if not is_scoring():
+        raise SpecError(
+            "scores come from a function of a program, which is not here; go on where it is, by "
+            "winnow.select with this storage and name",
+            path=f"{place}.provider",
         )
 
 

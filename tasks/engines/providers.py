@@ -11,7 +11,7 @@ from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.plugin import PluginEngine
+from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.plugins.extras import Extra, require
 
@@ -47,12 +47,16 @@ class EngineSettings:
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 PROVIDERS: dict[str, str] = {
+    "function": "winnow.tasks.engines.external.scoring_function:start",
     "litellm": "winnow.tasks.engines.litellm.engine:start",
     "openai": "winnow.tasks.engines.openai.engine:start",
     "transformers": "winnow.tasks.engines.transformers.engine:start",
     "vllm": "winnow.tasks.engines.vllm.engine:start",
 }
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
+
+FUNCTION = "function"
+"""The provider of what `winnow.select` stores: no file names it, as its function is a program's own."""
 
 GROUP = "winnow.engines"
 """Entry points by which packages add providers, each an `EngineFactory`; none replaces one of ours."""
@@ -68,8 +72,8 @@ ADAPTING = frozenset({"vllm"})
 
 
 def provider_names() -> list[str]:
-    """Every provider there is, ours and those of plug-ins, in alphabetical order; none is imported."""
-    return sorted({*PROVIDERS, *plugins(GROUP)})
+    """Every provider a file may name, ours and those of plug-ins, in alphabetical order; none is imported."""
+    return sorted({*PROVIDERS, *plugins(GROUP)} - {FUNCTION})
 
 
 def is_provider(name: str) -> bool:

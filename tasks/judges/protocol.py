@@ -6,6 +6,7 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * extract_timeout    the `extract` pattern took too long on this output
 * pattern_timeout    the judge's own pattern took too long on this output
 * no_number          the output holds no number that can be read
+* no_score           the output says that there is no score
 * no_choice          the output names no option, or several without saying which
 * no_likelihoods     the models of the campaign write texts, and the judge reads log-likelihoods of choices
 * no_target          the example has no target to compare with, or no tests

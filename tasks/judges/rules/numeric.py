@@ -1,4 +1,4 @@
-"""Equality of numbers, exactly or within a tolerance.
+"""Numbers in outputs: equal to a target, exactly or within a tolerance, or the score itself.
 
 A number is written as in English: an optional sign, an optional currency sign, digits with or without
 separators of thousands (comma, underscore, apostrophe or a no-break space), a decimal point, an exponent;
@@ -6,6 +6,7 @@ with `fractions`, two of these joined by a slash. A letter just before the digit
 (H2O, x1), not a number. A unit or a percent sign after it is ignored.
 """
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +16,8 @@ from typing import Annotated, ClassVar, Literal
 import regex
 from pydantic import Field
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.engines.external.scoring_function import NO_SCORE
+from winnow.tasks.judges.protocol import INVALID_SCORE, RIGHT_OR_WRONG, SHARE, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -75,6 +77,27 @@ class NumericJudge:
         # By way of its decimal digits: 0.3 as a binary number is a little less than 0.3.
         allowed = Fraction(str(self.tolerance)) * (abs(target) if self.relative else 1)
         return abs(value - target) <= allowed
+
+
+_SCORE = re.compile(r"[+-]?(\d{1,20}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreJudge:
+    """The output is the score: a number from 0 to 1, and nothing else."""
+
+    scale: ClassVar = SHARE
+
+    def judge(self, sample: Sample) -> Verdict:
+        """The number; no score where the output says so, or is a number that is none."""
+        said = sample.output.strip()
+        if said == NO_SCORE:
+            return Verdict.unscored("no_score")
+        if not _SCORE.fullmatch(said):
+            return Verdict.unscored("no_number")
+        if not 0.0 <= (score := float(said)) <= 1.0:
+            return Verdict.unscored(INVALID_SCORE, said, detail=f"{said} is not from 0 to 1")
+        return Verdict(score=score + 0.0, answer=said)
 
 
 def _value(match: regex.Match[str]) -> Fraction | None:

@@ -20,7 +20,7 @@ from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
 from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
 from winnow.tasks.engines.choices.likelihoods import KnownTokens, Likelihoods
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.plugin import PluginEngine
+from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine

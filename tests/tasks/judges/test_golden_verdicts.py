@@ -31,6 +31,7 @@ JUDGES = (
         "python",
         "regex",
         "rouge",
+        "score",
         "similarity",
         "squad",
         "ter",

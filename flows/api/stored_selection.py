@@ -1,0 +1,192 @@
+"""A choice by a program's own function as a campaign: stored, resumed, and shown like any other."""
+
+import hashlib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+
+from winnow.algorithms.decision import Decision
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.api.results import CampaignResults
+from winnow.storage.admin.schema import ensure_schema
+from winnow.storage.engine.database import open_database
+from winnow.storage.json_types import JsonObject
+from winnow.storage.records import rounds as round_records
+from winnow.storage.text import storable
+from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
+from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
+from winnow.tasks.engines.providers import FUNCTION
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.rounds.record import decide_round, record_round
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
+from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
+
+IN_PROGRAM = Path("select")
+"""What complaints call what was given."""
+
+OF_FILES = ("groups", "group_weights", "costs", "history")
+"""Parameters that are made from a campaign's file and data, and cannot be given as they are."""
+
+STOPPING = ("delta", "epsilon")
+KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
+"""Further parameters of selectors that are keys of a campaign of their own, and what these are called."""
+
+CALLS_AT_ONCE = 16
+"""Scores that are committed together: a crash loses those of the last one at the most."""
+
+BATCH_SIZE = 32
+"""Scores of a round, as selectors have it, where there are so many."""
+
+LONGEST = 40
+"""Characters of a candidate's name, before what tells it apart from another."""
+
+
+def stored_selection(
+    asked: Callable[[int, int], float],
+    candidates: Sequence[object],
+    examples: Sequence[object],
+    *,
+    function: Callable[..., object],
+    storage: str,
+    spec: Mapping[str, object],
+    params: Mapping[str, object],
+) -> tuple[list[int], FloatArray, int, Decision, CampaignResults]:
+    """Run a campaign whose scores a function gives, or go on with it.
+
+    Args:
+        asked: The score of a candidate and an example, by their places, NaN where there is none.
+        candidates: K of them.
+        examples: N of them.
+        function: What scores come from, by whose text it is known.
+        storage: URL of the results database.
+        spec: Name, seed and selector of the campaign.
+        params: Of the selector; see `winnow.select`.
+
+    Returns:
+        The fields of `winnow.flows.api.select.Played`.
+
+    Raises:
+        SpecError: If it cannot be a campaign, or one of this name was begun with anything else.
+        StorageError: If the database cannot be used, or another process runs the campaign.
+    """
+    names = _names(candidates)
+    values = {**spec, "storage": storage, **_values(names, candidates, function, len(examples), params)}
+    values["selector"] = {"name": spec["selector"], "params": _own_params(params, names)}
+    file = SpecFile(IN_PROGRAM, values)
+    scoring = Scoring(score=asked, arms={each: arm for arm, each in enumerate(names)})
+    with scoring_by(scoring), closing(open_database(storage)) as database:
+        ensure_schema(database)
+        try:
+            record = open_campaign(database, check_campaign(parse_spec(file), _dataset(examples)))
+        except IdentityChanged as error:
+            what = str(error).rpartition("\n")[0]
+            raise IdentityChanged(f"{what}\nundo the change, or give the campaign another name") from error
+        with running(database, *reopen_campaign(database, record.name, database.url)) as campaign:
+            _run(campaign)
+            arms = [scoring.arms[each.name] for each in campaign.checked.candidates]
+            scores, comparisons = _scores(campaign, len(names), len(examples))
+            decision = campaign.selector.decision()
+    return arms, scores, comparisons, decision, CampaignResults(storage, record.name)
+
+
+def _run(campaign: CampaignSession) -> None:
+    """Rounds until the campaign is decided, its budget is spent, or nothing is left to ask."""
+    is_decided = campaign.selector.decision().stop
+    while not is_decided and (round_ := plan_round(campaign)) is not None:
+        comparisons = judge_round(campaign, round_, generate_round(campaign, round_))
+        decision = decide_round(campaign, round_, comparisons)
+        record_round(campaign, round_, comparisons, decision)
+        is_decided = decision.stop
+
+
+def _scores(campaign: CampaignSession, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:
+    """Shape (K, N), NaN where there is none, and how many were asked for."""
+    scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
+    with campaign.database.reading() as session:
+        for told in round_records.told_rounds(session, campaign.record.id):
+            for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
+                scores[arm, example] = np.nan if score is None else score
+            comparisons += len(told.arms)
+    return scores, comparisons
+
+
+def _values(
+    names: Sequence[str],
+    candidates: Sequence[object],
+    function: Callable[..., object],
+    n_examples: int,
+    params: Mapping[str, object],
+) -> JsonObject:
+    """The campaign as a file would hold it, but for its selector."""
+    source, given = _source(function), {key: _plain(value) for key, value in params.items()}
+    most = len(names) * n_examples if given.get("budget") is None else given["budget"]
+    if isinstance(most, int):
+        given.setdefault("batch_size", min(BATCH_SIZE, most))
+    stopping = {key: given[key] for key in STOPPING if key in given}
+    return {
+        "objective": "best-mean",
+        "models": [
+            {"name": each, "provider": FUNCTION, "model": _text(candidate), "revision": source}
+            for each, candidate in zip(names, candidates, strict=True)
+        ],
+        "prompts": [{"name": "score", "template": PROMPT}],
+        "dataset": {"path": "examples", "fields": {"id": "id", "input": "input"}},
+        "judge": {"type": "score"},
+        "stopping": {**stopping, "budget": most},
+        **{key: given[name] for name, key in KEYS.items() if name in given},
+        "streaming": False,
+        "reuse": "campaign",
+        "execution": {"max_loaded": len(names), "group_size": CALLS_AT_ONCE},
+    }
+
+
+def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
+    """Those of the selector alone, as a campaign's file has them."""
+    if others := [each for each in OF_FILES if params.get(each) is not None]:
+        raise SpecError(f"{others[0]} cannot be stored as it is given; leave it out, or storage")
+    own = {key: _plain(value) for key, value in params.items() if key not in (*STOPPING, *KEYS, "budget")}
+    baseline = own.get("baseline")
+    if isinstance(baseline, int) and 0 <= baseline < len(names):
+        own["baseline"] = names[baseline]
+    return own
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _names(candidates: Sequence[object]) -> list[str]:
+    """A different name for each candidate, of what it is as text: letters, digits and dashes."""
+    names: list[str] = []
+    for number, each in enumerate(candidates):
+        plain = re.sub(r"[^A-Za-z0-9._]+", "-", str(each)).strip("-._")[:LONGEST].rstrip("-._")
+        name = plain or f"candidate-{number}"
+        names.append(f"{name}-{number}" if name in names else name)
+    return names
+
+
+def _dataset(examples: Sequence[object]) -> Dataset:
+    rows = ((f"examples[{at}]", {"id": str(at), "input": _text(each)}) for at, each in enumerate(examples))
+    fields = {"id": "id", "input": "input"}
+    return dataset_of(rows, fields, Selection(), name="examples", path="examples")
+
+
+def _text(given: object) -> str:
+    """How what was given reads, with nothing in it that no database keeps."""
+    return storable(str(given) or repr(given))
+
+
+def _source(function: Callable[..., object]) -> str | None:
+    """A digest of a function's own text; None where that is not to be found."""
+    with suppress(OSError, TypeError):
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:16]
+    return None

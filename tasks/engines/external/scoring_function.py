@@ -1,0 +1,89 @@
+"""A program's own function as an engine: its texts are scores, which the judge `score` reads.
+
+No file can name it. It is there while `winnow.select` runs a campaign with a database, so that what the
+function gave is stored, found again and never asked for twice, as texts of models are.
+"""
+
+import math
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request
+
+NO_SCORE = "no score"
+"""The text where the function gave none."""
+
+PROMPT = "{{ id }}: {{ input }}"
+"""What is "asked" about an example: its place, which tells it apart from all others, and how it reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """The function of a program."""
+
+    score: Callable[[int, int], float]
+    """Called with the places of a candidate and an example, NaN where it gives none; what it raises is passed
+    on."""
+    arms: Mapping[str, int]
+    """The place of each candidate, by the name of its model."""
+
+
+_SCORING: ContextVar[Scoring | None] = ContextVar("scoring", default=None)
+
+
+@contextmanager
+def scoring_by(scoring: Scoring) -> Generator[None, None, None]:
+    """Have models of this provider score by a function, in this thread, until the block ends."""
+    token = _SCORING.set(scoring)
+    try:
+        yield
+    finally:
+        _SCORING.reset(token)
+
+
+def is_scoring() -> bool:
+    """Whether there is a function to be called here."""
+    return _SCORING.get() is not None
+
+
+class FunctionEngine:
+    """Calls a function where others ask a model."""
+
+    identity = "function"
+
+    def __init__(self, scoring: Scoring, model: ModelRef) -> None:
+        self._scoring, self._arm = scoring, scoring.arms[model.name]
+
+    def generate(self, requests: Sequence[Request]) -> list[Answer]:
+        """A score for each request, as text."""
+        return [self._answer(int(request.prompt.partition(":")[0])) for request in requests]
+
+    def _answer(self, example: int) -> Completion:
+        started = time.perf_counter()
+        score = self._scoring.score(self._arm, example)
+        return Completion(
+            text=NO_SCORE if math.isnan(score) else repr(score),
+            finish_reason="stop",
+            input_tokens=0,
+            output_tokens=0,
+            seconds=time.perf_counter() - started,
+        )
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+def start(model: ModelRef, _settings: object) -> FunctionEngine:
+    """The function as the engine of a model.
+
+    Raises:
+        EngineLoadFailed: If there is none here.
+    """
+    scoring = _SCORING.get()
+    if scoring is None:
+        raise EngineLoadFailed(model.name, "its scores come from a function of a program, which is not here")
+    return FunctionEngine(scoring, model)

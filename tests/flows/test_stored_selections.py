@@ -1,0 +1,305 @@
+"""`winnow.select` with a database: what a program's function gave is stored, found again, and shown."""
+
+import os
+import re
+import signal
+import threading
+from contextlib import closing
+from zlib import crc32
+
+import numpy as np
+import pytest
+from campaign_processes import rows
+from test_command_line import winnow
+
+from winnow.flows.api.select import select
+from winnow.storage.engine.database import open_database
+from winnow.storage.errors import LeaseHeld, StorageError
+from winnow.storage.leases import acquire
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
+from winnow.tasks.engines.external.scoring_function import NO_SCORE
+from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.registry import create_judge
+
+CANDIDATES = ["ask {}", "tell/{}", "guess"]
+SHARES = dict(zip(CANDIDATES, (90, 60, 20), strict=True))
+EXAMPLES = [f"question {number}" for number in range(80)]
+
+
+def score(candidate, example):
+    return float(crc32(f"{candidate}{example}".encode()) % 100 < SHARES.get(candidate, 50))
+
+
+class Counted:
+    """The function, with what it was asked; its text is the same wherever it is made."""
+
+    def __init__(self, *, ends=lambda calls: None):
+        self.asked, self._ends = [], ends
+
+    def __call__(self, candidate, example):
+        self._ends(len(self.asked))
+        self.asked.append((candidate, example))
+        return score(candidate, example)
+
+
+@pytest.fixture
+def storage(tmp_path):
+    return f"sqlite:///{tmp_path}/winnow.db"
+
+
+def chosen(function, storage, **options):
+    return select(function, CANDIDATES, EXAMPLES, storage=storage, name="chosen", **options)
+
+
+def test_it_ends_with_an_answer_that_the_command_line_shows_as_well(storage, tmp_path):
+    function = Counted()
+    found = chosen(function, storage)
+    assert (found.best, found.claim.kind, found.candidates) == ("ask {}", "proven", tuple(CANDIDATES))
+    assert (
+        len(function.asked)
+        == len(set(function.asked))
+        == found.comparisons
+        == np.isfinite(found.scores).sum()
+    )
+    for candidate, example in function.asked:
+        known = found.scores[CANDIDATES.index(candidate), EXAMPLES.index(example)]
+        assert known == score(candidate, example)
+    shown = winnow(tmp_path, "status", "chosen", "--storage", storage)
+    assert "  winner    ask" in shown.stdout
+    assert f"  cost      {found.comparisons} comparisons" in shown.stdout
+    assert str(found.results).startswith("chosen: winner, proven")
+    leaderboard = found.results.leaderboard()
+    assert leaderboard["candidate"].tolist()[0] == "ask"
+    assert leaderboard["estimate"].tolist() == found.leaderboard()["estimate"].tolist()
+    assert winnow(tmp_path, "db", "check", "--storage", storage).returncode == 0
+    for command in (["query", "chosen", "comparisons"], ["report", "chosen", "--html", "chosen.html"]):
+        assert winnow(tmp_path, *command, "--storage", storage).returncode == 0, command
+
+
+def test_one_that_has_ended_only_answers(storage):
+    found, again = chosen(Counted(), storage), Counted()
+    same = chosen(again, storage)
+    assert again.asked == []
+    assert repr(same) == repr(found)
+    assert np.array_equal(same.scores, found.scores, equal_nan=True)
+    assert np.array_equal(same.decision.lower, found.decision.lower)
+
+
+def test_what_the_function_raises_is_passed_on_and_the_next_call_goes_on(storage, tmp_path):
+    class Impatient(Exception):
+        pass
+
+    def raises_at(number):
+        def ends(calls):
+            if calls == number:
+                raise Impatient
+
+        return ends
+
+    whole = chosen(Counted(), f"{storage}-whole")
+    asked = []
+    for number in (0, 1, 17, 18, 40, 10**6):
+        function = Counted(ends=raises_at(number))
+        try:
+            found = chosen(function, storage)
+        except Impatient:
+            assert winnow(tmp_path, "status", "chosen", "--storage", storage).returncode == 0
+        asked.append(function.asked)
+    assert repr(found) == repr(whole)
+    assert np.array_equal(found.scores, whole.scores, equal_nan=True)
+    # What was committed is asked for once: of each call but the last, at most 15 scores are lost.
+    assert len(asked[-1]) >= 1
+    assert sum(map(len, asked)) <= whole.comparisons + 5 * 15
+
+
+@pytest.mark.parametrize("number", [5, 20, 50])
+def test_killed_at_any_call_it_ends_as_one_that_is_not(storage, number):
+    def killed(calls):
+        if calls == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    whole = chosen(Counted(), f"{storage}-whole")
+    child = os.fork()
+    if child == 0:
+        chosen(Counted(ends=killed), storage)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    function = Counted()
+    found = chosen(function, storage)
+    assert repr(found) == repr(whole)
+    assert np.array_equal(found.scores, whole.scores, equal_nan=True)
+    assert number - 15 <= whole.comparisons - len(function.asked) <= number
+
+
+def test_only_the_program_goes_on_with_it(storage, tmp_path):
+    def stops(calls):
+        if calls == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        chosen(Counted(ends=stops), storage)
+    before = rows(tmp_path, "SELECT count(*) FROM comparisons")
+    refused = winnow(tmp_path, "resume", "chosen", "--storage", storage)
+    assert refused.returncode == 2
+    assert "scores come from a function of a program, which is not here; go on where it is" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    every = winnow(tmp_path, "resume", "--all", "--storage", storage)
+    assert "chosen: failed: " in every.stdout
+    assert "scores come from a function of a program" in every.stdout
+    assert rows(tmp_path, "SELECT count(*) FROM comparisons") == before
+
+
+def test_no_file_can_name_the_provider(storage, tmp_path):
+    (tmp_path / "campaign.yaml").write_text(
+        "name: a\nobjective: best-mean\nmodels: [{name: x, provider: function, model: x}, {name: y, "
+        "provider: function, model: y}]\nprompts: [{name: p, template: '{{ input }}'}]\ndataset: "
+        "{path: d.jsonl}\njudge: {type: score}\nselector: {name: race}\nbatch_size: 9\n"
+        "stopping: {budget: 9}\n"
+    )
+    (tmp_path / "d.jsonl").write_text('{"input": "a", "target": "1"}\n')
+    refused = winnow(tmp_path, "validate", "campaign.yaml")
+    assert refused.returncode == 2
+    assert "scores come from a function of a program, which is not here" in refused.stderr
+
+
+def test_what_was_changed_is_told_and_needs_another_name(storage):
+    chosen(Counted(), storage)
+    with pytest.raises(
+        SpecError, match=r"stopping.delta: 0.05 -> 0.1\nundo the change, or give the campaign"
+    ):
+        chosen(Counted(), storage, delta=0.1)
+    with pytest.raises(SpecError, match=r"models\[0\].revision: None -> '[0-9a-f]{16}'"):
+        chosen(score, storage)
+    with pytest.raises(SpecError, match="another definition"):
+        select(Counted(), CANDIDATES, EXAMPLES[:-1], storage=storage, name="chosen")
+    assert select(score, CANDIDATES, EXAMPLES, storage=storage, name="other").best == "ask {}"
+
+
+def test_candidates_may_join_wherever_they_stand(storage):
+    chosen(Counted(), storage)
+    function = Counted()
+    longer = ["ask {}", "another", *CANDIDATES[1:]]
+    found = select(function, longer, EXAMPLES, storage=storage, name="chosen")
+    assert found.candidates == (*CANDIDATES, "another")
+    assert {candidate for candidate, _ in function.asked} >= {"another"}
+    scored = np.isfinite(found.scores).sum(axis=1)
+    assert scored[3] == sum(candidate == "another" for candidate, _ in function.asked) > 0
+    assert found.leaderboard()["candidate"].tolist()[0] == found.best == "ask {}"
+
+
+def test_scores_that_are_not_there_stay_without_and_wrong_ones_are_refused(storage):
+    def partly(candidate, example):
+        return None if example.endswith("3") else score(candidate, example)
+
+    found = chosen(partly, storage)
+    assert found.best == "ask {}"
+    missing = [at for at, each in enumerate(EXAMPLES) if each.endswith("3")]
+    assert np.isnan(found.scores[:, missing]).all()
+    reasons = found.results.comparisons()["reason"].dropna().unique().tolist()
+    assert reasons == ["no_score"]
+    with pytest.raises(WinnowError, match=r"the score of candidate 0 on example \d+ is 2"):
+        select(lambda *_: 2, CANDIDATES, EXAMPLES, storage=storage, name="wrong")
+
+
+def test_numbers_are_stored_to_the_last_bit_and_told_in_this_thread(storage):
+    threads = set()
+
+    def fine(candidate, example):
+        threads.add(threading.get_ident())
+        return np.float64(crc32(f"{candidate}{example}".encode()) / 2**32 / 3)
+
+    found = select(fine, CANDIDATES, EXAMPLES, storage=storage, budget=np.int64(60), delta=None)
+    assert threads == {threading.get_ident()}
+    for arm, example in zip(*np.nonzero(np.isfinite(found.scores)), strict=True):
+        assert found.scores[arm, example] == fine(CANDIDATES[arm], EXAMPLES[example])
+    assert found.comparisons == 60
+
+
+def test_selectors_that_compare_otherwise_are_stored_too(storage):
+    gate = chosen(Counted(), storage, selector="gate", baseline=1)
+    assert gate.best is None
+    assert gate.decision.status[1] == "baseline"
+    assert gate.decision.status[0] in ("better", "no-worse")
+    two = select(Counted(), CANDIDATES, EXAMPLES, storage=storage, name="two", top_m=2)
+    assert set(two.top) | set(two.tied) >= {"ask {}"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": "a b"}, "select: name: string should match pattern"),
+        (
+            {"costs": np.arange(3.0), "prefer": "cost", "epsilon": 0.1},
+            "costs cannot be stored as it is given; leave it out",
+        ),
+        ({"groups": np.zeros(80, dtype=int)}, "groups cannot be stored as it is given"),
+        ({"n_arms": 3}, "candidates and examples are counted by themselves; leave n_arms out"),
+        ({"storage": "nowhere://x"}, "nowhere"),
+        ({"bogus": 1}, "bogus"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_asked(storage, options, said):
+    function = Counted()
+    with pytest.raises((WinnowError, StorageError), match=re.escape(said)):
+        select(function, CANDIDATES, EXAMPLES, **{"storage": storage, **options})
+    assert function.asked == []
+
+
+def test_candidates_and_examples_that_read_alike_stay_apart(storage):
+    candidates, examples = ["a!", "a?", "a-1", "", "é\ud800"], ["same", "same", "", 3, None]
+    asked = set()
+
+    def once(candidate, example):
+        asked.add((candidate, example))
+        return 1.0 if candidate == "a?" else 0.0
+
+    found = select(once, candidates, examples, storage=storage, delta=None, budget=25)
+    assert (found.best, found.comparisons) == ("a?", 25)
+    assert np.isfinite(found.scores).all()
+    names = rows_of(storage, "SELECT name FROM candidates ORDER BY position")
+    assert names == [("a",), ("a-1",), ("a-1-2",), ("candidate-3",), ("candidate-4",)]
+
+
+def rows_of(storage, statement):
+    with closing(open_database(storage)) as database, database.reading() as session:
+        return [tuple(row) for row in session.connection().exec_driver_sql(statement)]
+
+
+def test_two_programs_do_not_run_it_at_once(storage):
+    with pytest.raises(KeyboardInterrupt):
+        chosen(Counted(ends=interrupted), storage)
+    elsewhere = Holder(host="elsewhere", pid=1, boot_id="b", pid_namespace="1", started_ticks=0)
+    with closing(open_database(storage)) as database:
+        acquire(database, 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
+    function = Counted()
+    with pytest.raises(LeaseHeld, match="is being run by process 1 on elsewhere"):
+        chosen(function, storage)
+    assert function.asked == []
+
+
+def interrupted(calls):
+    if calls == 3:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("output", "score", "reason"),
+    [
+        ("0.25", 0.25, None),
+        (" 1 \n", 1.0, None),
+        ("-0.0", 0.0, None),
+        ("1e-3", 0.001, None),
+        (repr(1 / 3), 1 / 3, None),
+        (NO_SCORE, None, "no_score"),
+        ("1.5", None, "invalid_score"),
+        ("-1e999", None, "invalid_score"),
+        ("nan", None, "no_number"),
+        ("the score is 0.5", None, "no_number"),
+        ("9" * 10_000, None, "no_number"),
+    ],
+)
+def test_the_judge_of_scores_takes_a_number_and_nothing_else(output, score, reason):
+    verdict = create_judge("score", no_answer="unscored").judge(Sample(output=output))
+    assert (verdict.score, verdict.reason) == (score, reason)
