@@ -4,7 +4,7 @@ What a program or a notebook uses of it is imported from here, and loaded when i
 
 * `run`: a campaign, from its file or a mapping, to its end.
 * `select`: the best of many by any Python function as the scorer, with a database or without.
-* `judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
+* `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
 * `open`: a results database, its campaigns and answers, as pandas frames.
 * `Router`: what a campaign that routes has learned, served without a database or an engine.
 * `create_selector`, `selector_names`: the algorithms, to be asked and told by a loop of one's own.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from winnow.algorithms.registry import create_selector, selector_names
-    from winnow.flows.api.decorators import embedder, engine, judge, selector
+    from winnow.flows.api.decorators import embedder, engine, judge, pair_judge, selector
     from winnow.flows.api.results import Results as open  # noqa: A004 -- as one writes winnow.open
     from winnow.flows.api.run import run
     from winnow.flows.api.select import select
@@ -29,6 +29,7 @@ __all__ = [
     "engine",
     "judge",
     "open",
+    "pair_judge",
     "run",
     "select",
     "selector",
@@ -41,6 +42,7 @@ _HOMES = {
     "embedder": "winnow.flows.api.decorators:embedder",
     "engine": "winnow.flows.api.decorators:engine",
     "judge": "winnow.flows.api.decorators:judge",
+    "pair_judge": "winnow.flows.api.decorators:pair_judge",
     "open": "winnow.flows.api.results:Results",
     "run": "winnow.flows.api.run:run",
     "select": "winnow.flows.api.select:select",

@@ -15,6 +15,9 @@ from winnow.tasks.embedding.registry import GROUP as EMBEDDER_GROUP
 from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.pairwise.registry import BUILT_IN as PAIR_JUDGES
+from winnow.tasks.judges.pairwise.registry import GROUP as PAIR_JUDGE_GROUP
+from winnow.tasks.judges.pairwise.registry import FunctionPairJudge
 from winnow.tasks.judges.plugin import judge_factory
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
@@ -61,6 +64,37 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
         return found if inspect.isclass(found) else judge_factory(found)
 
     return _decorated(plugin, "judge", JUDGE_GROUP, BUILT_IN, factory)
+
+
+@overload
+def pair_judge(plugin: Plugin, /) -> Plugin: ...
+@overload
+def pair_judge(plugin: str | None = None, /) -> Decorator: ...
+def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
+    """Name a judge of duels, which a spec of best-duel then chooses by `judge: {type: NAME}`.
+
+        @winnow.pair_judge
+        def shorter(a: str, b: str, targets: Sequence[str]) -> float:
+            return 0.5 if len(a) == len(b) else float(len(a) < len(b))
+
+    A function is given two answers and the targets of their example, and returns how far the first one is
+    preferred, in [0, 1] (0.5 is a tie), or None where that cannot be told; its keyword parameters, which are
+    typed, are keys of the spec. A class is built with its parameters and is a
+    `winnow.tasks.judges.pairwise.protocol.PairJudge`.
+
+    Its own text is part of a campaign's identity, as that of a `judge` is.
+
+    Args:
+        plugin: What is decorated, or its name in place of that of the function or class.
+
+    Raises:
+        SpecError: If Winnow has a judge of duels of this name, or the text of this one cannot be found.
+    """
+
+    def factory(found: Callable[..., object]) -> Callable[..., object]:
+        return found if inspect.isclass(found) else judge_factory(found, FunctionPairJudge)
+
+    return _decorated(plugin, "judge of duels", PAIR_JUDGE_GROUP, PAIR_JUDGES, factory)
 
 
 @overload

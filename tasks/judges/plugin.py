@@ -120,11 +120,13 @@ class FunctionJudge:
         )
 
 
-def judge_factory(function: Callable[..., object]) -> Callable[..., Judge]:
+def judge_factory(
+    function: Callable[..., object], made: Callable[..., object] = FunctionJudge
+) -> Callable[..., object]:
     """Return what builds such judges for a catalogue: it takes the function's keyword parameters."""
 
-    def factory(**params: object) -> Judge:
-        return FunctionJudge(function=function, params=params)
+    def factory(**params: object) -> object:
+        return made(function=function, params=params)
 
     own = inspect.signature(function, eval_str=True).parameters.values()
     keywords = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]

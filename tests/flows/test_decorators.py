@@ -14,6 +14,8 @@ from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
 from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.judges.pairwise.protocol import Duel, verdict_of
+from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_names
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
 from winnow.tasks.plugins.entry_points import PluginFailed
@@ -68,6 +70,73 @@ def test_a_class_is_a_judge_as_that_of_a_package_is():
             return Verdict(score=min(1.0, len(sample.output) / self.most))
 
     assert create_judge("longest", most=4).judge(Sample(output="ab")).score == 0.5
+
+
+def shorter(a: str, b: str, targets: Sequence[str], *, ties_within: int = 0) -> float | None:
+    """The shorter answer."""
+    if a == b == "":
+        return None
+    return 0.5 if abs(len(a) - len(b)) <= ties_within else float(len(a) < len(b))
+
+
+def judged(judge, a, b):
+    return judge.verdict(Duel(question="q", answer_a=a, answer_b=b, seed=1), {})
+
+
+def test_a_function_is_a_judge_of_duels_with_its_keywords_as_parameters():
+    assert winnow.pair_judge(shorter) is shorter
+    assert "shorter" in pair_judge_names()
+    judge = create_pair_judge("shorter", ties_within=1)
+    assert (judge.models, judge.calls(None, {})) == ((), ())
+    pairs = (("a", "abc"), ("abc", "a"), ("a", "ab"))
+    assert [judged(judge, *pair).outcome for pair in pairs] == [1.0, 0.0, 0.5]
+    assert judged(judge, "", "").reason == "no_preference"
+    with pytest.raises(JudgeError, match=r"judge\.ties_within: .*must be a valid integer"):
+        create_pair_judge("shorter", ties_within="many")
+    with pytest.raises(SpecError, match="'rules' is Winnow's own judge of duels; choose another name"):
+        winnow.pair_judge("rules")(shorter)
+
+
+def test_a_judge_of_duels_that_raises_or_returns_no_preference_leaves_the_duel_unscored():
+    @winnow.pair_judge("odd")
+    def odd(a, b, targets):
+        return {"two": 2.0, "text": "good"}[a]
+
+    made = create_pair_judge("odd")
+    for answer, reason in (("two", "invalid_score"), ("text", "invalid_score"), ("three", "judge_failed")):
+        assert verdict_of(made, Duel(question="q", answer_a=answer, answer_b="", seed=1), {}).reason == reason
+
+
+@pytest.mark.usefixtures("plain_runs")
+def test_duels_are_judged_by_a_function_of_the_program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    winnow.pair_judge(shorter)
+
+    @winnow.engine("echo")
+    class Echo(ScriptedEngine):
+        def __init__(self, model, settings):
+            super().__init__(lambda prompt: prompt)
+
+    rows = [{"id": f"e{i}", "input": f"{i}"} for i in range(10, 70)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {
+        "name": "short-ones",
+        "objective": "best-duel",
+        "models": [{"name": "echo", "provider": "echo", "model": "mine/echo"}],
+        "prompts": [
+            {"name": "long", "template": "{{ input }} and more"},
+            {"name": "plain", "template": "{{ input }}"},
+        ],
+        "dataset": {"path": "data.jsonl", "fields": {"id": "id", "input": "input", "target": None}},
+        "judge": {"type": "shorter"},
+        "selector": {"name": "llm-po"},
+        "batch_size": 8,
+        "stopping": {"budget": 60, "delta": 0.05},
+    }
+    found = winnow.run(spec)
+    assert (found.answer.best, found.answer.outcome) == ("echo/plain", "winner")
+    with pytest.raises(SpecError, match=r"judge\.ties_within: "):
+        winnow.run({**spec, "name": "other", "judge": {"type": "shorter", "ties_within": "x"}})
 
 
 def test_a_selector_serves_select_and_create_selector():

@@ -12,6 +12,7 @@ A verdict is an outcome or a reason, never both and never neither. The reasons o
 * no_probabilities   the engine gave no probabilities of the labels, or none that can be used
 * prompt_failed      the template could not be rendered for this duel
 * too_few_judges     of several judges, fewer than `min_valid_judges` have an opinion
+* no_preference      a program's function gave none
 * invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
 * judge_failed       a plug-in raised an exception; see `tasks.plugins.entry_points`
 * and those of a `GenerationFailure` (one judge) or of the scorer (`rules`).

@@ -4,13 +4,16 @@ A package adds pair judges through the entry point group `winnow.pair_judges`: e
 keyword parameters are typed and which returns a `PairJudge`. A built-in judge cannot be replaced.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairJudge, PairVerdict, Reply
-from winnow.tasks.judges.protocol import InvalidScore, checked_kind
+from winnow.tasks.judges.protocol import InvalidScore, checked_kind, checked_score
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
 
@@ -56,18 +59,43 @@ class PluginPairJudge:
             return self._verdict(duel, replies)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionPairJudge:
+    """Calls a function with two answers and the targets of their example; it asks no model."""
+
+    function: Callable[..., object]
+    """Returns how far the first answer is preferred, in [0, 1], None where that cannot be told, or a
+    `PairVerdict`."""
+    params: Mapping[str, object] = field(default_factory=dict)
+    """Given to it by name."""
+    models: ClassVar[tuple[ModelRef, ...]] = ()
+    identity: ClassVar[Mapping[str, object]] = MappingProxyType({})
+    is_deterministic: ClassVar = False  # nobody knows
+
+    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> tuple[()]:
+        """None: the verdict is always ready."""
+        return ()
+
+    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
+        """What the function says; a duel without a preference has the reason no_preference."""
+        found = self.function(duel.answer_a, duel.answer_b, duel.targets, **self.params)
+        if isinstance(found, PairVerdict):
+            return found
+        if found is None:
+            return PairVerdict(reason="no_preference")
+        return PairVerdict(outcome=checked_score(found, "a preference"))
+
+
 GROUP = "winnow.pair_judges"
 
-_CATALOGUE = Catalogue(
-    "pair judge",
-    group=GROUP,
-    guard=PluginPairJudge,
-    built_in={
-        "human": "winnow.tasks.judges.pairwise.human:HumanPairJudge",
-        "llm": "winnow.tasks.judges.pairwise.llm_params:llm_judge",
-        "rules": "winnow.tasks.judges.pairwise.rules:rules_judge",
-    },
-)
+BUILT_IN = {
+    "human": "winnow.tasks.judges.pairwise.human:HumanPairJudge",
+    "llm": "winnow.tasks.judges.pairwise.llm_params:llm_judge",
+    "rules": "winnow.tasks.judges.pairwise.rules:rules_judge",
+}
+"""Name -> "module:class"."""
+
+_CATALOGUE = Catalogue("pair judge", group=GROUP, guard=PluginPairJudge, built_in=BUILT_IN)
 
 
 def pair_judge_names() -> tuple[str, ...]:
