@@ -72,6 +72,6 @@ def gate(
             )
         store_campaign(checked)
         code = run_stored_campaign(checked.spec.storage, checked.spec.name)
-        status = status_of(checked.spec.storage, checked.spec.name)
+        status = status_of(checked.spec.storage, checked.spec.name, in_full=True)
         write_gate_files(status, junit=junit, markdown=markdown)
         raise typer.Exit(gate_code(status, code))

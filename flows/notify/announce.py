@@ -13,7 +13,7 @@ from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.schedule_history import edited_since, previous_winner
-from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.spec.sections.execution import WebhookSpec
 
 LOGGER = logging.getLogger("winnow.notify")
@@ -85,6 +85,7 @@ def _message(storage: str, name: str, error: Exception | None) -> Message | None
         events = ("failed",) if error is not None else events_of(status, before)
         if not events:
             return None
+        status = told_in_full(session, campaign, status)
         return message_of(status, campaign, events, before, error, edited_since(session, before, campaign))
 
 

@@ -120,7 +120,7 @@ def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str
         best = shown(subject(status.answer))
     elif status.answer.listed_estimate is not None:
         best += f" {rounded(status.answer.listed_estimate)}"
-    if status.answer.held_out_mean is not None:
-        best += f" (held out {rounded(status.answer.held_out_mean)})"
+    if status.answer.listed_held_out is not None:
+        best += f" (held out {rounded(status.answer.listed_held_out)})"
     budgets = ", ".join(str(each) for each in status.budgets)
     return f"{shown(status.name)}: {headline(status.answer, status.state)}, {best}; {budgets}"

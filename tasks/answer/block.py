@@ -25,7 +25,7 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
     takes = [("takes", running_words(answer.running))] if answer.running else []
-    again = [*_asked_lines(answer), *repeat_lines(answer.unsteady)]
+    again = [*_asked_lines(answer), *repeat_lines(answer.unsteady or ())]
     servers = [("server", change.sentence) for change in answer.servers]
     said = [*answer_lines(answer), *_score_lines(answer), *servers, *again, *takes]
     last = max((place for place, (word, _) in enumerate(said) if word in SETTLES), default=len(said) - 1)

@@ -21,7 +21,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
 from winnow.tasks.rounds.draws import MADE_OF, made_of, seed_of_draws
-from winnow.tasks.spec.stored_spec import ONLY
+from winnow.tasks.spec.stored_spec import GATE, ONLY
 
 TESTED = ("certify", "holdout", "selector")
 """What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
@@ -33,7 +33,7 @@ OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
 """What scores are made of, apart from the examples: a file with a line more is the same question again."""
 
 CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprint")
-"""By what else the same question may be answered otherwise, beside the seed and `delta`.
+"""By what else the same question may be answered otherwise, beside seed, budget and `delta`.
 
 A certificate is about more than its examples: by others, too, it answers the same."""
 
@@ -165,8 +165,8 @@ def _met_others(session: Session, now: CampaignRecord) -> Callable[[CampaignReco
 def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
     """The names of those before it that asked the same by other chances, oldest first.
 
-    Each of their answers may be wrong by a chance of its own. Where the budget alone is another one the draws
-    are the same, and so is whether the answer is wrong.
+    Each of their answers may be wrong by a chance of its own. By another budget too: a round is cut to what
+    is left of it, and draws others then.
     """
     question, chances = _question(campaign), _chances(campaign)
     changed, grown = _changed_models(session, campaign), pruned_records.grown(session)
@@ -175,7 +175,7 @@ def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
         each
         for each in reversed(before)
         if _question(each) == question
-        and (_chances(each) != chances or each.id in grown)
+        and (_chances(each) != chances or {each.id, campaign.id} & grown)
         and not _met_before(session, each, changed)
     ]
     return tuple(name_of(each) for each in others if pruned_records.is_decided(session, each))
@@ -191,6 +191,8 @@ def _chances(campaign: CampaignRecord) -> dict[str, object]:
     found = {key: campaign.spec.get(key) for key in _by_chance(campaign)}
     if campaign.execution.get("reuse") == ONLY:
         found["draws of"] = campaign.name
+    if campaign.spec["selector"]["name"] != GATE:  # whose draws are the first of those of a larger budget
+        found["budget"] = campaign.execution.get("budget")
     return {**found, "seed": campaign.seed, "delta": campaign.spec["stopping"]["delta"]}
 
 
@@ -208,13 +210,17 @@ def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     if campaign.objective == "certify":
         labelled = scored_positions(session, campaign)
         return labelled | _unlabelled(session, campaign, labelled)
+    return held_out_positions(session, campaign)
+
+
+def held_out_positions(session: Session, campaign: CampaignRecord) -> set[int]:
+    """Positions of the examples that selection never sees; none where none are held out."""
     from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 
+    if (share := campaign.spec.get("holdout")) is None:
+        return set()
     keys = dataset_records.example_keys(session, campaign.dataset_id)
-    held_out: list[int] = split_examples(
-        keys, share=campaign.spec["holdout"], seed=campaign.seed
-    ).held_out.tolist()
-    return held_out
+    return set(split_examples(keys, share=share, seed=campaign.seed).held_out.tolist())
 
 
 def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection[int]) -> set[int]:

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.beyond import Beyond, beyond_of
-from winnow.tasks.answer.earlier import asked_before, changed_since
+from winnow.tasks.answer.earlier import asked_before, changed_since, held_out_positions
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.rivals import closest_pair
@@ -61,15 +61,17 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
         return None
     best = found.against
-    n = paired_views.scored_for_both(session, campaign.id, best, rival.name)
+    held_out = held_out_positions(session, campaign)
+    ours, theirs = (
+        paired_views.positions_scored(session, campaign.id, name) - held_out for name in (best, rival.name)
+    )
     gap = 0.0 - found.estimate
-    wanted = examples_to_separate(n, answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon)
+    wanted = examples_to_separate(
+        len(ours & theirs), answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon
+    )
     if wanted is None or not is_pair or gap <= 0.0:
         return None
-    scored = [
-        paired_views.scored_examples(session, campaign.id, name).get(None, 0) for name in (best, rival.name)
-    ]
-    more = sum(max(0, wanted - each) for each in scored)
+    more = sum(max(0, wanted - len(each)) for each in (ours, theirs))
     return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
 
 

@@ -165,15 +165,15 @@ class Answer:
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
     running: tuple[RunningCost, ...] = ()
     """What the best candidate and the runner-up take; empty where nobody asked."""
-    unsteady: tuple[str, ...] = ()
-    """Engines whose texts may be others in a run that is made again; empty where nobody asked."""
+    unsteady: tuple[str, ...] | None = None
+    """Engines whose texts may be others in a run that is made again; None where nobody asked."""
     rival: str | None = None
     """In duels, who does best against the best candidate so far, of those that are not tied with it."""
     rival_share: tuple[float, int] | None = None
     """Of how many scored duels of the two which share the best candidate won, a tie being half a win; None
     where a model estimates it."""
-    asked_before: tuple[str, ...] = ()
-    """Earlier campaigns that asked the same by other draws or another test; empty where nobody asked."""
+    asked_before: tuple[str, ...] | None = None
+    """Earlier campaigns that asked the same by other draws or another test; None where nobody asked."""
     next_step: NextStep | None = None
     """What would probably settle it, where it is undecided and that can be reckoned."""
     earlier: Earlier | None = None
@@ -251,6 +251,12 @@ class Answer:
     def held_out_mean(self) -> float | None:
         """The mean of the best candidate on the held-out examples, once all of them are done."""
         return None if self.held_out is None else self.held_out.mean
+
+    @property
+    def listed_held_out(self) -> float | None:
+        """That mean, where the one candidate that is listed is the one that it is of."""
+        found = self.held_out
+        return found.mean if found is not None and self.listed == (found.winner,) else None
 
     def named(self, *statuses: ArmStatus) -> tuple[str, ...]:
         """The candidates with one of these statuses, by position."""

@@ -92,6 +92,11 @@ def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatu
         if record.series == campaign.series
         and (record.created_at, record.id) < (campaign.created_at, campaign.id)
     ]
+    return _winner_after(session, earlier)
+
+
+def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> CampaignStatus | None:
+    """The one of some campaigns, oldest first, whose winner stands after all of them."""
     ended: list[CampaignStatus] = []
     for record in reversed(earlier):
         ended.append(campaign_status(session, record))
@@ -146,6 +151,7 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
     "when a candidate is dropped": ("fail_on_error",),
     "the history": ("history_fingerprint",),
     "delta or epsilon": ("stopping",),
+    "the budget": ("budget",),
     "what is held out": ("holdout",),
     "the seed": ("seed",),
 }
@@ -170,8 +176,11 @@ def edited_since(session: Session, before: CampaignStatus | None, now: CampaignR
 
 def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
     spec = campaign.spec
+    # Without a probability of error it is the budget that says when there is a winner.
+    budget = {"budget": campaign.execution.get("budget")} if spec["stopping"]["delta"] is None else {}
     return {
         **made_of(campaign),
+        **budget,
         "objective": campaign.objective,
         "names": sorted(campaign_records.candidate_names(session, campaign.id)),
         **{key: spec.get(key) for key in ASKED_FOR},
@@ -182,9 +191,10 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
 class _Since:
     """What is not the same any more since the last winner, campaign by campaign."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, earlier: Sequence[CampaignRecord] = ()) -> None:
+        """Begin after some campaigns, oldest first."""
         self._session = session
-        self._before: CampaignStatus | None = None
+        self._before = _winner_after(session, earlier)
 
     def told(self, status: CampaignStatus, campaign: CampaignRecord) -> Row:
         """`changed` and `differs_in` of the next campaign; null where nobody won before, or now.
@@ -306,7 +316,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
     `changed` and `differs_in` are those of `series_rows`: of winners, and null where the question was open.
     """
     rows: list[Row] = []
-    since = _Since(session)
+    since = _Since(session, series.campaigns[:-MOST_CAMPAIGNS])
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
         answer, best = status.answer, status.answer.of_best

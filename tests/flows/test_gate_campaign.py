@@ -169,6 +169,18 @@ def test_a_pipeline_is_given_a_test_report_and_a_pull_request_a_summary(tmp_path
     ]
 
 
+def test_files_for_pipelines_say_who_asked_the_same_before(tmp_path):
+    write_gate(tmp_path, ["slips", "knows"], baseline="slips/plain")
+    files = ("--junit", "gate.xml", "--markdown", "gate.md")
+    assert winnow(tmp_path, "gate", "campaign.yaml", *files).returncode == 0
+    again = ("--fork", "again", "--set", "seed=99")
+    assert winnow(tmp_path, "gate", "campaign.yaml", *files, *again).returncode == 0
+    for name in ("gate.xml", "gate.md"):
+        assert "the same before, by other draws or another test: survivor" in (
+            tmp_path / name
+        ).read_text().replace("\\", "")
+
+
 def status_like(name, *candidates):
     """A gate that ran out of its budget, with these candidates beside the baseline."""
     answer = Answer(

@@ -13,16 +13,19 @@ from test_command_line import one_message, winnow
 from webhook_servers import webhook
 
 from winnow.algorithms.claims import Claim
+from winnow.flows.notify import announce
 from winnow.flows.notify.events import events_of
 from winnow.flows.notify.messages import MOST_CHARACTERS, message_of, slack_message
 from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
 from winnow.flows.reports.summary import campaign_line
-from winnow.flows.run import flow
+from winnow.flows.run import artifact_contents, flow
 from winnow.storage.models import Campaign
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+from winnow.tasks.queries import schedule_history
 from winnow.tasks.queries.schedule_history import (
     Series,
     differs_in,
@@ -215,6 +218,32 @@ def test_a_list_names_all_of_the_best_and_no_number_of_one_of_them(kinds, more, 
     assert (answer.listed, answer.listed_estimate) == (listed, estimate)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        ([("a", "best"), ("b", "eliminated")], 0.98),
+        ([("a", "best"), ("b", "chosen")], None),  # whose mean it is not
+        ([("a", "tied"), ("b", "tied")], None),
+    ],
+)
+def test_no_list_gives_a_candidate_the_held_out_mean_of_another(kinds, shown):
+    known = tuple(CandidateStanding(name=name, status=kind, estimate=0.8) for name, kind in kinds)
+    held_out = HeldOut(
+        n_examples=60,
+        n_selection=140,
+        winner="a",
+        runner_up="b",
+        told=60,
+        scored=60,
+        is_complete=True,
+        mean=0.98,
+    )
+    told = status("winner", best="a")
+    told = replace(told, answer=replace(told.answer, candidates=known, held_out=held_out))
+    assert told.answer.listed_held_out == shown
+    assert ("(held out 0.980)" in artifact_contents._said(told)) == (shown is not None)
+
+
 def test_another_winner_is_told_of_and_one_that_ties_is_none():
     before, tied = status("winner", best="b"), [("a", "tied"), ("b", "tied")]
     assert events_of(status("winner", best="a"), before) == ("decided", "winner-changed")
@@ -304,6 +333,44 @@ def test_a_tie_does_not_hide_that_the_winner_changed(tmp_path, nights, changed, 
     line = campaign_line(f"sqlite:///{tmp_path / 'winnow.db'}", campaigns[-1].name)
     assert f", best {', '.join(nights[-1])}; " in line
     assert line.endswith("; another winner than before" if changed[-1] else "; the same winner as before")
+
+
+def test_a_webhook_is_told_who_asked_the_same_before(tmp_path):
+    _, url = two_nights(tmp_path, edited={"seed": 8})
+    message = announce._message(url, "second", None)
+    assert dict(message["lines"])["asked"].startswith(
+        "the same before, by other draws or another test: first. "
+    )
+
+
+def test_the_page_begins_with_the_winner_that_stands_before_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule_history, "MOST_CAMPAIGNS", 2)
+    database = new_database(tmp_path / "winnow.db")
+    claim = {"kind": "exact", "delta": None, "raised_by": [], "assumptions": [], "refuted": []}
+    for number, won in enumerate(["a", "ab", "ab", "b"]):
+        campaign = store_campaign(database, f"night {number}")
+        word = "best" if len(won) == 1 else "tied"
+        kinds = [word if name in won else "eliminated" for name in "abc"]
+        ended = {"stop": True, "reason": "exhausted", "best": "abc".index(won[0]), "claim": claim}
+        campaign.finish(campaign.plan(0, [0], [0]), [1.0], estimates=[0.5] * 3, status=kinds, **ended)
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE campaigns SET series = 'f'")
+    with database.reading() as session:
+        campaigns = campaign_records.campaigns(session)
+        shown = over_time(session, Series(title="f", campaigns=campaigns))
+        assert [row["changed"] for row in shown] == [False, True]
+        assert [row["changed"] for row in series_rows(session, "f")][-2:] == [False, True]
+
+
+def test_without_delta_another_budget_is_another_question(tmp_path):
+    database = new_database(tmp_path / "winnow.db")
+    records = [
+        store_campaign(database, name, budget=budget, delta=delta).record
+        for name, budget, delta in (("a", 60, None), ("b", 120, None), ("c", 60, 0.05), ("d", 120, 0.05))
+    ]
+    with database.reading() as session:
+        assert differs_in(session, *records[:2]) == ["the budget"]
+        assert differs_in(session, *records[2:]) == []
 
 
 EDITS = {

@@ -15,7 +15,7 @@ from winnow.storage.queries.objective import agreement as agreement_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.values import NewComparison, NewOutput
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_duel.judge_agreement import agreement, campaigns_agreement, cohens_kappa
 from winnow.tasks.queries.views import ask
@@ -258,6 +258,36 @@ def test_two_campaigns_agree_on_the_texts_that_both_judged_whichever_way_round(j
         assert (found["campaign"], found["texts"], found["same"], found["opposite"]) == ("people", 2, 1, 1)
         fresh = store_campaign(judged.database, "fresh", objective="best-duel")
         assert campaigns_agreement(session, judged.record, fresh.record) is None
+
+
+def test_a_text_has_its_own_score_where_several_come_to_that_of_an_example(database):
+    """By the means of other texts beside them, a judge would seem to disagree with itself."""
+    alone, several = store_campaign(database, "alone"), store_campaign(database, "several")
+    round_ = alone.plan(0, [0, 0], [0, 1])
+    alone.finish(round_, [1.0, 0.0])
+    with database.reading() as session:
+        texts = session.scalars(text("SELECT generation_a_id FROM comparisons ORDER BY id")).all()
+    planned = several.plan(0, [0, 0], [0, 1])
+    means = several.comparisons(planned, [0.25, 0.75])
+    made = [
+        replace(
+            each,
+            generation_a_id=first,
+            outputs=[
+                NewOutput(number=0, generation_id=first, score=score),
+                NewOutput(number=1, generation_id=each.generation_a_id, score=1.0 - score),
+                NewOutput(number=2, generation_id=each.generation_a_id, score=None, reason="no_answer"),
+            ],
+        )
+        for each, first, score in zip(means, texts, (1.0, 0.0), strict=True)
+    ]
+    with database.writing() as session:
+        outcome_records.add_outcomes(session, planned.id, made, several.decision(), NOW)
+    with database.reading() as session:
+        for one, other in ((alone, several), (several, alone)):
+            found = agreement_views.shared_sides(session, one.record.id, other.record.id)
+            assert found == {(1, 1): 1, (-1, -1): 1}
+        assert agreement_views.shared_sides(session, several.record.id, several.record.id).total() == 4
 
 
 def test_what_could_not_be_read_is_told_by_judge_and_reason_with_its_share_of_calls(kept_duels):

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
+from winnow.storage.models import Campaign
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.earlier import Earlier, asked_before, changed_since
 from winnow.tasks.queries.status import campaign_status
@@ -71,7 +72,27 @@ def test_a_campaign_that_candidates_joined_began_as_one_of_others(database):
         assert changed_since(session, last.record) == Earlier(campaign="first", examples=3, of=3)
 
 
-def test_a_larger_budget_draws_the_same_and_another_question_is_another(database):
+def test_one_that_has_grown_draws_others_than_it_did_as_what_it_is_now(database):
+    answered(database, "first")
+    last = answered(database, "last")
+    assert before(last) == ()
+    with database.writing() as session:
+        session.execute(text(f"UPDATE candidates SET first_round = 1 WHERE id = {last.candidate_ids[2]}"))
+    assert before(last) == ("first",)
+
+
+def test_another_budget_cuts_other_rounds_but_for_a_gate(database):
+    answered(database, "first")
+    last = answered(database, "last")
+    more = replace(last, record=replace(last.record, execution={**last.record.execution, "budget": 999}))
+    assert before(more) == ("first",)
+    with database.writing() as session:
+        gate = {**last.record.spec, "selector": {"name": "gate", "params": {}}}
+        session.get_one(Campaign, 1).spec = gate
+    assert before(replace(more, record=replace(more.record, spec=gate))) == ()
+
+
+def test_the_same_again_adds_nothing_and_another_question_is_another(database):
     answered(database, "first")
     last = answered(database, "last")
     assert before(last) == ()
@@ -102,6 +123,7 @@ def test_the_answer_says_that_the_chances_add_up_and_one_without_a_claim_does_no
         assert campaign_status(session, third.record, in_full=True).answer.asked_before == ()
         answer = campaign_status(session, record, in_full=True).answer
         listed = campaign_status(session, record).answer
+    assert listed.asked_before is None
     assert dict(block_lines(answer, TOTALS))["asked"] == (
         "the same before, by other draws or another test: first, second. The chances that one of these "
         "answers is wrong add up, and an answer that is picked among them may be wrong by their sum"

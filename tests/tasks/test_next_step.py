@@ -1,12 +1,18 @@
 """What would probably settle an undecided answer: reckoned from the observed gap, and said as an estimate."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from stored_campaigns import new_database, store_campaign
 
 import winnow
+from winnow.algorithms.claims import Claim
+from winnow.storage.models import Campaign
+from winnow.tasks.answer.earlier import held_out_positions
+from winnow.tasks.answer.follow_ups import next_step_of
+from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.next_step import examples_to_separate
 from winnow.tasks.answer.sentences.lines import answer_lines
 from winnow.tasks.queries.status import campaign_status
@@ -83,6 +89,26 @@ def test_most_races_take_about_what_was_reckoned():
     assert np.mean([1 / 3 <= ratio <= 1.5 for ratio in ratios]) > 0.6
 
 
+ANSWER = Answer(
+    objective="best-mean",
+    outcome="undecided",
+    claim=Claim(kind="none"),
+    reason="budget",
+    best="a",
+    candidates=(
+        CandidateStanding(name="a", status="active", estimate=0.8),
+        CandidateStanding(
+            name="b",
+            status="active",
+            estimate=0.7,
+            difference=Difference(against="a", estimate=-0.1, lower=-0.4, upper=0.2),
+        ),
+    ),
+    n_examples=14,
+    delta=0.05,
+)
+
+
 def undecided(tmp_path, budget=16, **changes):
     """The lines of a campaign whose two best were both scored on the same eight of twenty examples."""
     campaign = store_campaign(new_database(tmp_path / "winnow.db"), n_examples=20, budget=budget)
@@ -135,3 +161,27 @@ def test_where_it_cannot_be_reckoned_or_is_settled_nothing_is_said(tmp_path, cha
         changes = changes | {"status": ["best", "eliminated", "eliminated"], "reason": "confident"}
     for lines in undecided(tmp_path, **changes):
         assert "next" not in lines
+
+
+def test_held_out_examples_are_none_that_separate_the_two(tmp_path):
+    """The winner's and the runner-up's are all asked for in any case, and no interval rests on them."""
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"), n_examples=20, budget=16)
+    spec = {**campaign.record.spec, "holdout": 0.3}
+    with campaign.database.writing() as session:
+        session.get_one(Campaign, campaign.record.id).spec = spec
+    record = replace(campaign.record, spec=spec)
+    with campaign.database.reading() as session:
+        held_out = held_out_positions(session, record)
+        before = next_step_of(session, record, ANSWER)
+    assert (len(held_out), before) == (6, None)
+    seen = sorted({*range(20)} - held_out)[:8]
+    round_ = campaign.plan(0, [0, 1] * 8, [position for position in seen for _ in range(2)])
+    campaign.finish(round_, [1.0, 0.5] * 8, best=0)
+    with campaign.database.reading() as session:
+        first = next_step_of(session, record, ANSWER)
+    round_ = campaign.plan(1, [0, 1] * 6, [position for position in held_out for _ in range(2)])
+    campaign.finish(round_, [1.0, 0.5] * 6, best=0)
+    with campaign.database.reading() as session:
+        assert next_step_of(session, record, ANSWER) == first
+    wanted = examples_to_separate(8, 14, gap=0.1, reach=0.2, epsilon=0.0)
+    assert first.comparisons == 2 * (wanted - 8)

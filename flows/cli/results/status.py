@@ -56,6 +56,8 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
             print(f"  run by    {each.holder}")
     if not statuses:
         print(f"no campaigns in {shown_url(storage)}")
+    elif name is None:
+        print("\nwinnow status NAME says as well what holds for new examples, and who asked the same before")
 
 
 def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
@@ -83,7 +85,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
                     "best": list_of(each.answer.listed) or None,
                     "winners": sorted(each.answer.winners),
                     "estimate": each.answer.listed_estimate,
-                    "held_out": each.answer.held_out_mean if len(each.answer.listed) == 1 else None,
+                    "held_out": each.answer.listed_held_out,
                     "comparisons": each.totals["answered"],
                     "grid": each.totals["grid"],
                     "labels_used": certificate and certificate.labels_used,

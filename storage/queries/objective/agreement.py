@@ -1,12 +1,13 @@
 """How far judges agree with one another, and an autoevaluator with humans. Rows as in `campaign_views`."""
 
 from collections import Counter
+from collections.abc import Sequence
 
-from sqlalchemy import and_, case, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import CTE, ColumnElement, CompoundSelect, Select, and_, case, exists, func, select
+from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Round
+from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Output, Round
 
 Sides = tuple[int, int]
 """Whom each of two judges prefers: 1 the first candidate, -1 the second, 0 neither."""
@@ -46,43 +47,72 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
 def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[Sides]:
     """How often two campaigns took which sides of the same texts.
 
-    A side of a duel is who is preferred, and of a single text whether its score is above or below 1/2. Texts
-    of two campaigns are the same where one of them took them over; a duel may stand the other way round.
+    A side of a duel is who is preferred, and of a single text whether its score is above or below 1/2: its
+    own, also where several come to the score of an example. Texts of two campaigns are the same where one of
+    them took them over; a duel may stand the other way round.
     """
-    one, other = aliased(Comparison), aliased(Comparison)
-    one_round, other_round = aliased(Round), aliased(Round)
-    straight = and_(
-        other.generation_a_id == one.generation_a_id,
-        func.coalesce(other.generation_b_id, 0) == func.coalesce(one.generation_b_id, 0),
-    )
-    turned = and_(
-        other.generation_a_id == one.generation_b_id,
-        other.generation_b_id == one.generation_a_id,
-        one.generation_a_id != one.generation_b_id,
-    )
     found = Counter[Sides]()
+    one, other = (_duels(each).cte() for each in (campaign_id, other_id))
+    straight = and_(other.c.first == one.c.first, other.c.second == one.c.second)
+    turned = and_(other.c.first == one.c.second, other.c.second == one.c.first, one.c.first != one.c.second)
     for same, sign in ((straight, 1), (turned, -1)):
-        sides = [
-            case((each.outcome > 0.5, 1), (each.outcome < 0.5, -1), else_=0).label(name)
-            for each, name in ((one, "side"), (other, "other_side"))
-        ]
-        rows = session.execute(
-            select(*sides, func.count())
-            .select_from(one)
-            .join(one_round, one_round.id == one.round_id)
-            .join(other, and_(other.example_id == one.example_id, same))
-            .join(other_round, other_round.id == other.round_id)
-            .where(
-                one_round.campaign_id == campaign_id,
-                other_round.campaign_id == other_id,
-                one.outcome.is_not(None),
-                other.outcome.is_not(None),
-            )
-            .group_by(*sides)
-        )
-        for side, other_side, count in rows:
+        for side, other_side, count in _counted(session, one, other, same):
             found[side, sign * other_side] += count
+    one, other = (_single_texts(each).cte() for each in (campaign_id, other_id))
+    for side, other_side, count in _counted(session, one, other, other.c.first == one.c.first):
+        found[side, other_side] += count
     return found
+
+
+def _duels(campaign_id: int) -> Select[tuple[int, int | None, int | None, float | None]]:
+    """Example, texts and outcome of the scored duels of a campaign."""
+    return (
+        select(
+            Comparison.example_id,
+            Comparison.generation_a_id.label("first"),
+            Comparison.generation_b_id.label("second"),
+            Comparison.outcome,
+        )
+        .join(Round, Round.id == Comparison.round_id)
+        .where(
+            Round.campaign_id == campaign_id,
+            Comparison.outcome.is_not(None),
+            Comparison.candidate_b_id.is_not(None),
+        )
+    )
+
+
+def _single_texts(campaign_id: int) -> CompoundSelect[tuple[int, int | None, float | None]]:
+    """Example, text and score of each text of a campaign that was scored by itself."""
+    is_single = and_(Round.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
+    alone = (
+        select(Comparison.example_id, Comparison.generation_a_id.label("first"), Comparison.outcome)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(
+            is_single,
+            Comparison.outcome.is_not(None),
+            ~exists().where(Output.comparison_id == Comparison.id).correlate(Comparison),
+        )
+    )
+    of_several = (
+        select(Comparison.example_id, Output.generation_id, Output.score)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Output, Output.comparison_id == Comparison.id)
+        .where(is_single, Output.score.is_not(None))
+    )
+    return alone.union_all(of_several)
+
+
+def _counted(
+    session: Session, one: CTE, other: CTE, same: ColumnElement[bool]
+) -> Sequence[tuple[int, int, int]]:
+    """How often two campaigns took which sides where both have the same texts."""
+    sides = [
+        case((each.c.outcome > 0.5, 1), (each.c.outcome < 0.5, -1), else_=0).label(name)
+        for each, name in ((one, "side"), (other, "other_side"))
+    ]
+    joined = select(*sides, func.count()).join(other, and_(other.c.example_id == one.c.example_id, same))
+    return session.execute(joined.select_from(one).group_by(*sides)).tuples().all()
 
 
 def annotators(session: Session, campaign_id: int) -> list[Row]:

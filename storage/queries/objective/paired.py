@@ -173,16 +173,14 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
     return [Scores(*row) for row in session.execute(rows).tuples()]
 
 
-def scored_for_both(session: Session, campaign_id: int, first: str, second: str) -> int:
-    """How many examples were scored for both candidates."""
-    ours, theirs = aliased(Comparison), aliased(Comparison)
+def positions_scored(session: Session, campaign_id: int, name: str) -> set[int]:
+    """Positions of the examples that a candidate has a score on."""
     rows = (
-        select(func.count())
-        .select_from(ours)
-        .join(theirs, theirs.example_id == ours.example_id)
-        .where(_is_score(ours, campaign_id, first), _is_score(theirs, campaign_id, second))
+        select(Example.position)
+        .join(Comparison, Comparison.example_id == Example.id)
+        .where(_is_score(Comparison, campaign_id, name))
     )
-    return int(session.scalars(rows).one())
+    return set(session.scalars(rows))
 
 
 def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -> list[float]:

@@ -53,7 +53,7 @@ def campaign_rows(session: Session) -> list[Row]:
                 "state": headline(each.answer, each.state),
                 "best": list_of(each.answer.listed) or None,
                 "estimate": each.answer.listed_estimate,
-                "held_out": each.answer.held_out_mean if len(each.answer.listed) == 1 else None,
+                "held_out": each.answer.listed_held_out,
                 "comparisons": each.totals["answered"],
                 "of grid": f"{each.share_of_grid:.1%}",
                 "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
