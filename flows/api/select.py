@@ -135,7 +135,8 @@ def select(
             changed in sight of an earlier answer it takes another one: by the same examples it would be
             judged by those that it was changed for, and what is claimed would not hold. Nor would it where a
             baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed. With
-            `storage` Winnow draws anew itself where candidates or the function's text are others.
+            `storage` Winnow draws anew itself where candidates or the function's text are others; what the
+            function calls or reads is not looked at.
         storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
             examples are then known by what they are as text, and the function by its own text, as far as
             that is found: who changes one of them gives the campaign another name.

@@ -165,13 +165,21 @@ def _plain(value: object) -> object:
 
 
 def _names(candidates: Sequence[object]) -> list[str]:
-    """A different name for each candidate, of what it is as text: letters, digits and dashes."""
-    names: list[str] = []
-    for number, each in enumerate(candidates):
-        plain = re.sub(r"[^A-Za-z0-9._]+", "-", str(each)).strip("-._")[:LONGEST].rstrip("-._")
-        name = plain or f"candidate-{number}"
-        names.append(f"{name}-{number}" if name in names else name)
-    return names
+    """A different name for each candidate: letters and digits of what it is as text, and if need be a digest.
+
+    So a name stays what it is where others come later.
+    """
+    names: dict[str, None] = {}
+    for number, text in enumerate(map(_text, candidates)):
+        plain = re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-._")[:LONGEST].rstrip("-._")
+        digest = hashlib.sha256(text.encode()).hexdigest()[:6]
+        name = plain or f"candidate-{digest}"
+        if name in names:
+            name = f"{name}-{digest}"
+        while name in names:
+            name = f"{name}-{number}"
+        names[name] = None
+    return list(names)
 
 
 def _dataset(examples: Sequence[object]) -> Dataset:

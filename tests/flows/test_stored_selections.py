@@ -12,6 +12,7 @@ import pytest
 from campaign_processes import rows
 from test_command_line import winnow
 
+from winnow.flows.api import stored_selection
 from winnow.flows.api.select import select
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld, StorageError
@@ -258,8 +259,18 @@ def test_candidates_and_examples_that_read_alike_stay_apart(storage):
     found = select(once, candidates, examples, storage=storage, delta=None, budget=25)
     assert (found.best, found.comparisons) == ("a?", 25)
     assert np.isfinite(found.scores).all()
-    names = rows_of(storage, "SELECT name FROM candidates ORDER BY position")
-    assert names == [("a",), ("a-1",), ("a-1-2",), ("candidate-3",), ("candidate-4",)]
+    names = [name for (name,) in rows_of(storage, "SELECT name FROM candidates ORDER BY position")]
+    assert names[0] == "a"
+    assert [bool(re.fullmatch(r"(a|a-1|candidate)(-\w+)?", name)) for name in names] == [True] * 5
+    assert len(set(names)) == 5
+
+
+def test_names_are_different_and_stay_where_others_come_later():
+    given = ["a", "a!", "a", "a?", "", "b" * 99, "a-1", "é"] * 3
+    names = stored_selection._names(given)
+    assert len(set(names)) == len(given)
+    assert stored_selection._names(given[:7]) == names[:7]
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) for name in names)
 
 
 def rows_of(storage, statement):
