@@ -1,5 +1,7 @@
 """The best of many by any Python function as the scorer: no model, no server, no database.
 
+With storage="sqlite:///winnow.db" and a name, select keeps every score, and goes on where it was stopped.
+
 Run it with: python examples/any_function.py
 """
 
