@@ -1,8 +1,7 @@
 """What is remembered of deleted campaigns: what they asked, and which examples they saw."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import fields
-from itertools import chain
 
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
@@ -43,7 +42,7 @@ def pruned(session: Session) -> list[PrunedRecord]:
         PrunedRecord(
             id=row.campaign_id,
             **{name: getattr(row, name) for name in _KEPT},
-            seen=frozenset(_positions(row.seen)),
+            seen=row.seen,
             is_decided=row.is_decided,
             has_grown=row.has_grown,
             met={model: (first, last) for model, (first, last) in row.met.items()},
@@ -82,7 +81,3 @@ def _runs(positions: Collection[int]) -> list[int]:
         else:
             found += [each, each + 1]
     return found
-
-
-def _positions(runs: Sequence[int]) -> chain[int]:
-    return chain.from_iterable(map(range, runs[::2], runs[1::2]))

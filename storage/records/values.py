@@ -1,6 +1,7 @@
 """What goes into and comes out of the database: frozen values, never live rows."""
 
 import datetime as dt
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -66,14 +67,18 @@ class CampaignRecord:
 class PrunedRecord(CampaignRecord):
     """A campaign that was deleted, as it is remembered."""
 
-    seen: frozenset[int]
-    """Positions of the examples that it had outcomes on."""
+    seen: Sequence[int]
+    """Positions of the examples that it had outcomes on: first, one past the last, first, ..."""
     is_decided: bool
     """Whether it had an answer, after whichever round."""
     has_grown: bool
     """Whether candidates joined it once it had begun."""
     met: Mapping[str, tuple[int, int]]
     """By served model that it met, the first and the last epoch."""
+
+    def has_seen(self, position: int) -> bool:
+        """Whether it had an outcome on an example."""
+        return bisect_right(self.seen, position) % 2 == 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

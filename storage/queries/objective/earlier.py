@@ -92,7 +92,7 @@ def _once(dataset_id: int) -> CTE:
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
     """On how many of some examples of its dataset a campaign has comparisons, or judgments of people."""
     if isinstance(campaign, PrunedRecord):
-        return len(campaign.seen & {*positions})
+        return sum(map(campaign.has_seen, positions))
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
