@@ -27,6 +27,7 @@ COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
 
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -78,7 +79,8 @@ class Selection(Generic[Candidate]):
         if self.top:
             shared = f", tied for the last places {reprlib.repr(list(self.tied))}" if self.tied else ""
             return f"the best are {reprlib.repr(list(self.top))}{shared}"
-        tied = f", tied with {len(self.tied) - 1} more" if self.best in self.tied else ""
+        is_tied = self.decision.best is not None and self.decision.status[self.decision.best] == "tied"
+        tied = f", tied with {len(self.tied) - 1} more" if is_tied else ""
         return f"best {self.best!r}{tied}" + (f", chosen {self.chosen!r}" if self.chosen is not None else "")
 
     def _named(self, status: ArmStatus) -> list[Candidate]:
@@ -150,8 +152,7 @@ def select(
         WinnowError: If a score is no number in [0, 1].
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
-    _require_sequence("candidates", candidates)
-    _require_sequence("examples", examples)
+    candidates, examples = _in_order("candidates", candidates), _in_order("examples", examples)
     _require_seed(seed)
     if len(candidates) < 2 or len(examples) == 0:
         raise SpecError(
@@ -159,6 +160,8 @@ def select(
         )
     if "constraints" in params:
         raise SpecError("select is told scores alone, and constraints are on other values; leave them out")
+    if not isinstance(selector, str):
+        raise SpecError(f"selector is {selector!r}; give the name of one, such as 'champion'")
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
         raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
     given = {"delta": 0.05, **params}
@@ -250,13 +253,23 @@ def _checked_score(
     return _checked(score(candidates[arm], examples[example]), arm, example)
 
 
-def _require_sequence(name: str, given: object) -> None:
-    """Refuse what has no first and second: generators, sets, and mappings, whose keys are no places."""
-    if isinstance(given, Mapping) or not (hasattr(given, "__len__") and hasattr(given, "__getitem__")):
+def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
+    """What was given, by place, whatever its own index says and whatever becomes of it meanwhile.
+
+    Refused is what has no first and second: generators, sets, mappings, whose keys are no places, and tables,
+    which are gone through by their columns.
+    """
+    is_table = hasattr(given, "columns")
+    if (
+        isinstance(given, Mapping)
+        or is_table
+        or not (hasattr(given, "__len__") and hasattr(given, "__getitem__"))
+    ):
+        how = "the rows as a list" if is_table else "a list or another sequence"
         raise SpecError(
-            f"{name} is a {type(given).__name__}; give a list or another sequence, as they are taken by "
-            "place and in any order"
+            f"{name} is a {type(given).__name__}; give {how}, as they are taken by place and in any order"
         )
+    return tuple(given)
 
 
 def _require_seed(seed: object) -> None:
@@ -269,7 +282,7 @@ def _checked(value: object, arm: int, example: int) -> float:
     """A score as a float, NaN for None."""
     if value is None:
         return np.nan
-    if isinstance(value, (bool, int, float, np.number, np.bool_)) and 0.0 <= float(value) <= 1.0:
+    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)) and 0.0 <= value <= 1.0:
         return float(value)
     raise WinnowError(
         f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or None "

@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -13,8 +14,9 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.api.results import CampaignResults
 from winnow.storage.admin.schema import ensure_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.engine.database import Database, open_database
 from winnow.storage.json_types import JsonObject
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession, running
@@ -45,6 +47,9 @@ CALLS_AT_ONCE = 16
 
 BATCH_SIZE = 32
 """Scores of a round, as selectors have it, where there are so many."""
+
+MOST_SHOWN = 10_000
+"""Characters of a candidate or an example that are stored; a digest tells longer ones apart."""
 
 LONGEST = 40
 """Characters of a candidate's name, before what tells it apart from another."""
@@ -78,15 +83,20 @@ def stored_selection(
         SpecError: If it cannot be a campaign, or one of this name was begun with anything else.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
+    for what, given in (("candidates", candidates), ("examples", examples)):
+        _require_apart(what, given)
     names = _names(candidates)
     values = {**spec, "storage": storage, **_values(names, candidates, function, len(examples), params)}
     values["selector"] = {"name": spec["selector"], "params": _own_params(params, names)}
-    file = SpecFile(IN_PROGRAM, values)
     scoring = Scoring(score=asked, arms={each: arm for arm, each in enumerate(names)})
     with scoring_by(scoring), closing(open_database(storage)) as database:
         ensure_schema(database)
+        values.setdefault(
+            "batch_size", _batch_size(database, str(spec["name"]), values["stopping"]["budget"])
+        )
         try:
-            record = open_campaign(database, check_campaign(parse_spec(file), _dataset(examples)))
+            checked = check_campaign(parse_spec(SpecFile(IN_PROGRAM, values)), _dataset(examples))
+            record = open_campaign(database, checked)
         except IdentityChanged as error:
             what = str(error).rpartition("\n")[0]
             raise IdentityChanged(f"{what}\nundo the change, or give the campaign another name") from error
@@ -96,6 +106,15 @@ def stored_selection(
             scores, comparisons = _scores(campaign, len(names), len(examples))
             decision = campaign.selector.decision()
     return arms, scores, comparisons, decision, CampaignResults(storage, record.name)
+
+
+def _batch_size(database: Database, name: str, budget: object) -> int:
+    """What a campaign was begun with, or as many scores as a round has by default where there are so many."""
+    with database.reading() as session:
+        begun = campaign_records.find_campaign(session, name)
+    if begun is not None:
+        return int(begun.spec["batch_size"])
+    return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE
 
 
 def _run(campaign: CampaignSession) -> None:
@@ -129,8 +148,6 @@ def _values(
     """The campaign as a file would hold it, but for its selector."""
     source, given = _source(function), {key: _plain(value) for key, value in params.items()}
     most = len(names) * n_examples if given.get("budget") is None else given["budget"]
-    if isinstance(most, int):
-        given.setdefault("batch_size", min(BATCH_SIZE, most))
     stopping = {key: given[key] for key in STOPPING if key in given}
     return {
         "objective": "best-mean",
@@ -189,8 +206,31 @@ def _dataset(examples: Sequence[object]) -> Dataset:
 
 
 def _text(given: object) -> str:
-    """How what was given reads, with nothing in it that no database keeps."""
-    return storable(str(given) or repr(given))
+    """How what was given reads, with nothing in it that no database keeps, and the end of long ones left out."""
+    text = storable(str(given) or repr(given))
+    if len(text) <= MOST_SHOWN:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[:MOST_SHOWN]}... ({len(text):,} characters, SHA-256 {digest})"
+
+
+def _require_apart(what: str, given: Sequence[object]) -> None:
+    """Refuse what cannot be told apart by its text: the next call would take one for the other."""
+    known: dict[str, int] = {}
+    for number, each in enumerate(given):
+        first = known.setdefault(_text(each), number)
+        if first != number and not _are_equal(given[first], each):
+            raise SpecError(
+                f"{what}[{first}] and {what}[{number}] are not the same and both read as "
+                f"{reprlib.repr(_text(each))}; with storage each is known by its text, so give texts that differ"
+            )
+
+
+def _are_equal(one: object, other: object) -> bool:
+    """Whether two things are the same for certain: an array has no such answer."""
+    with suppress(Exception):
+        return one is other or (type(one) is type(other) and (one == other) is True)
+    return False
 
 
 def _source(function: Callable[..., object]) -> str | None:

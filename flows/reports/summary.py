@@ -92,8 +92,8 @@ def further_lines(status: CampaignStatus) -> list[Line]:
 
 
 def resume_command(status: CampaignStatus, storage: str) -> str | None:
-    """The command that goes on with a campaign, None where somebody runs it or it has ended."""
-    if status.state not in ("interrupted", "new", "waiting"):
+    """The command that goes on with a campaign, None where somebody runs it, it has ended, or none can."""
+    if status.state not in ("interrupted", "new", "waiting") or status.answer.is_of_program:
         return None
     return f"winnow resume {status.name} --storage {shown_url(storage)}"
 

@@ -28,6 +28,7 @@ from winnow.tasks.answer.outcome import claim_at, is_nobody_left, outcome_of, ou
 from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import (
@@ -128,6 +129,7 @@ def answer_of(
         judges=_judges(campaign),
         judged_in_part=any(not asks_models(each) for each in judge_parts(campaign.spec.get("judge", {}))),
         stored_texts=_stored_texts(session, campaign),
+        is_of_program=any(each.get("provider") == FUNCTION for each in campaign.spec.get("models", ())),
         intervals_if=_intervals_if(campaign, refuted, earlier, is_redrawn=is_redrawn),
         refuted=refuted,
         servers=servers,

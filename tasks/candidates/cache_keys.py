@@ -58,7 +58,7 @@ def _fingerprint_weights(model: ModelRef) -> str:
         return sha256({**held, "server": server_url(model.model_base_url)})
     folder = Path(model.model)
     if model.provider == FUNCTION:
-        return sha256({"candidate": model.model, "function": model.revision})
+        return sha256({"candidate": model.model, "name": model.name, "function": model.revision})
     if folder.is_dir():
         base = _fingerprint_folder(folder)
     else:

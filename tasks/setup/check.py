@@ -188,11 +188,12 @@ def _try_chats(checked: ResolvedCampaign) -> None:
     example = checked.dataset.examples[0]
     for each in {each.names[:2]: each for each in checked.candidates}.values():
         folder, prompt = Path(each.model.model), each.prompt(example.fields, example.key)
-        template = each.model.chat_template or own_template(folder)
-        is_known = template is not None and each.model.provider not in REMOTE
-        if isinstance(prompt, str) or not is_known or missing_for("local", "a chat template"):
+        if isinstance(prompt, str) or each.model.provider in REMOTE:
             continue
-        if why := why_refused(str(template), folder, prompt, each.model.chat_template_args):
+        template = each.model.chat_template or own_template(folder)
+        if template is None or missing_for("local", "a chat template"):
+            continue
+        if why := why_refused(template, folder, prompt, each.model.chat_template_args):
             numbers = [number for number, one in enumerate(checked.spec.prompts) if one.name == each.names[1]]
             raise SpecError(
                 f"the chat template of model '{each.model.name}' does not take this prompt: {why}; write the "

@@ -8,6 +8,7 @@ from contextlib import closing
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 import pytest
 from campaign_processes import rows
 from test_command_line import winnow
@@ -101,7 +102,7 @@ def test_what_the_function_raises_is_passed_on_and_the_next_call_goes_on(storage
 
     whole = chosen(Counted(), f"{storage}-whole")
     asked = []
-    for number in (0, 1, 17, 18, 40, 10**6):
+    for number in (0, 1, 17, 18, 10**6):
         function = Counted(ends=raises_at(number))
         try:
             found = chosen(function, storage)
@@ -112,7 +113,7 @@ def test_what_the_function_raises_is_passed_on_and_the_next_call_goes_on(storage
     assert np.array_equal(found.scores, whole.scores, equal_nan=True)
     # What was committed is asked for once: of each call but the last, at most 15 scores are lost.
     assert len(asked[-1]) >= 1
-    assert sum(map(len, asked)) <= whole.comparisons + 5 * 15
+    assert sum(map(len, asked)) <= whole.comparisons + 4 * 15
 
 
 @pytest.mark.parametrize("number", [5, 20, 50])
@@ -314,3 +315,86 @@ def interrupted(calls):
 def test_the_judge_of_scores_takes_a_number_and_nothing_else(output, score, reason):
     verdict = create_judge("score", no_answer="unscored").judge(Sample(output=output))
     assert (verdict.score, verdict.reason) == (score, reason)
+
+
+class Odd:
+    """Reads like every other of its kind."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __str__(self):
+        return "odd"
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [[1, "1"], [Odd(0.1), Odd(0.9)], [np.zeros(5_000), np.eye(1, 5_000, 2_500)[0] * 1.0]],
+    ids=["one", "objects", "arrays"],
+)
+def test_what_reads_alike_and_is_not_the_same_is_refused_and_never_taken_for_one_another(storage, candidates):
+    function = Counted()
+    with pytest.raises(
+        SpecError, match=r"candidates\[0\] and candidates\[1\] are not the same and both read as"
+    ):
+        select(function, candidates, EXAMPLES, storage=storage)
+    with pytest.raises(SpecError, match=r"examples\[0\] and examples\[1\] are not the same"):
+        select(function, CANDIDATES, candidates, storage=storage)
+    assert function.asked == []
+
+
+def test_the_same_twice_is_scored_twice(storage):
+    asked = []
+
+    def once(candidate, example):
+        asked.append((candidate, example))
+        return 1.0 if candidate == "a" else 0.0
+
+    found = select(once, ["a", "a", "b"], ["x", "x", "y"], storage=storage, delta=None, budget=9)
+    assert len(asked) == 9
+    assert found.scores.tolist() == [[1.0] * 3, [1.0] * 3, [0.0] * 3]
+
+
+def test_tables_columns_are_taken_by_place_whatever_their_index_says(storage):
+    given = pd.DataFrame({"prompt": ["bad", "good", "mid"], "length": [3, 1, 2]}).sort_values("length")
+    worth = {"bad": 0.1, "good": 0.9, "mid": 0.5}
+    for where in ({}, {"storage": storage}):
+        found = select(lambda prompt, _: worth[prompt], given["prompt"], given["length"] * 10, **where)
+        assert (found.best, found.candidates) == ("good", ("good", "mid", "bad"))
+        assert found.leaderboard()["candidate"].tolist()[0] == "good"
+    assert found.results.answer.best == "good"
+    with pytest.raises(SpecError, match="examples is a DataFrame; give the rows as a list"):
+        select(score, CANDIDATES, given)
+
+
+def test_long_prompts_and_examples_are_stored_and_told_apart_by_their_ends(storage):
+    long = "You are a careful assistant. " * 1_000
+    candidates, examples = (
+        [f"{long}{end}" for end in "ab"],
+        [f"{'x' * 1_200_000}{number}" for number in range(3)],
+    )
+    found = select(lambda prompt, _: float(prompt.endswith("b")), candidates, examples, storage=storage)
+    assert found.best == candidates[1]
+    (stored,) = {len(spec) < 60_000 for (spec,) in rows_of(storage, "SELECT spec FROM campaigns")}
+    assert stored
+
+
+def test_a_small_budget_may_be_raised_and_the_answer_says_how(storage):
+    first = chosen(Counted(), storage, budget=10)
+    assert first.comparisons == 10
+    assert "go on by winnow.select with a larger budget, where its function is" in str(first.results)
+    function = Counted()
+    assert chosen(function, storage, budget=50).comparisons == 50
+    assert len(function.asked) == 40
+
+
+@pytest.mark.parametrize("wrong", [10**400, 1j, np.complex128(0.5), "1", float("nan"), -0.1, [0.5]])
+def test_what_is_no_score_is_said(wrong):
+    with pytest.raises(WinnowError, match="return a number in"):
+        select(lambda *_: wrong, CANDIDATES, EXAMPLES)
+
+
+def test_candidates_that_are_arrays_are_shown(storage):
+    assert repr(select(lambda *_: 0.5, np.eye(3), range(10))).startswith("<Selection: best array(")
+    with pytest.raises(SpecError, match="selector is None; give the name of one"):
+        select(score, CANDIDATES, EXAMPLES, selector=None)

@@ -136,13 +136,19 @@ def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -
 def spent(answer: Answer) -> str:
     """Which limit ended a campaign, and how it goes on."""
     if answer.limit is None:
-        return "the budget is spent; go on with winnow resume NAME --set stopping.budget=MORE"
+        return f"the budget is spent; {_going_on(answer, 'stopping.budget')}"
     if answer.limit.kind == "human_labels":
         return (
             f"{answer.limit.sentence}; {more_labels(answer)}: winnow run SPEC --fork NEW_NAME --set "
             f"{answer.limit.key}=MORE{adding_up(answer)}"
         )
-    return f"{answer.limit.sentence}; go on with winnow resume NAME --set {answer.limit.key}=MORE"
+    return f"{answer.limit.sentence}; {_going_on(answer, answer.limit.key)}"
+
+
+def _going_on(answer: Answer, key: str) -> str:
+    if answer.is_of_program:
+        return "go on by winnow.select with a larger budget, where its function is"
+    return f"go on with winnow resume NAME --set {key}=MORE"
 
 
 def more_labels(answer: Answer) -> str:
