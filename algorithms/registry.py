@@ -18,7 +18,13 @@ from typing import Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
+from winnow.algorithms.errors import (
+    AlgorithmError,
+    InvalidParameter,
+    SelectorNotLoadable,
+    UnknownParameter,
+    UnknownSelector,
+)
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.plugin_registry import in_words, plugins
 
@@ -137,8 +143,16 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
 def selector_names(objective: str | None = None) -> list[str]:
     """The known names in alphabetical order, of one objective or of all."""
     ours = [name for key, names in SELECTORS.items() if objective in (None, key) for name in names]
-    theirs = [name for name in _third_parties() if objective is None or _load(name)[1] == objective]
+    theirs = [name for name in _third_parties() if objective is None or _answers(name, objective)]
     return sorted(ours + theirs)
+
+
+def _answers(name: str, objective: str) -> bool:
+    """Whether a selector of another package is for an objective; one that cannot be loaded is for none."""
+    try:
+        return _load(name)[1] == objective
+    except AlgorithmError:
+        return False
 
 
 def describe(name: str) -> Description:
@@ -212,7 +226,10 @@ def _resolve(path: str) -> object:
 
 @cache
 def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
-    hints = get_type_hints(getattr(selector, "__init__", selector))
+    try:
+        hints = get_type_hints(getattr(selector, "__init__", selector))
+    except (NameError, TypeError):  # of a plug-in that names types it does not import
+        hints = {}
     return tuple(
         Parameter(name=name, type=hints.get(name, object), default=parameter.default)
         for name, parameter in inspect.signature(selector).parameters.items()

@@ -1,5 +1,7 @@
 """How `winnow` ends: exit codes of answers and errors, and the one place where errors become sentences."""
 
+import errno
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,6 +22,9 @@ UNDECIDED = 3
 WORSE = 4
 FORCED = 130
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says where a disk is full, or a user's share of it."""
+
 
 @contextmanager
 def sentences_for_errors() -> Generator[None, None, None]:
@@ -28,10 +33,20 @@ def sentences_for_errors() -> Generator[None, None, None]:
     Anything else that escapes is a bug, and keeps its traceback in the message's place.
     """
     try:
-        yield
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where what goes wrong becomes a sentence
     except BrokenPipeError:
         # The reader of our output (`| head`) has seen enough.
         sys.stderr.close()
+        sys.exit(ERROR)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        # What is left in buffers has no room either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"winnow: {error.strerror}: what was to be written does not fit; make room", file=sys.stderr)
         sys.exit(ERROR)
     except Exception as error:
         code = exit_code_of(error)

@@ -206,7 +206,7 @@ def _dataset(examples: Sequence[object]) -> Dataset:
 
 
 def _text(given: object) -> str:
-    """How what was given reads, with nothing in it that no database keeps, and the end of long ones left out."""
+    """How what was given reads, with nothing in it that no database keeps; long texts without their end."""
     text = storable(str(given) or repr(given))
     if len(text) <= MOST_SHOWN:
         return text
@@ -220,9 +220,10 @@ def _require_apart(what: str, given: Sequence[object]) -> None:
     for number, each in enumerate(given):
         first = known.setdefault(_text(each), number)
         if first != number and not _are_equal(given[first], each):
+            said = reprlib.repr(_text(each))
             raise SpecError(
-                f"{what}[{first}] and {what}[{number}] are not the same and both read as "
-                f"{reprlib.repr(_text(each))}; with storage each is known by its text, so give texts that differ"
+                f"{what}[{first}] and {what}[{number}] are not the same and both read as {said}; with "
+                "storage each is known by its text, so give texts that differ"
             )
 
 

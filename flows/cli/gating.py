@@ -54,10 +54,14 @@ def gate(
     from winnow.flows.reports.summary import status_of
     from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
-    from winnow.tasks.errors import SpecError
+    from winnow.tasks.errors import SpecError, WinnowError
     from winnow.tasks.setup.load import check_campaign_file
     from winnow.tasks.spec.stored_spec import GATE
 
+    for path in filter(None, (junit, markdown)):
+        if path.is_dir() or not path.parent.is_dir():
+            why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+            raise WinnowError(f"{path} cannot be written: {why}; name another file")
     overrides = overrides_of(set_, fork=fork, storage=storage)
     if baseline is not None:
         selector = {"name": GATE, "params": {"baseline": baseline}}

@@ -106,7 +106,11 @@ def _answered(
         return answer_prompts(database, name, storage, positions)
     except KeyboardInterrupt:
         hint = f"winnow resume {name} --storage {shown_url(storage)}"
-        print(f"\nstopped by force; the prompts are stored, go on with: {hint}", file=sys.stderr)
+        print(
+            f"\nstopped by force; what was answered is stored, and the round that was begun is finished by: "
+            f"{hint}; give the prompts that have no answer then once more",
+            file=sys.stderr,
+        )
         raise typer.Exit(FORCED) from None
 
 

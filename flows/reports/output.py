@@ -6,8 +6,13 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Generator
 from decimal import Decimal
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TextIO
+
+from winnow.tasks.errors import WinnowError
 
 BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 
@@ -38,6 +43,49 @@ def tell(sentence: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(sentence, file=sys.stderr, flush=True)
+
+
+DATABASE = b"SQLite format 3\0"
+"""What a SQLite database begins with."""
+
+
+@contextlib.contextmanager
+def in_place_of(path: Path) -> Generator[Path]:
+    """A file to write, which takes the place of another one as soon as it is whole; a device is written to.
+
+    Raises:
+        WinnowError: If it cannot be written, or a database would be lost; the file is left as it was.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.is_dir():
+        raise WinnowError(f"{path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise WinnowError(f"{path}: there is no folder {path.parent}; make it first")
+    try:
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        if path.exists():
+            with path.open("rb") as there:
+                if there.read(len(DATABASE)) == DATABASE:
+                    raise WinnowError(f"{path} is a database; name another file")
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            beside = Path(file.name)
+        try:
+            yield beside
+            # Temporary files are private; what users ask for is as public as their files are.
+            beside.chmod(0o666 & ~_umask())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise WinnowError(f"{path}: {error.strerror}; name a place that can be written to") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def escaped(text: str) -> str:

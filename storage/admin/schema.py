@@ -1,5 +1,6 @@
 """Bringing a database to the schema of this release, and refusing those it cannot serve."""
 
+import threading
 from pathlib import Path
 
 from sqlalchemy import inspect, text
@@ -15,6 +16,9 @@ REVISIONS = sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versio
 
 HEAD = REVISIONS[-1]
 
+_MIGRATING = threading.Lock()
+"""Alembic's surroundings are those of the whole process: of several threads one migrates at a time."""
+
 
 def upgrade(database: Database) -> tuple[str | None, str]:
     """Migrate to the newest revision; return the revisions before and after.
@@ -27,7 +31,9 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     if before is not None and before not in REVISIONS:
         raise SchemaTooNew(database.url, before, HEAD)
     if before != HEAD:
-        _migrate(database)
+        with _MIGRATING:
+            if current_revision(database) != HEAD:  # another thread may have been faster
+                _migrate(database)
     return before, HEAD
 
 

@@ -24,7 +24,7 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.protocol import Scale
-from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
+from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
 from winnow.tasks.plugins.source_code import code_digests
 
 Factory = Callable[..., Any]
@@ -186,7 +186,8 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
         JudgeError: Naming the place within the parameter, what it must be and what it is.
     """
     try:
-        return TypeAdapter(hint, config=ConfigDict(strict=True)).validate_python(value)
+        config = ConfigDict(strict=True, arbitrary_types_allowed=True)
+        return TypeAdapter(hint, config=config).validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
         place = name + "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
@@ -206,10 +207,11 @@ def _demand(found: ErrorDetails) -> str:
 
 
 def _signature(factory: Factory) -> Mapping[str, tuple[Any, object]]:
-    """Type and default (`inspect.Parameter.empty` where there is none) of each parameter."""
+    """Type and default (`inspect.Parameter.empty` where there is none) of each parameter that has a name."""
     return {
-        name: (parameter.annotation, parameter.default)
-        for name, parameter in inspect.signature(factory, eval_str=True).parameters.items()
+        each.name: (each.annotation, each.default)
+        for each in parameters_of(factory)
+        if each.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     }
 
 

@@ -21,7 +21,7 @@ from winnow.tasks.judges.protocol import (
     told,
     try_out,
 )
-from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
+from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
 
 
 class PluginJudge:
@@ -128,7 +128,7 @@ def judge_factory(
     def factory(**params: object) -> object:
         return made(function=function, params=params)
 
-    own = inspect.signature(function, eval_str=True).parameters.values()
+    own = parameters_of(function)
     keywords = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
     factory.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     factory.__doc__ = inspect.getdoc(function)

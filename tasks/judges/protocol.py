@@ -215,6 +215,8 @@ def checked_score(value: object, what: str) -> float:
     """
     if type(value) is float and 0.0 <= value <= 1.0:  # as nearly all are
         return value
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return float(bool(value))  # as a comparison of arrays has it; it is no number to Python
     if not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
         raise InvalidScore(f"{what} lies in [0, 1], got {repr(value)[:100]}")
     return float(value)

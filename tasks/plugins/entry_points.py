@@ -6,10 +6,11 @@ reaches Winnow while a plug-in runs is passed on as it is.
 """
 
 import datetime as dt
+import inspect
 import linecache
 import signal
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -187,3 +188,19 @@ def _formatted(error: BaseException) -> str:
         return text
     half = MOST_TRACEBACK // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters are left out ...]\n{text[-half:]}"
+
+
+def parameters_of(factory: Callable[..., object]) -> list[inspect.Parameter]:
+    """The parameters of what a stranger wrote; one whose type is not told, or not there, takes anything."""
+    try:
+        found = inspect.signature(factory, eval_str=True)
+    except NameError:
+        found = inspect.signature(factory)
+
+    def is_said(hint: object) -> bool:
+        return hint is not inspect.Parameter.empty and not isinstance(hint, str)
+
+    return [
+        each if is_said(each.annotation) else each.replace(annotation=object)
+        for each in found.parameters.values()
+    ]

@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import campaign_processes as processes
@@ -234,6 +235,68 @@ def test_what_answers_at_once_loads_nothing_that_it_does_not_need(finished, comm
     ran = subprocess.run([sys.executable, "-c", MAIN, *command], cwd=finished, capture_output=True, text=True)
     assert "survivor: undecided" in ran.stdout, ran.stderr
     assert not {*needless, "prefect", "torch", "transformers", "vllm"} & set(ran.stderr.split())
+
+
+def test_a_reader_that_has_seen_enough_and_a_full_disk_end_in_no_traceback(finished):
+    ask = f"{sys.executable} -m winnow.flows.main query survivor comparisons --format"
+    for command, said in (
+        (f"{ask} csv | head -1", ""),
+        (
+            f"{ask} json > /dev/full",
+            "winnow: No space left on device: what was to be written does not fit; make ",
+        ),
+    ):
+        ran = subprocess.run(["sh", "-c", command], cwd=finished, capture_output=True, text=True)
+        assert ran.stderr.startswith(said), command
+        assert "Traceback" not in ran.stderr, command
+        assert "Error" not in ran.stderr, command
+        assert ran.stdout.count("\n") == (1 if "head" in command else 0)
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "jsonl", "parquet"])
+def test_a_file_that_cannot_be_written_is_named_and_an_older_one_stays(finished, tmp_path, form):
+    asked = ("query", "survivor", "comparisons", "--format", form, "--output")
+    older = tmp_path / "older"
+    older.write_text("older")
+    for path, said in (
+        ("nowhere/x", "there is no folder nowhere; make it first"),
+        (str(tmp_path), "is a folder; name a file"),
+        ("winnow.db", "winnow.db is a database; name another file"),
+    ):
+        refused = winnow(finished, *asked, path)
+        assert refused.returncode == 1
+        assert said in one_message(refused)
+    refused = winnow(finished, *asked, str(older), "--columns", "nope")
+    assert (refused.returncode, older.read_text()) == (1, "older")
+    assert [each.name for each in tmp_path.iterdir()] == ["older"]
+    link = tmp_path / "link"
+    link.symlink_to(older)
+    assert winnow(finished, *asked, str(link)).returncode == 0
+    assert link.is_symlink()
+    assert older.read_bytes() not in (b"older", b"")
+    assert winnow(finished, "query", "survivor", "judgments", *asked[3:], str(older)).returncode in (0, 1)
+    assert winnow(finished, "db", "check").returncode == 0
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
+def test_no_rows_take_the_place_of_older_ones(finished, tmp_path, form):
+    older = tmp_path / "older"
+    older.write_text("older")
+    nothing = ("query", "--sql", "SELECT 1 AS a WHERE 1 = 0", "--format", form, "--output", str(older))
+    assert winnow(finished, *nothing).returncode == 0
+    read = {
+        "csv": Path.read_text,
+        "json": Path.read_text,
+        "jsonl": Path.read_text,
+        "parquet": pd.read_parquet,
+    }
+    found = read[form](older)
+    assert len(found) == 0 or json.loads(found) == []
+
+
+def test_columns_of_one_name_are_all_shown(finished):
+    asked = ("query", "--sql", "SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a", "--json")
+    assert json.loads(winnow(finished, *asked).stdout) == [{"a": 1, "a_2": 2, "a_2_2": 3, "a_3": 4}]
 
 
 def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished, without_prefect):

@@ -3,11 +3,14 @@
 import json
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from scripted_engines import ScriptedEngine
+from test_command_line import winnow as winnow_command
 
 import winnow
 from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.registry import describe as describe_selector
 from winnow.algorithms.state import plugin_registry
 from winnow.algorithms.state.plugin_registry import plugins
 from winnow.tasks.embedding.registry import create_embedder
@@ -421,3 +424,38 @@ def test_an_embedders_code_and_parameters_are_part_of_what_the_judge_is():
 def test_an_embedder_that_a_judge_cannot_have_is_refused(params, said):
     with pytest.raises(JudgeError, match=said):
         create_judge("similarity", **params)
+
+
+def test_a_judge_may_say_true_as_numpy_does_and_take_parameters_of_any_type():
+    @winnow.judge("near")
+    def near(output, targets, *, within=0.5, about: np.ndarray | None = None):
+        return np.isclose(float(output), 1.0, atol=within)
+
+    judge = create_judge("near", within=0.1, about=np.zeros(2))
+    assert [judge.judge(Sample(output=text)).score for text in ("1.05", "2")] == [1.0, 0.0]
+    assert {each.name for each in describe("near").parameters} >= {"within", "about"}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_plug_in_that_cannot_be_loaded_is_listed_with_its_reason_and_hides_no_other(tmp_path, form):
+    @winnow.selector("odd")
+    class Odd(RowMean):
+        objective = "best-mean"
+
+        def __init__(self, config, *, size: "Unknown" = 1):  # noqa: F821 -- as strangers write it
+            super().__init__(config)
+
+    @winnow.judge("strange")
+    def strange(output, targets, *, size: "Unknown" = 1):  # noqa: F821
+        return 1.0
+
+    Odd.objective = "nothing"
+    options = ["--json"] if form == "json" else []
+    for command, name in (("selectors", "odd"), ("judges", "strange")):
+        shown = winnow_command(tmp_path, command, *options)
+        assert shown.returncode == 0, shown.stderr
+        assert name in shown.stdout
+        assert ("champion" if command == "selectors" else "exact") in shown.stdout
+    assert "odd" not in winnow.selector_names("best-mean")
+    Odd.objective = "best-mean"
+    assert "size" in {each.name for each in describe_selector("odd").parameters}

@@ -278,5 +278,6 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
     result = winnow(tmp_path, "gate", "campaign.yaml", "--junit", "nowhere/gate.xml")
     assert result.returncode == 1
     assert result.stderr.endswith(
-        "winnow: nowhere/gate.xml cannot be written: No such file or directory; name another file\n"
+        "winnow: nowhere/gate.xml cannot be written: there is no folder nowhere; name another file\n"
     )
+    assert not (tmp_path / "winnow.db").exists()  # it is said before anything is run

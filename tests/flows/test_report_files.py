@@ -4,6 +4,7 @@ import re
 import struct
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from choreographer.browsers.chromium import Chromium
@@ -11,7 +12,6 @@ from report_campaigns import crowded_campaign, figures_of, scored_campaign
 from stored_campaigns import NOW
 from test_command_line import winnow
 
-from winnow.flows.reports.html import render
 from winnow.flows.reports.html.answer_slide import AnswerSlide
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import as_slide
@@ -85,7 +85,7 @@ def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, mo
     def full(*_):
         raise OSError(28, "No space left on device", "page.html")
 
-    monkeypatch.setattr(render.os, "replace", full)
+    monkeypatch.setattr(Path, "replace", full)
     result = winnow(tmp_path, "report", "letters", "--html", "page.html")
     assert result.returncode == 1
     assert "page.html: No space left on device" in result.stderr

@@ -142,3 +142,16 @@ def test_names_of_candidates_stay_apart_in_whatever_column_they_stand():
         [{"round": 0, "candidate": name, "text": "t" * 60, "judge": "exact"} for name in names], 60
     )
     assert len({line.split()[1] for line in lines[1:26]}) == 25
+
+
+def test_ends_of_intervals_are_rounded_outward_as_sentences_have_them():
+    rows = [
+        {"candidate": "a", "estimate": 0.56273, "lower": 0.56273, "upper": 0.97321},
+        {"candidate": "b", "estimate": 0.3, "lower": 0.1 + 0.2, "upper": 0.1 + 0.2},  # known
+        {"candidate": "c", "estimate": None, "lower": -0.0004, "upper": 1.0},
+    ]
+    known = ["b", "0.300", "0.300", "0.300"]
+    shown = [line.split() for line in table_lines(rows[:2], None)[1:]]
+    assert shown == [["a", "0.563", "0.562", "0.974"], known]
+    small = [line.split() for line in table_lines(rows, None)[1:]]
+    assert [each[-2] for each in small] == ["0.562", "0.3", "-0.0004"]

@@ -4,6 +4,8 @@ import re
 import sqlite3
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from subprocess import PIPE, Popen
 
 import pytest
@@ -167,6 +169,21 @@ def test_processes_that_create_the_tables_at_once_do_not_trip_over_each_other(ur
     with Popen([sys.executable, "-c", CREATING, url], stdin=PIPE, stdout=PIPE, text=True) as running:
         assert [running.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
         assert running.communicate("all")[0] == "done\n" * 3
+
+
+def test_threads_that_create_tables_at_once_do_not_trip_over_each_other(url, tmp_path):
+    """Alembic's surroundings are those of the process, also where each thread has a database of its own."""
+    urls = [url, url, url, *(f"sqlite:///{tmp_path}/own-{number}.db" for number in range(3))]
+
+    def create(url):
+        with closing(open_database(url)) as database:
+            barrier.wait()
+            ensure_schema(database)
+            return current_revision(database)
+
+    barrier = threading.Barrier(len(urls))
+    with ThreadPoolExecutor(len(urls)) as pool:
+        assert set(pool.map(create, urls)) == {HEAD}
 
 
 def held_lock(connection):

@@ -1,5 +1,7 @@
 """query: rows out of the results database."""
 
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -85,12 +87,27 @@ def query(
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
         with answered(storage, sql, bounds) as (names, found):
-            of_sql = (dict(zip(names, row, strict=True)) for row in found)
+            of_sql = (dict(zip(_different(names), row, strict=True)) for row in found)
             tell(of_sql)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(VIEWS)}, or give --series or --sql")
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        rows = ask(session, campaign, view, candidate=candidate, limit=limit)
-        tell(rows, view=view)
+        with ExitStack() as leaving:
+            rows = ask(session, campaign, view, candidate=candidate, limit=limit)
+            if isinstance(rows, Generator):  # closed before the session where its reader has seen enough
+                leaving.callback(rows.close)
+            tell(rows, view=view)
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """The names of columns, a number behind those that were there before."""
+    found: list[str] = []
+    for name in names:
+        number = 2
+        new = name
+        while new in found:
+            new, number = f"{name}_{number}", number + 1
+        found.append(new)
+    return found

@@ -1,5 +1,6 @@
 """init, selectors, judges, schema: a campaign's file to start from, and what it may say."""
 
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import typer
 
 from winnow.flows.cli.options import Json, ObjectiveChoice
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, WinnowError
 
 
 def init(
@@ -37,11 +38,16 @@ def starter(objective: str) -> str:
 
 def selectors(json: Json = False) -> None:
     """List the algorithms a campaign can use, with their parameters."""
+    from winnow.algorithms.errors import AlgorithmError
     from winnow.algorithms.registry import describe, selector_names
 
-    rows = []
+    rows: list[Mapping[str, str]] = []
     for name in selector_names():
-        entry = describe(name)
+        try:
+            entry = describe(name)
+        except AlgorithmError as error:  # of another package
+            rows.append({"selector": name, "summary": str(error)})
+            continue
         parameters = ", ".join(f"{each.name}={each.default}" for each in entry.parameters)
         rows.append(
             {
@@ -60,10 +66,15 @@ def judges(json: Json = False) -> None:
     from winnow.tasks.judges import registry as of_outputs
     from winnow.tasks.judges.pairwise import registry as of_pairs
 
-    entries = [("best-mean, certify, route", of_outputs.describe(name)) for name in of_outputs.judge_names()]
-    entries += [("best-duel", of_pairs.describe(name)) for name in of_pairs.pair_judge_names()]
-    rows = []
-    for objective, entry in entries:
+    entries = [("best-mean, certify, route", of_outputs.describe, name) for name in of_outputs.judge_names()]
+    entries += [("best-duel", of_pairs.describe, name) for name in of_pairs.pair_judge_names()]
+    rows: list[Mapping[str, str]] = []
+    for objective, describe, name in entries:
+        try:
+            entry = describe(name)
+        except WinnowError as error:  # of another package
+            rows.append({"judge": name, "objective": objective, "summary": str(error)})
+            continue
         parameters = ", ".join(
             each.name if each.required else f"{each.name}={each.default}" for each in entry.parameters
         )
@@ -74,7 +85,7 @@ def judges(json: Json = False) -> None:
     _print(rows, json)
 
 
-def _print(rows: list[dict[str, str]], json: bool) -> None:
+def _print(rows: Sequence[Mapping[str, str]], json: bool) -> None:
     from winnow.flows.reports.output import print_json
 
     if json:

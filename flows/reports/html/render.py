@@ -1,9 +1,7 @@
 """The report's files: written whole, beside their place, and then put there; never half a file."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from sqlalchemy.orm import Session
 
@@ -13,6 +11,7 @@ from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.printed import printed
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import pictures
+from winnow.flows.reports.output import in_place_of
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
@@ -67,35 +66,6 @@ def write_files(made: Mapping[Path, bytes]) -> None:
     Raises:
         WinnowError: If one cannot be written.
     """
-    try:
-        for path, content in made.items():
-            _write(path, content)
-    except OSError as error:
-        raise WinnowError(
-            f"{error.filename or ', '.join(map(str, made))}: {error.strerror}; name a place that can be "
-            "written to"
-        ) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    if not path.parent.is_dir():
-        raise WinnowError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise WinnowError(f"{path} is a folder; name a file")
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        beside = Path(file.name)
-        try:
-            file.write(content)
-            file.flush()
-            # Temporary files are private; a report is as public as the user's files are.
-            beside.chmod(0o666 & ~_umask())
-            os.replace(beside, path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    for path, content in made.items():
+        with in_place_of(path) as beside:
+            beside.write_bytes(content)

@@ -11,6 +11,7 @@ import pydoc
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from textwrap import wrap
 from typing import TextIO
 
@@ -18,6 +19,7 @@ from rich.cells import cell_len
 
 from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
 from winnow.flows.reports.rows.names import shortened, told_apart
+from winnow.tasks.answer.sentences.rounding import MOST_DECIMALS
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.queries.printable import printable
 
@@ -27,6 +29,8 @@ SHORTEST_CELL = 14
 """A text is not cut below this to make room for further columns."""
 NAMING = ("candidate", "candidate_b", "opponent")
 """Columns of names, wherever they stand."""
+OUTWARD = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
+"""Columns of the ends of intervals, wherever they stand, and how these are rounded."""
 MOST_NAMES = 200
 """Rows up to which those in the first column stay apart when they are cut."""
 GAP = "  "
@@ -126,8 +130,7 @@ def table_lines(
         return ["no rows"]
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     columns = [
-        _column(name, [row[name] for row in rows], names_rows=not number or name in NAMING)
-        for number, name in enumerate(names)
+        _column(name, rows, names_rows=not number or name in NAMING) for number, name in enumerate(names)
     ]
     shown = columns if width is None else _fitting(columns, width)
     is_too_wide = 2 * len(shown) < len(columns) and len(rows) <= MOST_RECORDS
@@ -161,11 +164,12 @@ def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]
     return wrap(sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _column(name: str, values: Sequence[Cell], *, names_rows: bool) -> Column:
+def _column(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool) -> Column:
+    values = [row[name] for row in rows]
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
     decimals = decimals_of([value for value in known if isinstance(value, float) and math.isfinite(value)])
-    texts = [_text(value, decimals) for value in values]
+    texts = [_text(row[name], decimals, _outward(name, row)) for row in rows]
     return Column(
         name=name,
         texts=told_apart(texts, LONGEST_CELL) if names_rows else texts,
@@ -175,13 +179,23 @@ def _column(name: str, values: Sequence[Cell], *, names_rows: bool) -> Column:
     )
 
 
-def _text(value: Cell, decimals: int | None) -> str:
+def _outward(name: str, row: Mapping[str, Cell]) -> str:
+    """How a number is rounded: ends of an interval so that what is written holds, all else to the nearest."""
+    if name not in OUTWARD or row.get("lower") == row.get("upper"):
+        return ROUND_HALF_EVEN
+    return OUTWARD[name]
+
+
+def _text(value: Cell, decimals: int | None, rounding: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float) and math.isfinite(value):
-        return f"{value:,.{decimals}f}" if decimals is not None else f"{value:.3g}"
+        if decimals is None:
+            return f"{float(Context(prec=3, rounding=rounding).create_decimal(f'{value:.9g}')):.3g}"
+        exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
+        return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding) + 0:,f}"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dt.datetime):

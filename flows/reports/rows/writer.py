@@ -6,13 +6,13 @@ or a moment is written alike wherever the rows come from.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Literal, TextIO
 
-from winnow.flows.reports.output import escaped
+from winnow.flows.reports.output import escaped, in_place_of
 from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, without_formulas
 from winnow.flows.reports.rows.people import A_PIPE, print_table
 from winnow.storage.json_types import Row
@@ -45,7 +45,8 @@ def print_rows(
         shown_by: What shows the columns for which a terminal has no room.
 
     Raises:
-        WinnowError: If the format needs a file and none is given, or there is no such column.
+        WinnowError: If the format needs a file and none is given, it cannot be written, or there is no such
+            column; an older file is then left as it was.
     """
     typed = _chosen(_typed(rows, view), columns)
     if format_ == "parquet":
@@ -82,7 +83,8 @@ def write_file(
     if format_ == "parquet":
         from winnow.flows.reports.rows.formats import write_parquet
 
-        write_parquet(path, kinds(first), found)
+        with in_place_of(path) as beside:
+            write_parquet(beside, kinds(first), found)
     else:
         with _new(path) as file:
             file.writelines(_lines(found, format_))
@@ -129,15 +131,27 @@ def _write_parquet(rows: Iterator[dict[str, Cell]], output: Path | None, view: s
     if output is None:
         raise WinnowError("parquet is not text: name a file with --output FILE.parquet")
     if view is not None:
-        write_file(output, rows, lambda names: kinds_of(view, names), "parquet")
+        if write_file(output, rows, lambda names: kinds_of(view, names), "parquet") == 0:
+            _write_nothing(output)
         return
     found = list(rows)  # what a column holds is known once all of it was seen
-    kinds = {name: guessed_kind(row[name] for row in found) or "text" for name in (found[0] if found else ())}
+    if not found:
+        _write_nothing(output)
+        return
+    kinds = {name: guessed_kind(row[name] for row in found) or "text" for name in found[0]}
     uniform = [
         {name: _as_text(value) if kinds[name] == "text" else value for name, value in row.items()}
         for row in found
     ]
     write_file(output, uniform, lambda _: kinds, "parquet")
+
+
+def _write_nothing(path: Path) -> None:
+    """A table without rows, of which nobody knows the columns, in the place of an older one."""
+    from winnow.flows.reports.rows.formats import write_parquet
+
+    with in_place_of(path) as beside:
+        write_parquet(beside, {}, ())
 
 
 def _as_text(value: Cell) -> str | None:
@@ -151,5 +165,7 @@ def _shown(format_: Format) -> Callable[[str], str]:
     return printable if format_ == "csv" else escaped
 
 
-def _new(path: Path) -> TextIO:
-    return path.open("w", encoding="utf-8", newline="")
+@contextmanager
+def _new(path: Path) -> Generator[TextIO]:
+    with in_place_of(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        yield file
