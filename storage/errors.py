@@ -123,8 +123,8 @@ class LeaseLost(StorageError):
 
     def __init__(self, campaign_id: int) -> None:
         super().__init__(
-            f"this process lost its lease on campaign {campaign_id}: another process took it over "
-            "and goes on; nothing was written since"
+            f"this process lost its lease on campaign {campaign_id}: another process, or another "
+            "run in this one, took it over and goes on; nothing was written since"
         )
         self.campaign_id = campaign_id
 

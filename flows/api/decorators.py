@@ -176,6 +176,10 @@ def _decorated(
     factory: Callable[[Callable[..., object]], Callable[..., object]],
 ) -> Plugin | Decorator:
     def decorate(found: Named) -> Named:
+        if not (inspect.isfunction(found) or inspect.isclass(found)) or inspect.iscoroutinefunction(found):
+            raise SpecError(
+                f"a {kind} is a plain function or a class, not {found!r}; write one that calls it"
+            )
         name = plugin if isinstance(plugin, str) else found.__name__
         if name in built_in:
             raise SpecError(f"{name!r} is Winnow's own {kind}; choose another name")

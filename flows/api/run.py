@@ -78,8 +78,11 @@ def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: b
 
 
 def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
+    from winnow.tasks.errors import SpecError
     from winnow.tasks.spec.yaml_file import SpecFile, read_spec_file
 
+    if not isinstance(storage, str | None):
+        raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
     file = SpecFile(IN_PROGRAM, _plain(spec)) if isinstance(spec, Mapping) else read_spec_file(spec)
     if storage is None:
         return file

@@ -172,6 +172,8 @@ def select(
     except AlgorithmError as error:
         raise SpecError(str(error)) from error
     asked = partial(_checked_score, score, candidates, examples)
+    if not isinstance(storage, str | None):
+        raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
     if storage is None:
         return _selection(_played(chooser, asked, len(candidates), len(examples), seed), candidates, given)
 

@@ -60,8 +60,8 @@ def plan(
     given = [option for option in (assume, table, like) if option is not None]
     if len(given) > 1:
         raise SpecError("--assume, --table and --like are three ways to say the same; give one")
-    if rate is not None and not rate > 0.0:
-        raise SpecError(f"--rate {rate:g}: requests a second are above 0; raise it")
+    if rate is not None and not 0.0 < rate < float("inf"):
+        raise SpecError(f"--rate {rate:g}: requests a second are above 0 and finite; give such a number")
     source = table if like is None else f"{CAMPAIGN}{like}"
     assumption = read_assumption(assume or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None

@@ -1,5 +1,6 @@
 """Judges, selectors and engines that a program names itself."""
 
+import functools
 import json
 from collections.abc import Sequence
 
@@ -459,3 +460,28 @@ def test_a_plug_in_that_cannot_be_loaded_is_listed_with_its_reason_and_hides_no_
     assert "odd" not in winnow.selector_names("best-mean")
     Odd.objective = "best-mean"
     assert "size" in {each.name for each in describe_selector("odd").parameters}
+
+
+class Callable:
+    def __call__(self, output, targets):
+        return 1.0
+
+
+async def later(output, targets):
+    return 1.0
+
+
+@pytest.mark.parametrize("given", [functools.partial(short, most=1), Callable(), len, later])
+@pytest.mark.parametrize("decorator", [winnow.judge, winnow.pair_judge, winnow.selector, winnow.engine])
+def test_what_is_no_plain_function_or_class_is_refused_in_a_sentence(decorator, given):
+    with pytest.raises(SpecError, match="is a plain function or a class, not "):
+        decorator("mine")(given)
+
+
+def test_a_storage_that_is_no_url_is_named(tmp_path):
+    for call in (
+        lambda: winnow.run({"name": "a"}, storage=tmp_path / "winnow.db"),
+        lambda: winnow.select(lambda *_: 1.0, [1, 2], [1], storage=tmp_path / "winnow.db"),
+    ):
+        with pytest.raises(SpecError, match="storage is .*; give the URL of a database"):
+            call()
