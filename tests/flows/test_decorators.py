@@ -483,5 +483,5 @@ def test_a_storage_that_is_no_url_is_named(tmp_path):
         lambda: winnow.run({"name": "a"}, storage=tmp_path / "winnow.db"),
         lambda: winnow.select(lambda *_: 1.0, [1, 2], [1], storage=tmp_path / "winnow.db"),
     ):
-        with pytest.raises(SpecError, match="storage is .*; give the URL of a database"):
+        with pytest.raises(SpecError, match=r"storage is .*; give the URL of a database"):
             call()

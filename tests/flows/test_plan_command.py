@@ -107,6 +107,7 @@ def test_what_the_file_says_by_names_of_candidates_is_played_as_the_campaign_doe
             "--like stand for the scores of a campaign that looks for the best mean; leave them out",
         ),
         (("--rate", "0"), "--rate 0: requests a second are above 0 and finite; give such a number"),
+        (("--rate", "inf"), "--rate inf: requests a second are above 0 and finite"),
         (("--assume", "best=2,rest=1"), "with a number in [0, 1]"),
         (("--table", "none.csv"), "none.csv"),
         (("--like", "none"), "results.db"),
