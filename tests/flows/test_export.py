@@ -175,7 +175,9 @@ def test_rows_are_written_as_they_are_read(tmp_path):
     def rows():
         for number in range(20_000):
             yield {"n": number}
-        assert path.stat().st_size > 100_000
+        (beside,) = tmp_path.glob(".rows.jsonl.*")  # which takes its place once it is whole
+        assert beside.stat().st_size > 100_000
+        assert not path.exists()
 
     assert write_file(path, rows(), untyped, "jsonl") == 20_000
 

@@ -20,9 +20,8 @@ def test_scores_are_subtracted_where_both_have_one(campaign):
         found = paired_views.score_differences(session, campaign.record.id, "b", "a")
         assert [each.difference for each in found] == [1.0, -0.75]
         assert paired_views.score_differences(session, campaign.record.id, "b", "c") == []
-        pairs = (("a", "b"), ("b", "a"), ("a", "c"), ("b", "c"))
-        counts = [paired_views.scored_for_both(session, campaign.record.id, *pair) for pair in pairs]
-        assert counts == [2, 2, 1, 0]
+        a, b, c = (paired_views.positions_scored(session, campaign.record.id, name) for name in "abc")
+        assert [len(each) for each in (a & b, a & c, b & c)] == [2, 1, 0]
 
 
 def test_duels_count_once_an_example_from_either_side(campaign):
@@ -35,16 +34,18 @@ def test_duels_count_once_an_example_from_either_side(campaign):
         assert paired_views.duel_outcomes(session, campaign.record.id, "c", "a") == [0.0]
 
 
-@pytest.mark.parametrize("asking", [paired_views.score_differences, paired_views.scored_for_both])
-def test_both_sides_of_a_pair_are_found_in_the_index_of_pairs(tmp_path, asking):
+@pytest.mark.parametrize(
+    ("asking", "names"), [(paired_views.score_differences, "ab"), (paired_views.positions_scored, "a")]
+)
+def test_the_scores_of_a_candidate_are_found_in_the_index_of_pairs(tmp_path, asking, names):
     campaign, asked = store_campaign(new_database(tmp_path / "winnow.db")), []
     engine = campaign.database.engine
     event.listen(engine, "before_cursor_execute", lambda *seen: asked.append(seen[2:4]))
     with campaign.database.reading() as session:
-        asking(session, campaign.record.id, "a", "b")
+        asking(session, campaign.record.id, *names)
         plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {asked[-1][0]}", asked[-1][1]).all()
     steps = [row[3] for row in plan if "comparisons" in row[3]]
-    assert len(steps) == 2
+    assert len(steps) == len(names)
     assert all("INDEX uq_comparisons_candidate_example" in step for step in steps)
 
 
