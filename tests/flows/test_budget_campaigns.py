@@ -15,6 +15,8 @@ pytestmark = pytest.mark.usefixtures("plain_runs")
 A_ROUND = 2 * processes.BATCH_SIZE
 """Tokens: the scripted model is shown one and makes one for each comparison."""
 
+GOES_ON = "go on with winnow resume NAME --set stopping.budget"
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -41,7 +43,7 @@ def test_a_spent_budget_ends_the_run_after_its_round_and_says_which_it_was(folde
     result = run(folder, f"{{comparisons: 100, tokens: {2 * A_ROUND + 1}}}")
     assert result.returncode == 3, result.stderr
     assert result.stdout.startswith("survivor: undecided")
-    assert "the token budget is spent: 48 of 33; go on with winnow resume NAME --set stopping.budget" in result.stdout
+    assert f"the token budget is spent: 48 of 33; {GOES_ON}" in result.stdout
     assert "--set stopping.budget.tokens=MORE" in result.stdout
     assert "budget    comparisons 24 of 100, tokens 48 of 33" in result.stdout
     assert "tokens 48 of 33" in result.stderr.splitlines()[-1]
@@ -93,7 +95,7 @@ def test_without_an_error_probability_a_spent_budget_is_the_end_that_was_asked_f
 def test_a_limit_that_the_algorithm_keeps_to_itself_ends_its_rounds_exactly(folder):
     result = run(folder, "{comparisons: 20, tokens: 1000}")
     assert result.returncode == 3
-    assert "the comparison budget is spent: 20 of 20; go on with winnow resume NAME --set stopping.budget" in result.stdout
+    assert f"the comparison budget is spent: 20 of 20; {GOES_ON}" in result.stdout
     assert "--set stopping.budget.comparisons=MORE" in result.stdout
     assert processes.rows(folder, "SELECT count(*) FROM comparisons") == [(20,)]
 
@@ -104,7 +106,7 @@ def test_labels_stay_fixed_to_certify_and_other_limits_may_be_raised(tmp_path, m
     certify.write_certify(tmp_path, labelled=certify.N_EXAMPLES)
     result = run(tmp_path, "{human_labels: 60, comparisons: 15}")
     assert result.returncode == 3
-    assert "ended     the comparison budget is spent: 20 of 15; go on with winnow resume NAME --set stopping.budget" in result.stdout
+    assert f"ended     the comparison budget is spent: 20 of 15; {GOES_ON}" in result.stdout
     refused = run(tmp_path, "{human_labels: 61}")
     assert refused.returncode == 2
     assert "stopping.budget: 60 -> 61" in one_message(refused)
