@@ -1,7 +1,8 @@
 """What the runs of a cell depend on: its arguments, and the code of its world and of its selector alone.
 
 So another selector, or another cell, leaves the runs of all others as they are; and so do comments and
-docstrings. The registry is left out, as it only finds the selector; so are Python, numpy and scipy.
+docstrings. The registry is left out, as it only finds the selector, and the package's front door, which
+lists names; so are Python, numpy and scipy.
 """
 
 import ast
@@ -17,6 +18,8 @@ from winnow.algorithms.registry import SELECTORS
 from winnow.tasks.plugins.source_code import code_digests
 
 DIGITS = 12
+FRONT_DOOR = "winnow"
+"""The package by itself, whose names are imported when they are asked for."""
 
 
 def code_of(cell: Cell) -> str:
@@ -35,7 +38,7 @@ def code_of(cell: Cell) -> str:
 def _code(module: str, name: str) -> str:
     """Of a module and all that it imports from its own top-level package."""
     found = code_digests(EntryPoint(name=name, value=f"{module}:{name}", group=""))
-    return "\n".join(f"{each} {_digest(each)}" for each in sorted(found))
+    return "\n".join(f"{each} {_digest(each)}" for each in sorted(found) if each != FRONT_DOOR)
 
 
 @cache
