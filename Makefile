@@ -47,7 +47,7 @@ demo: install ## Train small models and find the best of them.
 # Hundreds of processes load the same modules: they are compiled once, also where the environment keeps no bytecode.
 test: install ## Run the whole suite.
 	@sh infra/chromium.sh
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest tests --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest tests --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: install lint ## Run linters, type checks and the quick tests: no engines, servers or simulations.
 	@$(BIN)/python -m pytest tests/algorithms tests/storage tests/tasks tests/test_architecture.py -m "not slow" --numprocesses 2 --dist loadfile
