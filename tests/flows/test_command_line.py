@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -238,7 +239,7 @@ def test_what_answers_at_once_loads_nothing_that_it_does_not_need(finished, comm
 
 
 def test_a_reader_that_has_seen_enough_and_a_full_disk_end_in_no_traceback(finished):
-    ask = f"{sys.executable} -m winnow.flows.main query survivor comparisons --format"
+    ask = f"{shlex.quote(sys.executable)} -m winnow.flows.main query survivor comparisons --format"
     for command, said in (
         (f"{ask} csv | head -1", ""),
         (
