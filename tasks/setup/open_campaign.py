@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
@@ -183,8 +184,7 @@ def change_campaign(database: Database, name: str, overrides: list[str], approve
     """
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
-    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
-    values = stored_values(identity, campaign.execution, database.url)
+    values = values_of(campaign, database.url)
     stored = SpecFile(Path(f"campaign '{name}'"), values, overridden=frozenset({("storage",)}))
     file = overriding(stored, overrides)
     spec = parse_spec(file)
@@ -200,8 +200,17 @@ def change_campaign(database: Database, name: str, overrides: list[str], approve
 
 def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
     """The spec a stored campaign was begun with; `storage` is where it is read from."""
-    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
-    return CampaignSpec.from_stored(identity, campaign.execution, storage)
+    return CampaignSpec.from_stored(_of_file(campaign), campaign.execution, storage)
+
+
+def values_of(campaign: CampaignRecord, storage: str) -> JsonObject:
+    """A stored campaign as a file would hold it."""
+    return stored_values(_of_file(campaign), campaign.execution, storage)
+
+
+def _of_file(campaign: CampaignRecord) -> JsonObject:
+    """Its identity without what was found when it began."""
+    return {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
 
 
 def versions() -> dict[str, str]:

@@ -26,8 +26,7 @@ from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.open_campaign import FINGERPRINTS, stored_dataset
-from winnow.tasks.spec.campaign import stored_values
+from winnow.tasks.setup.open_campaign import stored_dataset, values_of
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 
@@ -144,9 +143,8 @@ def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
 
 def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject:
     """The first campaign as a file would hold it, but for its judge."""
-    identity = {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
     values = {
-        **stored_values(identity, campaign.execution, storage),
+        **values_of(campaign, storage),
         "name": new_name,
         "reuse": ONLY,
         "fail_on_error": 1.0,

@@ -87,8 +87,8 @@ def query(
     if sql is not None:
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
         with answered(storage, sql, bounds) as (names, found):
-            of_sql = (dict(zip(_different(names), row, strict=True)) for row in found)
-            tell(of_sql)
+            different = _different(names)
+            tell(dict(zip(different, row, strict=True)) for row in found)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(VIEWS)}, or give --series or --sql")
@@ -105,8 +105,7 @@ def _different(names: Sequence[str]) -> list[str]:
     """The names of columns, a number behind those that were there before."""
     found: list[str] = []
     for name in names:
-        number = 2
-        new = name
+        new, number = name, 2
         while new in found:
             new, number = f"{name}_{number}", number + 1
         found.append(new)

@@ -3,11 +3,11 @@
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from winnow.flows.reports.output import in_place_of
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
 from winnow.tasks.answer.sentences.lines import headline
-from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped, printable
 from winnow.tasks.queries.status import CampaignStatus
 
@@ -24,10 +24,8 @@ def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Pa
     for path, text in ((junit, junit_xml), (markdown, gate_markdown)):
         if path is None:
             continue
-        try:
-            path.write_text(text(status), encoding="utf-8")
-        except OSError as error:
-            raise WinnowError(f"{path} cannot be written: {error.strerror}; name another file") from error
+        with in_place_of(path) as beside:
+            beside.write_text(text(status), encoding="utf-8")
 
 
 def junit_xml(status: CampaignStatus) -> str:

@@ -11,7 +11,7 @@ import pydoc
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from textwrap import wrap
 from typing import TextIO
 
@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
 from winnow.flows.reports.rows.names import shortened, told_apart
-from winnow.tasks.answer.sentences.rounding import MOST_DECIMALS
+from winnow.tasks.answer.sentences.rounding import with_decimals
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.queries.printable import printable
 
@@ -194,8 +194,7 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
     if isinstance(value, float) and math.isfinite(value):
         if decimals is None:
             return f"{float(Context(prec=3, rounding=rounding).create_decimal(f'{value:.9g}')):.3g}"
-        exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
-        return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding) + 0:,f}"
+        return f"{with_decimals(value, decimals, rounding):,f}"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dt.datetime):

@@ -31,11 +31,16 @@ def span(lower: float, upper: float) -> str:
     return "{} to {}".format(*ends(lower, upper))
 
 
+def with_decimals(value: float, decimals: int, direction: str) -> Decimal:
+    """A finite number with so many decimals, rounded as a constant of `decimal` says; a zero has no sign."""
+    exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
+    return exact.quantize(Decimal(1).scaleb(-decimals), direction) + 0
+
+
 def _written(value: float, sign: str, direction: str) -> str:
     if not math.isfinite(value):
         return f"{value:{sign}}"
-    exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
-    shown = (exact.quantize(Decimal(1).scaleb(-n), direction) + 0 for n in range(3, MOST_DECIMALS + 1))
+    shown = (with_decimals(value, n, direction) for n in range(3, MOST_DECIMALS + 1))
     first, *longer = shown
     found = next((each for each in (first, *longer) if each % 1), first)
     return f"{found:{sign}f}"

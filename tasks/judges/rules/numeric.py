@@ -6,7 +6,6 @@ with `fractions`, two of these joined by a slash. A letter just before the digit
 (H2O, x1), not a number. A unit or a percent sign after it is ignored.
 """
 
-import re
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
@@ -79,7 +78,7 @@ class NumericJudge:
         return abs(value - target) <= allowed
 
 
-_SCORE = re.compile(r"[+-]?(\d{1,20}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?", re.IGNORECASE)
+_SCORE = regex.compile(r"[+-]?(\d{1,20}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?", regex.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
