@@ -26,6 +26,10 @@ def route(
     prompts: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Many prompts, with the columns of the dataset.")
     ] = None,
+    unanswered: Annotated[
+        bool,
+        typer.Option("--unanswered", help="The prompts that are stored and were given no answer yet."),
+    ] = False,
     export: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write what was learned as a policy, and answer nothing."),
@@ -44,8 +48,8 @@ def route(
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
 
-    if sum(each is not None for each in (prompt, prompts, export)) != 1:
-        raise SpecError("give one of --prompt TEXT, --prompts FILE and --export DIR")
+    if sum((prompt is not None, prompts is not None, unanswered, export is not None)) != 1:
+        raise SpecError("give one of --prompt TEXT, --prompts FILE, --unanswered and --export DIR")
     if prompt is None and (target or field):
         raise SpecError("--target and --field belong to --prompt; prompts of a file have them as columns")
     with closing(open_database(storage)) as database:
@@ -63,13 +67,15 @@ def route(
         from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 
         require_stored_trust(storage, name, Trust(everything=trust, asks=True))
-        examples = _examples(database, name, prompt, target or [], field or [], prompts)
-        answers = _answered(database, name, storage, examples)
-    _print(answers, json=json)
-    if len(answers) < len(examples):
-        missing = (
-            f"{len(examples) - len(answers):,} of {len(examples):,} prompts are stored and have no answer"
+        examples = (
+            None if unanswered else _examples(database, name, prompt, target or [], field or [], prompts)
         )
+        answers, total = _answered(database, name, storage, examples)
+    _print(answers, json=json)
+    if unanswered and not (total or json):
+        print(f"every prompt that arrived at {name} has been asked")
+    if len(answers) < total:
+        missing = f"{total - len(answers):,} of {total:,} prompts are stored and have no answer"
         raise WinnowError(f"{missing}: {name} has no candidate left; winnow status {name} says why")
 
 
@@ -92,25 +98,23 @@ def _examples(
 
 
 def _answered(
-    database: "Database", name: str, storage: str, examples: "list[Example]"
-) -> "list[RoutedAnswer]":
-    import sys
-
+    database: "Database", name: str, storage: str, examples: "list[Example] | None"
+) -> "tuple[list[RoutedAnswer], int]":
+    """Answers to these prompts, or to all that have none; and how many prompts those are."""
     from winnow.flows.exit_codes import FORCED
+    from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import shown_url
-    from winnow.tasks.objectives.route.answering import answer_prompts
+    from winnow.tasks.objectives.route.answering import answer_prompts, answer_unanswered
     from winnow.tasks.objectives.route.arriving import store_arrival
 
-    positions = store_arrival(database, name, storage, examples)
+    positions = None if examples is None else store_arrival(database, name, storage, examples)
     try:
-        return answer_prompts(database, name, storage, positions)
+        if positions is None:
+            return answer_unanswered(database, name, storage)
+        return answer_prompts(database, name, storage, positions), len(positions)
     except KeyboardInterrupt:
-        hint = f"winnow resume {name} --storage {shown_url(storage)}"
-        print(
-            f"\nstopped by force; what was answered is stored, and the round that was begun is finished by: "
-            f"{hint}; give the prompts that have no answer then once more",
-            file=sys.stderr,
-        )
+        hint = f"winnow route {name} --unanswered --storage {shown_url(storage)}"
+        tell(f"\nstopped by force; every prompt is stored, and each answer so far; go on with: {hint}")
         raise typer.Exit(FORCED) from None
 
 

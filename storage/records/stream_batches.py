@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Campaign, Example, StreamBatch
+from winnow.storage.models import Campaign, Comparison, Example, StreamBatch
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import NewExample
 
@@ -45,6 +45,21 @@ def count_examples(session: Session, campaign_id: int) -> int:
     """How many prompts a campaign has, those that arrived included."""
     datasets = dataset_ids(session, campaign_id)
     return session.scalars(select(func.count()).where(Example.dataset_id.in_(datasets))).one()
+
+
+def unanswered(session: Session, campaign_id: int) -> list[int]:
+    """Example positions of the prompts that arrived and are in no finished round, in order."""
+    arrived = [
+        *session.execute(
+            select(Example.id, Comparison.id)
+            .join(StreamBatch, StreamBatch.dataset_id == Example.dataset_id)
+            .outerjoin(Comparison, Comparison.example_id == Example.id)
+            .where(StreamBatch.campaign_id == campaign_id)
+            .order_by(StreamBatch.number, Example.position)
+        )
+    ]
+    first = count_examples(session, campaign_id) - len(arrived)
+    return [first + place for place, (_, comparison) in enumerate(arrived) if comparison is None]
 
 
 def next_number(session: Session, campaign_id: int) -> int:

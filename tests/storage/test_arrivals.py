@@ -1,5 +1,7 @@
 """Prompts that arrive have the positions after all that came before, in their campaign alone."""
 
+from dataclasses import replace
+
 from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.records import campaigns as campaign_records
@@ -44,6 +46,27 @@ def test_another_campaign_on_the_same_dataset_sees_none_of_them(campaign):
     arrive(campaign, "p", fingerprint="1" * 64)
     assert keys(other) == [f"e{number}" for number in range(N_EXAMPLES)]
     assert arrive(other, "s", fingerprint="2" * 64) == N_EXAMPLES
+
+
+def unanswered(campaign):
+    with campaign.database.reading() as session:
+        return stream_batches.unanswered(session, campaign.record.id)
+
+
+def test_prompts_are_unanswered_until_their_round_is_finished(campaign):
+    assert unanswered(campaign) == []
+    arrive(campaign, "p", "q", fingerprint="1" * 64)
+    arrive(store_campaign(campaign.database, "other"), "s", fingerprint="2" * 64)
+    arrive(campaign, "r", fingerprint="3" * 64)
+    assert unanswered(campaign) == [N_EXAMPLES, N_EXAMPLES + 1, N_EXAMPLES + 2]
+    round_ = campaign.plan(0, [0, 1], [0, N_EXAMPLES + 1])
+    with campaign.database.reading() as session:
+        datasets = stream_batches.dataset_ids(session, campaign.record.id)
+        ids = [id_ for each in datasets for id_ in dataset_records.example_ids(session, each)]
+    campaign = replace(campaign, example_ids=ids)
+    assert unanswered(campaign) == [N_EXAMPLES, N_EXAMPLES + 1, N_EXAMPLES + 2]
+    campaign.finish(round_, [1.0, None], best=0, estimates=[1.0, None, None])
+    assert unanswered(campaign) == [N_EXAMPLES, N_EXAMPLES + 2]
 
 
 def test_candidates_that_join_stand_last_and_take_part_from_the_next_round_on(campaign):

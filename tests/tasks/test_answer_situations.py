@@ -291,6 +291,7 @@ STANDING = Standing(
     late_scored=10,
     single_scored=20,
     prompts=40,
+    unanswered=0,
     unfinished=False,
     advantage=None,
     single=None,

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TypeVar
 
 from winnow.storage.engine.database import Database
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
+from winnow.tasks.objectives.route.arriving import reopen_route
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.missing_texts import GenerationBatch
@@ -51,14 +54,37 @@ def answer_prompts(
     """
     record, checked = reopen_campaign(database, name, storage)
     with running(database, record, checked) as campaign:
-        if (begun := stored_plan(campaign)) is not None:
-            _finish(campaign, begun)
-        size = checked.spec.batch_size
-        return [
-            answer
-            for start in range(0, len(positions), size)
-            for answer in _answer(campaign, positions[start : start + size])
-        ]
+        return _answer_all(campaign, positions)
+
+
+def answer_unanswered(database: Database, name: str, storage: str) -> tuple[list[RoutedAnswer], int]:
+    """Have each prompt answered that arrived and has no answer, as where that was interrupted.
+
+    Returns:
+        The answers, and how many prompts were without one.
+
+    Raises:
+        WinnowError: If the campaign does not route.
+        LeaseHeld, EngineDied, EngineTimeout: See `answer_prompts`.
+    """
+    record, checked = reopen_route(database, name, storage)
+    with running(database, record, checked) as campaign:
+        with database.reading() as session:
+            positions = stream_batches.unanswered(session, record.id)
+        return _answer_all(campaign, positions), len(positions)
+
+
+def _answer_all(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedAnswer]:
+    """Finish the round that was begun, if there is one, then ask about those that are not in it."""
+    answers: list[RoutedAnswer] = []
+    if (begun := stored_plan(campaign)) is not None:
+        wanted, taken = {*positions}, {*begun.examples}
+        answers += compress(_finish(campaign, begun), (each in wanted for each in begun.examples))
+        positions = [each for each in positions if each not in taken]
+    size = campaign.checked.spec.batch_size
+    for start in range(0, len(positions), size):
+        answers += _answer(campaign, positions[start : start + size])
+    return answers
 
 
 def _answer(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedAnswer]:

@@ -63,11 +63,7 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
         WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
         LeaseHeld: If another live process runs the campaign.
     """
-    campaign, checked = reopen_campaign(database, name, storage)
-    if not isinstance(checked, Route):
-        raise WinnowError(
-            f"'{name}' is a {campaign.objective} campaign; only route campaigns answer prompts that arrive"
-        )
+    campaign, checked = reopen_route(database, name, storage)
     for example in examples:
         _require_usable(checked, example)
     checked.embedding.contexts(database, replace(checked.dataset, examples=tuple(examples)))
@@ -88,6 +84,20 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
             now=now(),
         )
     return list(range(first, first + len(examples)))
+
+
+def reopen_route(database: Database, name: str, storage: str) -> tuple[CampaignRecord, Route]:
+    """A stored campaign that routes.
+
+    Raises:
+        WinnowError: If it does not.
+    """
+    campaign, checked = reopen_campaign(database, name, storage)
+    if not isinstance(checked, Route):
+        raise WinnowError(
+            f"'{name}' is a {campaign.objective} campaign; only route campaigns answer prompts that arrive"
+        )
+    return campaign, checked
 
 
 def _require_usable(checked: Route, example: Example) -> None:

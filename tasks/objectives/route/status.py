@@ -34,6 +34,8 @@ class Standing:
     """Scores of the candidate whose own scores are best on average."""
     prompts: int
     """All there are to answer, those that arrived included."""
+    unanswered: int
+    """Prompts that arrived and were given no answer yet."""
     unfinished: bool
     """Whether a round is planned and not finished."""
     advantage: Advantage | None
@@ -70,6 +72,7 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
         late_scored=late.count,
         single_scored=scored.get(best, 0),
         prompts=stream_batches.count_examples(session, campaign.id),
+        unanswered=len(stream_batches.unanswered(session, campaign.id)),
         unfinished=round_records.unfinished_round(session, campaign.id) is not None,
         advantage=advantage,
         single=None if advantage is None else names[advantage.single],

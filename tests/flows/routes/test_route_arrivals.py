@@ -13,10 +13,12 @@ from route_commands import asked, chosen, copy_of, done, everything, prepared, r
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
+from winnow.flows.exit_codes import FORCED
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
+from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.objectives.route.router import Router
 
@@ -101,7 +103,8 @@ ARRIVALS_REFUSED = {
     "a prompt without tokens": (["--prompt", "", "--target", "b", "--field", "hint=h"], "has no tokens"),
     "no such file": (["--prompts", "none.jsonl"], "there is no file none.jsonl"),
     "a file without the columns": (["--prompts", "bad.jsonl"], "bad.jsonl, line 1: unknown column 'target'"),
-    "nothing to do": ([], "give one of --prompt TEXT, --prompts FILE and --export DIR"),
+    "nothing to do": ([], "give one of --prompt TEXT, --prompts FILE, --unanswered and --export DIR"),
+    "all and one": (["--unanswered", "--prompt", "x"], "give one of --prompt"),
     "too much to do": (["--prompt", "x", "--export", "policy"], "give one of --prompt"),
     "a target of a file": (
         ["--prompts", "bad.jsonl", "--target", "x"],
@@ -220,3 +223,41 @@ def test_prompts_that_were_cut_off_after_the_campaign_had_ended_are_answered_on_
     before = everything(tmp_path)
     done(tmp_path, "resume", "survivor")
     assert everything(tmp_path) == before
+
+
+def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answered, tmp_path_factory):
+    """Though the campaign's budget is spent, and its file never named them."""
+    whole, _ = copy_of(answered, tmp_path_factory.mktemp("copies") / "whole")
+    left = range(90, 90 + 2 * route.BATCH_SIZE + 1)
+    for folder in (answered, whole):
+        route.write_prompts(folder / "more.jsonl", left)
+    arrive = ["route", "survivor", "--prompts", "more.jsonl", "--json", "--trust"]
+    told = json.loads(done(whole, *arrive))
+    assert "arrived" not in done(whole, "status", "survivor")
+
+    generate, calls = EnginePool.generate, []
+
+    def interrupted(*given, **options):
+        calls.append(given)
+        if len(calls) > rounds_before:
+            raise KeyboardInterrupt
+        return generate(*given, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EnginePool, "generate", interrupted)
+        rounds_before = len({each["candidate"] for each in told[: route.BATCH_SIZE]})
+        stopped = winnow(answered, *arrive)
+    assert (stopped.returncode, stopped.stdout) == (FORCED, "")
+    assert "go on with: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
+    n_left = len(left) - route.BATCH_SIZE
+    status = done(answered, "status", "survivor")
+    assert f"arrived   {n_left} prompts that came later have no answer yet" in status
+    assert "go on with winnow route NAME --unanswered" in " ".join(status.split())
+
+    rest = json.loads(done(answered, "route", "survivor", "--unanswered", "--json"))
+    assert rest == told[route.BATCH_SIZE :]
+    assert route.history(answered) == route.history(whole)
+    assert done(answered, "route", "survivor", "--unanswered") == (
+        "every prompt that arrived at survivor has been asked\n"
+    )
+    assert json.loads(done(answered, "route", "survivor", "--unanswered", "--json")) == []
