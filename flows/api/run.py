@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,11 +92,15 @@ def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
 
 
 def _plain(value: object) -> object:
-    """The same as a file would hold it: lists in place of tuples, texts in place of paths."""
+    """The same as a file would hold it: lists in place of tuples, texts of paths, numbers of NumPy's."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
     return str(value) if isinstance(value, Path) else value
 
 

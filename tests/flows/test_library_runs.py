@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
 from scripted_engines import ScriptedEngine, letter
@@ -97,7 +98,10 @@ def test_a_script_gets_what_open_gives_and_a_second_call_asks_nothing(spec, capf
     found._repr_pretty_(SimpleNamespace(text=shown.append), False)
     assert shown == [str(stored)]
     asked = Engine.batches
-    assert is_the_answer(winnow.run(spec, storage="sqlite:///mine.db"))
+    # The same campaign, though its numbers are NumPy's.
+    stopping = {"budget": np.int64(120), "delta": np.float64(0.05)}
+    again = {**spec, "batch_size": np.int32(8), "stopping": stopping}
+    assert is_the_answer(winnow.run(again, storage="sqlite:///mine.db"))
     assert Engine.batches == asked > 0
     assert capfd.readouterr() == ("", "")
 

@@ -120,3 +120,13 @@ def test_what_a_statement_gives_is_the_same_in_every_format(tmp_path):
         '"n","x","s","empty","gone","bytes"',
         '1,0.1,"a,""b","",,"00ff"',
     ]
+
+
+def test_json_of_numbers_that_json_lacks_can_be_read(tmp_path):
+    scored_campaign(tmp_path)
+    storage = f"sqlite:///{next(tmp_path.rglob('*.db'))}"
+    for format_ in ("json", "jsonl"):
+        asked = ["query", "--sql", "SELECT 1e400 AS x, -1e400 AS y, 0.5 AS z", "--format", format_]
+        result = winnow(tmp_path, *asked, "--storage", storage)
+        found = json.loads(result.stdout, parse_constant=pytest.fail)
+        assert found in ([row := {"x": "Infinity", "y": "-Infinity", "z": 0.5}], row)

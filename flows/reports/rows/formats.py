@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +67,20 @@ def json_list(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
 
 
 def _object(row: Mapping[str, object]) -> str:
-    return json.dumps(row, default=_jsonable, ensure_ascii=False).translate(_LINE_ENDS)
+    try:
+        text = json.dumps(row, default=_jsonable, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(row), default=_jsonable, ensure_ascii=False)
+    return text.translate(_LINE_ENDS)
+
+
+def _finite(value: object) -> object:
+    """The same with texts for what JSON has no number for, such as "Infinity"; SQL may ask for such."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list) else value
 
 
 def _jsonable(value: object) -> str:
