@@ -4,8 +4,9 @@ Prefect would start a temporary server by itself, but as a child that a terminal
 campaign still drains its round, and that goes on living when the campaign is killed. This one has a session
 of its own, and ends when the pipe from its parent closes, however the parent ended.
 
-Those that run at once have a database each: servers that write to one file lock each other out for minutes.
-The first one has the file of the folder, the others one that goes when they end.
+Runs of one process at a time, as in threads, share one. Servers of several processes have a database each:
+those that write to one file lock each other out for minutes. The first one has the file of the folder, the
+others one that goes when they end.
 """
 
 import fcntl
@@ -16,9 +17,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +87,7 @@ def settle_environment(folder: Path) -> None:
         os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
     # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     # Has a logger of its own, which says at a run's end that events are still on their way.
     logging.getLogger("EventsWorker").setLevel(logging.CRITICAL)
     # Nobody here has agreed to tell Prefect of what they run, and its notice would stand amid the answer.
@@ -123,9 +126,8 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
             require_answer(url)
             yield
             return
-        server = server or stack.enter_context(_coming_up(log, schedules=schedules))
+        server = server or stack.enter_context(_temporary(log, schedules=schedules))
         _wait_until_healthy(server)
-        stack.callback(_hand_over_events)
         stack.enter_context(temporary_settings({PREFECT_API_URL: server.url}))
         yield
 
@@ -154,8 +156,42 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
     elif _has_own():
         yield None
     else:
-        with _coming_up(log, schedules=schedules) as server:
+        with _temporary(log, schedules=schedules) as server:
             yield server
+
+
+class _Sharing:
+    """One temporary server for all who want one, from the first one's coming until the last one has gone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._server: _Temporary | None = None
+        self._ending = ExitStack()
+
+    @contextmanager
+    def server(self, log: Path) -> Generator[_Temporary, None, None]:
+        """The server, which may still be coming up; its output goes where the first one wanted it."""
+        with self._lock:
+            if self._server is None:
+                self._server = self._ending.enter_context(_coming_up(log, schedules=False))
+            self._users += 1
+            server = self._server
+        try:
+            yield server
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._server = None
+                    self._ending.close()
+
+
+_SHARED = _Sharing()
+
+
+def _temporary(log: Path, *, schedules: bool) -> AbstractContextManager[_Temporary]:
+    return _coming_up(log, schedules=True) if schedules else _SHARED.server(log)
 
 
 @contextmanager
@@ -175,6 +211,7 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
                 pass_fds=(lock.fileno(),),  # what it holds is given up when the server ends
             )
         stack.callback(_end, process)
+        stack.callback(_hand_over_events)
         yield _Temporary(process, f"http://127.0.0.1:{port}/api", log)
 
 
@@ -240,10 +277,14 @@ def _has_profiles() -> bool:
 
 
 def _hand_over_events() -> None:
-    """Let Prefect's thread send what it still has: without a server it would wait for ever at exit."""
-    from prefect.events.worker import EventsWorker
+    """Let Prefect's thread send what it still has: without a server it would wait for ever at exit.
 
-    EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
+    Once it is asked to, it takes nothing more, of any run of this process.
+    """
+    if "prefect.events.worker" in sys.modules:
+        from prefect.events.worker import EventsWorker
+
+        EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
 
 
 def _wait_until_healthy(server: _Temporary) -> None:

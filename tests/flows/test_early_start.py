@@ -1,6 +1,8 @@
 """vLLM's imports and Prefect's server begin as soon as a campaign has texts to generate, and for no other."""
 
 import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -9,7 +11,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from process_commands import command_of
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 from winnow.flows.prefect_support import server
 from winnow.flows.run import launch
@@ -119,6 +121,40 @@ def test_the_flow_runs_on_the_server_that_came_up_beside_the_checks(waiting_serv
         with server.prefect_server():
             assert PREFECT_API_URL.value() != url
     assert [each.poll() is None for each in waiting_servers] == [False, False]
+
+
+def test_runs_of_one_process_at_a_time_share_a_server_until_the_last_has_ended(waiting_servers, monkeypatch):
+    """One that took the server, or Prefect's thread for its events, from the others would break them."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    handed_over = []
+    monkeypatch.setattr(server, "_hand_over_events", lambda: handed_over.append(len(handed_over)))
+    second_runs, first_has_ended = threading.Event(), threading.Event()
+    urls = []
+
+    def second():
+        with temporary_settings(restore_defaults={PREFECT_API_URL}), server.prefect_server():
+            urls.append(PREFECT_API_URL.value())
+            second_runs.set()
+            assert first_has_ended.wait(PATIENCE_S)
+            urls.append((handed_over[:], waiting_servers[0].poll()))
+
+    with ThreadPoolExecutor(1) as threads:
+        with (
+            temporary_settings(restore_defaults={PREFECT_API_URL}),
+            server.early_server(),
+            server.prefect_server(),
+        ):
+            running = threads.submit(second)
+            assert second_runs.wait(PATIENCE_S)
+            urls.append(PREFECT_API_URL.value())
+        first_has_ended.set()
+        running.result()
+    assert urls == [urls[0], urls[0], ([], None)]
+    assert handed_over == [0]
+    assert [each.poll() is None for each in waiting_servers] == [False]
+    with server.early_server():
+        assert len(waiting_servers) == 2
 
 
 def test_a_server_of_the_users_is_used_though_one_was_begun(waiting_servers, monkeypatch):
