@@ -1,11 +1,15 @@
 """Selectors as campaigns use them: one of another package is called so that what it raises names it."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from types import NoneType
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.decision import Decision
+from winnow.algorithms.claims import ArmStatus, Assumption, Claim, ClaimKind, Reason
+from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.registry import create_selector, third_party
@@ -74,12 +78,8 @@ class PluginSelector:
             decision = self._inner.decision()
             if not isinstance(decision, Decision):
                 raise TypeError(f"decision returns a Decision, got {type(decision).__name__}")
-            numbers = (decision.estimates, decision.lower, decision.upper, decision.ranked_by)
-            shapes = {each.shape if isinstance(each, np.ndarray) else None for each in numbers}
-            if shapes != {(self._n_arms,)} or len(decision.status) != self._n_arms:
-                raise ValueError(f"the decision's arrays and status are not of {self._n_arms} arms each")
-            if decision.best is not None and not 0 <= decision.best < self._n_arms:
-                raise ValueError(f"the decision names arm {decision.best}; there are {self._n_arms}, from 0")
+            _require_parts(decision)
+            _require_arms(decision, self._n_arms)
             return decision
 
     def add_arm(self) -> int:
@@ -100,3 +100,49 @@ class PluginSelector:
                 return value(*args, **named)
 
         return call
+
+
+def _require_parts(decision: Decision) -> None:
+    """Refuse a decision that is made of other things, or uses other words, than all who read one know."""
+    for name, kinds in PARTS.items():
+        if not isinstance(found := getattr(decision, name), kinds):
+            raise TypeError(f"the decision's {name} is {found!r:.80}, of type {type(found).__name__}")
+    for name, found, known in (
+        ("status", decision.status, get_args(ArmStatus)),
+        ("reason", (decision.reason,), get_args(Reason)),
+        ("claim.kind", (decision.claim.kind,), get_args(ClaimKind)),
+        ("claim.assumptions", decision.claim.assumptions, get_args(Assumption)),
+    ):
+        for word in found:
+            if word not in known:
+                raise ValueError(f"the decision's {name} has {word!r}, which is none of {', '.join(known)}")
+
+
+PARTS: Mapping[str, tuple[type, ...]] = {
+    "best": (int, np.integer, NoneType),
+    "stop": (bool, np.bool_),
+    "status": (tuple,),
+    "claim": (Claim,),
+    "differences": (Differences, NoneType),
+    "bets": (Bets, NoneType),
+}
+"""What a decision's fields may be, beside its arrays."""
+
+
+def _require_arms(decision: Decision, n_arms: int) -> None:
+    """Refuse a decision that is not about so many arms."""
+    numbers = [decision.estimates, decision.lower, decision.upper, decision.ranked_by]
+    named = [decision.best]
+    if (compared := decision.differences) is not None:
+        numbers += [compared.estimates, compared.lower, compared.upper]
+        named.append(compared.against)
+    if decision.bets is not None:
+        numbers += [getattr(decision.bets, each.name) for each in fields(Bets)]
+    shapes = {each.shape if isinstance(each, np.ndarray) else None for each in numbers}
+    if shapes != {(n_arms,)} or len(decision.status) != n_arms:
+        raise ValueError(f"the decision's arrays and status are not of {n_arms} arms each")
+    for arm in named:
+        if arm is not None and not 0 <= arm < n_arms:
+            raise ValueError(f"the decision names arm {arm}; there are {n_arms}, from 0")
+    if (crossed := np.flatnonzero(decision.lower > decision.upper)).size:
+        raise ValueError(f"the decision's interval of arm {crossed[0]} ends before it begins")

@@ -305,6 +305,33 @@ def test_a_judge_that_cannot_be_made_is_named_and_nothing_is_stored(acme, monkey
         ("decision", "replace(super().decision(), best=9)", "the decision names arm 9; there are 3"),
         ("decision", "replace(super().decision(), lower=np.zeros(2))", "are not of 3 arms each"),
         ("decision", "replace(super().decision(), estimates=[0, 0, 0])", "are not of 3 arms each"),
+        ("decision", "replace(super().decision(), claim='proven')", "claim is 'proven', of type str"),
+        ("decision", "replace(super().decision(), stop='yes')", "stop is 'yes', of type str"),
+        (
+            "decision",
+            "replace(super().decision(), status=('winner', 'out', 'out'))",
+            "status has 'winner'",
+        ),
+        (
+            "decision",
+            "replace(super().decision(), reason='tired')",
+            "reason has 'tired', which",
+        ),
+        (
+            "decision",
+            "replace(super().decision(), claim=Claim(kind='sure'))",
+            "claim.kind has 'sure'",
+        ),
+        (
+            "decision",
+            "replace(super().decision(), differences=three(9))",
+            "the decision names arm 9; there are",
+        ),
+        (
+            "decision",
+            "replace(super().decision(), lower=np.ones(3), upper=np.zeros(3))",
+            "the decision's interval of arm 0 ends before it begins",
+        ),
     ],
 )
 def test_what_a_selector_returns_is_held_against_what_there_is(acme, tmp_path, method, returned, said):
@@ -312,7 +339,10 @@ def test_what_a_selector_returns_is_held_against_what_there_is(acme, tmp_path, m
     given = "self, rng" if method == "ask" else "self"
     module.write_text(
         "import numpy as np\nfrom dataclasses import replace\n"
+        "from winnow.algorithms.claims import Claim\nfrom winnow.algorithms.decision import Differences\n"
         "from winnow.algorithms.protocols import Batch\n"
+        "def three(against):\n    numbers = dict.fromkeys(('estimates', 'lower', 'upper'), np.zeros(3))\n"
+        "    return Differences(against=against, delta=0.1, **numbers)\n"
         + module.read_text().partition("    def ask(")[0]
         + f"    def {method}({given}):\n        return {returned}\n"
     )
