@@ -35,6 +35,16 @@ class StorageUnavailable(StorageError):
         self.url = url
 
 
+class TookTooLong(StorageUnavailable):
+    """A question was broken off, as it took longer than whoever asked would wait."""
+
+    def __init__(self, url: str) -> None:
+        StorageError.__init__(
+            self, f"the results database {url} took too long to answer, and what was asked was broken off"
+        )
+        self.url = url
+
+
 class StorageLocked(StorageUnavailable):
     """Another process holds the lock of writers for longer than a writer waits."""
 

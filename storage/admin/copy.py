@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sqlalchemy import Table, func, select, text
+from sqlalchemy import String, Table, func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.schema import ensure_schema, require_schema
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CopyRefused
@@ -98,7 +99,8 @@ def _copy_table(reader: Session, writer: Session, table: Table) -> Content:
 
 
 def _rows(session: Session, table: Table) -> Iterator[Sequence[object]]:
-    query = select(table).order_by(*table.primary_key.columns)
+    key = table.primary_key.columns
+    query = select(table).order_by(*(ByCodePoints(e) if isinstance(e.type, String) else e for e in key))
     with session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)) as rows:
         yield from rows
 

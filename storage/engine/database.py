@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
-from winnow.storage.engine.sqlite import WRITES, is_busy, sqlite_engine
+from winnow.storage.engine.sqlite import WRITES, is_busy, is_interrupted, sqlite_engine
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
-from winnow.storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable
+from winnow.storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable, TookTooLong
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
@@ -104,6 +104,8 @@ class Database:
         waited_s = BUSY_TIMEOUT_MS / 1000
         if type(error).__name__ == "LockNotAvailable":
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
+        if type(error).__name__ == "QueryCanceled" or is_interrupted(error):
+            return TookTooLong(self.url)
         if is_busy(error):
             return StorageLocked(self.url, why_file_is_locked(str(make_url(self.url).database), waited_s))
         return StorageUnavailable(self.url, one_line(error))

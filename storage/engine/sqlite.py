@@ -106,9 +106,18 @@ def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
 
 def is_busy(error: BaseException | None) -> bool:
     """Whether SQLite waited for another process's lock, and in vain."""
+    return _kind(error) == sqlite3.SQLITE_BUSY
+
+
+def is_interrupted(error: BaseException | None) -> bool:
+    """Whether SQLite was told to break off what it did."""
+    return _kind(error) == sqlite3.SQLITE_INTERRUPT
+
+
+def _kind(error: BaseException | None) -> int:
     # Errors that Python itself raises have no code; of a code, the lowest byte is the kind.
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    return code & 0xFF == sqlite3.SQLITE_BUSY
+    return code & 0xFF
 
 
 def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.database import once_a_look
@@ -104,6 +104,16 @@ def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None
     if objective == "route" or not (n_joined or (found.stop and unfinished_rounds(session, campaign_id))):
         return found
     return _opened_again(found)
+
+
+def latest_decision_ids(session: Session) -> dict[int, int]:
+    """The id of the last decision of each campaign that has one, by the campaign's."""
+    found = session.execute(
+        select(Round.campaign_id, func.max(Decision.id))
+        .join(Decision, Decision.round_id == Round.id)
+        .group_by(Round.campaign_id)
+    )
+    return {campaign_id: decision_id for campaign_id, decision_id in found}
 
 
 def _opened_again(decision: DecisionRecord) -> DecisionRecord:

@@ -76,7 +76,7 @@ def untyped_cell(value: object) -> Cell:
     if value is None or isinstance(value, (bool, int, float, str, dt.datetime)):
         return storable(value) if isinstance(value, str) else value
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
     if isinstance(value, dt.date):
         return value.isoformat()
     return value.hex() if isinstance(value, bytes) else storable(_json(value))

@@ -1,10 +1,12 @@
 """The pages of the dashboard, run without a browser, and the command that serves them."""
 
+import math
 import os
 import signal
 import socket
 import sys
 import urllib.request
+from decimal import Decimal
 
 import pandas as pd
 import psutil
@@ -18,8 +20,16 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames, widgets
 from winnow.flows.reports.dashboard.page_state import look_at
-from winnow.flows.reports.dashboard.screens import comparison_view, comparisons_page, sql_page
+from winnow.flows.reports.dashboard.screens import (
+    campaigns_page,
+    comparison_view,
+    comparisons_page,
+    sql_page,
+)
+from winnow.storage.leases import acquire
 from winnow.storage.queries.view_columns import VIEWS
+from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
+from winnow.tasks.queries.status import campaign_status
 
 pytestmark = pytest.mark.usefixtures("streamlit_once")
 
@@ -78,6 +88,57 @@ def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_repo
     titles = [each.value for each in page.header]
     assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Quality, cost and time"]
     assert len(page.get("bidi_component")) == 5
+
+
+def test_a_word_that_begins_several_lines_is_shown_with_each(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    only_one = {"estimates": [0.25, 0.75, None], "status": ("dropped", "active", "dropped")}
+    campaign.finish(campaign.plan(2, [1], [4]), [1.0], best=1, **only_one)
+    said = texts(shown("campaign_page"))
+    assert said.count("dropped") == 2
+    assert any("to c" in each or "c:" in each for each in said[said.index("dropped") :])
+
+
+def test_the_list_reads_a_campaign_again_only_where_something_has_changed(tmp_path, monkeypatch):
+    campaign = scored_campaign(tmp_path)
+    store_campaign(campaign.database, "later")
+    read = []
+
+    def counted(session, record):
+        read.append(record.name)
+        return campaign_status(session, record)
+
+    def look(known):
+        read.clear()
+        with db.asking() as session:
+            return campaigns_page.campaign_rows(session, known)
+
+    monkeypatch.setattr(campaigns_page, "campaign_status", counted)
+    first = look({})
+    assert read == [*first] == ["later", "letters"]
+    assert look(first) == first
+    assert read == []
+    campaign.finish(campaign.plan(2, [0], [3]), [1.0], best=0, estimates=[0.5, 0.4, None])
+    second = look(first)
+    assert read == ["letters"]
+    assert second["letters"].row["comparisons"] == first["letters"].row["comparisons"] + 1
+    acquire(
+        campaign.database, campaign.record.id, this_process(), now=now(), lifetime=LIFETIME, is_gone=is_gone
+    )
+    third = look(second)
+    look(third)
+    assert read == ["letters"]  # what runs may change from one look to the next
+    change(tmp_path, "UPDATE campaigns SET name = ? WHERE name = 'later'", "renamed")
+    assert list(look(second)) == ["renamed", "letters"]
+    assert read == ["renamed", "letters"]
+
+
+def test_a_database_that_takes_too_long_is_said_to(tmp_path, monkeypatch):
+    scored_campaign(tmp_path)
+    monkeypatch.setattr(campaigns_page, "PATIENCE", -1.0)
+    monkeypatch.setattr("winnow.storage.engine.statements.STEPS_BETWEEN_CLOCKS", 1)
+    (said,) = [each for each in texts(campaigns()) if "winnow.db" in each]
+    assert said.endswith("took too long to answer, and what was asked was broken off")
 
 
 def test_a_look_is_computed_again_only_after_a_round(tmp_path):
@@ -340,8 +401,8 @@ def test_the_documented_views_are_listed_with_what_their_columns_mean(tmp_path):
 
 
 def test_an_answer_is_a_file_that_no_spreadsheet_calculates():
-    rows = [["=1+1", 2, None], ["a\x1b", 0.5, b"x"]]
-    assert sql_page.as_csv(["x", "x", "y"], rows) == '"x","x (2)","y"\n"\'=1+1",2,\n"a·",0.5,"b\'x\'"\n'
+    rows = [["=1+1", 2, None], ["a\x1b", Decimal("0.5"), b"x"]]
+    assert sql_page.as_csv(["x", "x", "y"], rows) == '"x","x (2)","y"\n"\'=1+1",2,\n"a·",0.5,"78"\n'
 
 
 def test_names_of_views_come_before_those_of_tables():
@@ -367,6 +428,12 @@ def test_a_frame_holds_whatever_a_database_holds(monkeypatch):
         "x (2)": ["", str(2**60)],
         "y": ["3 bytes", '{"a… (8 characters)'],
     }
+
+
+def test_numbers_of_postgresql_are_numbers():
+    given = [[Decimal("43.0000"), Decimal("0.25")], [Decimal(0), Decimal("Infinity")]]
+    found = frames.table_frame(["sum", "mean"], given)
+    assert found.to_dict("list") == {"sum": [43, 0], "mean": [0.25, math.inf]}
 
 
 def test_numbers_stay_numbers_and_empty_columns_go():

@@ -1,6 +1,7 @@
 """Campaigns as runs of MLflow and of Weights & Biases, read back by what those two read with."""
 
 import json
+import math
 import struct
 
 import pytest
@@ -8,6 +9,8 @@ from report_campaigns import change, scored_campaign
 from stored_campaigns import store_campaign
 from test_command_line import one_message, winnow
 
+NO_MORE = dict.fromkeys(("raised_by", "assumptions", "refuted"), ())
+"""That is to be said of a claim."""
 HOSTILE = "a/<b>*x*\x1b[2J"
 
 
@@ -58,6 +61,47 @@ def test_mlflow_reads_back_what_was_written_and_a_second_export_goes_on_in_the_s
     assert again.info.run_id == run.info.run_id
     history = client.get_metric_history(run.info.run_id, "estimate")
     assert [(each.step, each.value) for each in history] == [(0, 0.25), (1, 0.75), (2, 0.5)]
+
+
+def test_what_is_claimed_no_more_is_taken_back_from_a_run_of_mlflow(folder):
+    campaign = scored_campaign(folder)
+    proven = {"estimates": [0.25, 0.75, None], "lower": [0.2, 0.7, None], "upper": [0.3, 0.8, None]}
+    claim = {"kind": "proven", "delta": 0.05, **NO_MORE}
+    campaign.finish(
+        campaign.plan(2, [1], [4]), [1.0], best=1, claim=claim, stop=True, reason="confident", **proven
+    )
+    assert winnow(folder, "export", "letters", "--mlflow", "runs").returncode == 0
+    _, run = read_mlflow(folder)
+    assert (run.info.status, run.data.metrics["final/delta"]) == ("FINISHED", 0.05)
+    assert run.data.tags["winnow.claim"] == "proven"
+    campaign.finish(campaign.plan(3, [0], [4]), [1.0], best=None, estimates=[None, None, None])
+    assert winnow(folder, "export", "letters", "--mlflow", "runs").returncode == 0
+    _, run = read_mlflow(folder)
+    assert run.info.status == "RUNNING"
+    assert math.isnan(run.data.metrics["final/delta"])
+    assert math.isnan(run.data.metrics["final/estimate"])
+    assert {"winnow.best", "winnow.outcome", "winnow.runner_up"}.isdisjoint(run.data.tags)
+    assert "winnow.key" in run.data.tags
+
+
+def test_several_winners_are_named_and_no_interval_is_taken_for_theirs(folder):
+    campaign = scored_campaign(folder)
+    tied = {"estimates": [0.75, 0.75, 0.25], "lower": [0.7, 0.7, 0.2], "upper": [0.8, 0.8, 0.3]}
+    campaign.finish(
+        campaign.plan(2, [1], [4]),
+        [1.0],
+        best=1,
+        claim={"kind": "exact", "delta": None, **NO_MORE},
+        stop=True,
+        reason="confident",
+        status=("tied", "tied", "eliminated"),
+        **tied,
+    )
+    assert winnow(folder, "export", "letters", "--mlflow", "runs").returncode == 0
+    _, run = read_mlflow(folder)
+    assert run.data.tags["winnow.best"] == run.data.tags["winnow.tied"] == "a, b"
+    assert run.data.metrics["final/estimate"] == 0.75
+    assert "final/lower" not in run.data.metrics
 
 
 def records(path):

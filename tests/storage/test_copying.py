@@ -1,10 +1,13 @@
 """A database moves to the other kind and back without a difference."""
 
 import datetime as dt
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 from hostile_texts import HOSTILE_TEXTS
 from sqlalchemy import Table, select, text
+from sqlalchemy.dialects import postgresql
 from stored_campaigns import NOW, all_parts, canary, generation, judgment, store_campaign
 
 from winnow.storage.admin import copy as copying
@@ -85,6 +88,21 @@ def test_a_campaign_in_the_copy_does_not_get_the_id_of_a_deleted_one(full, elsew
         pruning.prune(session, found, is_gone=lambda _: True, seen_by=scored_positions)
     copy_database(full, elsewhere)
     assert store_campaign(elsewhere, "later").record.id == last + 1
+
+
+def test_rows_are_compared_in_an_order_that_no_language_of_a_database_changes():
+    """PostgreSQL would put B behind a: texts of a key are ordered by their code points everywhere."""
+    asked = []
+    session = SimpleNamespace(execute=lambda query: asked.append(query) or nullcontext([]))
+    keys_of_text = 0
+    for table in Base.metadata.sorted_tables:
+        list(copying._rows(session, table))
+        order = str(asked[-1].compile(dialect=postgresql.dialect())).partition("ORDER BY ")[2].split(", ")
+        for column, ordered in zip(table.primary_key.columns, order, strict=True):
+            by_language = column.type.python_type is str
+            keys_of_text += by_language
+            assert ordered.endswith(' COLLATE "C"') == by_language
+    assert keys_of_text > 3
 
 
 def test_a_database_that_holds_rows_is_not_copied_into(full, elsewhere):

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 
 import pandas as pd
@@ -13,6 +14,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
 from winnow.flows.reports.rows.people import decimals_of
 from winnow.storage.json_types import Row
+from winnow.tasks.queries.columns import untyped_cell
 
 MOST_CHARACTERS = 4_000_000
 """In all cells of a frame together."""
@@ -92,6 +94,8 @@ def _short(short: Mapping[str, str], value: object) -> str:
 
 
 def _cell(value: object, longest: int) -> object:
+    if isinstance(value, Decimal):
+        value = untyped_cell(value)
     if isinstance(value, bool):
         return "yes" if value else ""
     if value is None or isinstance(value, (int, float, dt.date)):

@@ -59,10 +59,11 @@ def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
     with st.container(border=True, key="answer"):
-        for word, said in (*block_lines(status.answer, status.totals), *further_lines(status)):
+        lines = (*block_lines(status.answer, status.totals), *further_lines(status))
+        for number, (word, said) in enumerate(lines):  # a word may begin several lines
             left, right = st.columns([1, 8])
             with left:
-                show_soft(word, key=f"word-{word}")
+                show_soft(word, key=f"word-{number}")
             right.text(sentence(said))
 
 

@@ -1,6 +1,7 @@
 """All campaigns of the database, and where each stands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import streamlit as st
 from sqlalchemy.orm import Session
@@ -8,13 +9,22 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
 from winnow.storage.json_types import Row
+from winnow.storage.leases import unreleased
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.outcomes import latest_decision_ids
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.phrases import list_of
-from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
 EVERY = 5.0
 """Seconds between two looks."""
+
+PATIENCE = 60.0
+"""Seconds that the first look may take: later ones read only what is new."""
+
+LAST_LOOK = "last look at all campaigns"
+"""In the reader's session."""
 
 
 def show(open_campaign: Callable[[], None]) -> None:
@@ -29,8 +39,10 @@ def show(open_campaign: Callable[[], None]) -> None:
 
 def _table(open_campaign: Callable[[], None]) -> None:
     with problems_shown():
-        with asking() as session:
-            rows = campaign_rows(session)
+        with asking(PATIENCE) as session:
+            known = campaign_rows(session, st.session_state.get(LAST_LOOK, {}))
+        st.session_state[LAST_LOOK] = known
+        rows = [each.row for each in known.values()]
         if not rows:
             st.text(NO_CAMPAIGNS)
             return
@@ -41,22 +53,45 @@ def _table(open_campaign: Callable[[], None]) -> None:
         st.caption("Click the box before a campaign to look at it.")
 
 
-def campaign_rows(session: Session) -> list[Row]:
-    """One row per campaign, newest first."""
-    rows = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRow:
+    """A campaign's row, and what it was made of."""
+
+    row: Row
+    made_of: tuple[CampaignRecord, int | None] | None
+    """The campaign as stored and its last decision; None where the row may change without them, as where a
+    process runs it or people are asked."""
+
+
+def campaign_rows(session: Session, known: Mapping[str, KnownRow]) -> dict[str, KnownRow]:
+    """One row per campaign, by its name, newest first.
+
+    Args:
+        session: Reads the results.
+        known: What the last look gave: of a campaign where nothing has changed since, only that is read.
+    """
+    decisions, held = latest_decision_ids(session), {each.campaign_id for each in unreleased(session)}
+    rows = {}
     for record in reversed(campaign_records.campaigns(session)):
-        each = campaign_status(session, record)
-        rows.append(
-            {
-                "campaign": each.name,
-                "objective": each.objective,
-                "state": headline(each.answer, each.state),
-                "best": list_of(each.answer.listed) or None,
-                "estimate": each.answer.listed_estimate,
-                "held_out": each.answer.listed_held_out,
-                "comparisons": each.totals["answered"],
-                "of grid": f"{each.share_of_grid:.1%}",
-                "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
-            }
-        )
+        made_of = (record, decisions.get(record.id))
+        last = known.get(record.name)
+        if last is None or last.made_of != made_of or record.id in held:
+            status = campaign_status(session, record)
+            at_rest = status.holder is None and status.state != "waiting"
+            last = KnownRow(row=_row(record, status), made_of=made_of if at_rest else None)
+        rows[record.name] = last
     return rows
+
+
+def _row(record: CampaignRecord, status: CampaignStatus) -> Row:
+    return {
+        "campaign": status.name,
+        "objective": status.objective,
+        "state": headline(status.answer, status.state),
+        "best": list_of(status.answer.listed) or None,
+        "estimate": status.answer.listed_estimate,
+        "held_out": status.answer.listed_held_out,
+        "comparisons": status.totals["answered"],
+        "of grid": f"{status.share_of_grid:.1%}",
+        "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
+    }

@@ -1,6 +1,5 @@
 """Questions in SQL, each answered by a process of its own. It only reads; the text is not looked at."""
 
-import datetime as dt
 import os
 from collections.abc import Sequence
 from itertools import islice
@@ -17,11 +16,9 @@ from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries.view_columns import VIEWS
+from winnow.tasks.queries.columns import untyped_cell
 
 MOST_ROWS, MOST_BYTES = 1_000, 32 * MIB
-
-PLAIN = (int, float, bool, dt.datetime, type(None))
-"""What a cell of a file may be as it is."""
 
 EXAMPLE = """\
 SELECT campaign, candidate, estimate, lower, upper, status
@@ -95,7 +92,7 @@ def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     names = apart(columns)
     cells = (
         {
-            name: value if isinstance(value, PLAIN) else readable(str(value))
+            name: readable(cell) if isinstance(cell := untyped_cell(value), str) else cell
             for name, value in zip(names, row, strict=True)
         }
         for row in rows

@@ -23,6 +23,8 @@ Scalar = str | int | float | bool
 TABLES = ("leaderboard", "rounds", "curve", "costs")
 """Views that are kept beside the report, where the campaign answers them."""
 REPORT = "report.html"
+TAG, FINAL = "winnow.", "final/"
+"""What the names of tags begin with, and those of metrics that a later look may have no more."""
 LONGEST = 500
 """Characters of a parameter or a tag."""
 KEY_DIGITS = 24
@@ -45,7 +47,9 @@ class CampaignRun:
     summary: Mapping[str, float]
     """Metrics of the campaign as it stands."""
     tags: Mapping[str, str]
-    """The answer in words, as it stands."""
+    """The answer in words, as it stands; each begins with `TAG`."""
+    has_ended: bool
+    """Whether it asks nothing more."""
     note: str
     """The answer as sentences, one a line."""
     leaderboard: Sequence[Mapping[str, object]]
@@ -64,6 +68,7 @@ def campaign_run(session: Session, campaign: CampaignRecord, folder: Path) -> Ca
         steps=_steps(session, campaign),
         summary=_summary(status),
         tags=_tags(status),
+        has_ended=status.state == "ended",
         note="\n".join(
             printable(f"{word}: {said}") for word, said in block_lines(status.answer, status.totals)
         ),
@@ -114,17 +119,19 @@ def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]
 
 
 def _summary(status: CampaignStatus) -> dict[str, float]:
-    best, totals = status.answer.of_best, status.totals
+    answer, totals = status.answer, status.totals
+    # Of the one that is the answer: an interval of one of several would be taken for theirs.
+    one = next((each for each in answer.candidates if (each.name,) == answer.listed), None)
     return _numbers(
         {
             "candidates": totals["candidates"],
             "examples": totals["examples"],
-            "final/estimate": None if best is None else best.estimate,
-            "final/lower": None if best is None else best.lower,
-            "final/upper": None if best is None else best.upper,
-            "final/held_out": status.answer.held_out_mean,
-            "final/lead": estimated_lead(status.answer),
-            "final/delta": status.answer.claim.delta,
+            f"{FINAL}estimate": answer.listed_estimate,
+            f"{FINAL}lower": None if one is None else one.lower,
+            f"{FINAL}upper": None if one is None else one.upper,
+            f"{FINAL}held_out": answer.listed_held_out,
+            f"{FINAL}lead": estimated_lead(answer),
+            f"{FINAL}delta": answer.claim.delta,
             "spent/comparisons": totals["answered"],
             "spent/share_of_grid": status.share_of_grid if totals["grid"] else None,
             "spent/generations": totals["generations"],
@@ -141,17 +148,17 @@ def _numbers(found: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _tags(status: CampaignStatus) -> dict[str, str]:
-    answer, best = status.answer, status.answer.of_best
+    answer = status.answer
     found = {
         "state": status.state,
         "headline": headline(answer, status.state),
         "outcome": answer.outcome,
         "claim": answer.claim.kind,
-        "best": best and best.name,
+        "best": ", ".join(answer.listed),
         "tied": ", ".join(answer.tied),
         "runner_up": answer.runner_up and answer.runner_up.name,
     }
-    return {f"winnow.{key}": printable(value)[:LONGEST] for key, value in found.items() if value}
+    return {f"{TAG}{key}": printable(value)[:LONGEST] for key, value in found.items() if value}
 
 
 def _files(session: Session, campaign: CampaignRecord, folder: Path) -> list[Path]:

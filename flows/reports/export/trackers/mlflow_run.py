@@ -1,10 +1,12 @@
 """A campaign as a run of MLflow; exported again, the same run goes on."""
 
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.flows.reports.export.trackers.campaign_run import CampaignRun
+from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped, one_line
@@ -13,8 +15,8 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-KEY = "winnow.key"
-"""The tag by which a campaign's run is found again."""
+KEY, GROUP = f"{TAG}key", f"{TAG}schedule"
+"""The tag by which a campaign's run is found again, and that of the schedule it belongs to."""
 NOTE = "mlflow.note.content"
 """Where MLflow keeps a description, in Markdown."""
 MOST_METRICS, MOST_PARAMS = 1_000, 100
@@ -53,12 +55,15 @@ def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
     found = _run_of(client, run, experiment)
     id_ = found.info.run_id
     _log_params(client, id_, run, known=set(found.data.params))
-    _log_metrics(client, id_, run)
+    gone = {key for key in found.data.metrics if key.startswith(FINAL)} - run.summary.keys()
+    _log_metrics(client, id_, run, {**run.summary, **dict.fromkeys(gone, math.nan)})
     for key, value in {**run.tags, NOTE: _markdown(run.note)}.items():
         client.set_tag(id_, key, value)
+    for key in {each for each in found.data.tags if each.startswith(TAG)} - {KEY, GROUP} - run.tags.keys():
+        client.delete_tag(id_, key)
     for path in run.files:
         client.log_artifact(id_, str(path), None if path.suffix == ".html" else "tables")
-    client.set_terminated(id_, "FINISHED" if run.tags.get("winnow.outcome") else "RUNNING")
+    client.set_terminated(id_, "FINISHED" if run.has_ended else "RUNNING")
     return str(id_)
 
 
@@ -69,7 +74,7 @@ def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
     found = client.search_runs([id_], filter_string=f"tags.`{KEY}` = '{run.key}'", max_results=1)
     if found:
         return found[0]
-    group = {} if run.group is None else {"winnow.schedule": run.group}
+    group = {} if run.group is None else {GROUP: run.group}
     return client.create_run(id_, run_name=run.name, tags={KEY: run.key, **group})
 
 
@@ -82,8 +87,8 @@ def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[s
         client.log_batch(id_, params=new[begin : begin + MOST_PARAMS])
 
 
-def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun) -> None:
-    """The rounds that are not there yet, and the totals as they stand."""
+def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun, summary: Mapping[str, float]) -> None:
+    """The rounds that are not there yet, and the totals as they stand: NaN for what is not known any more."""
     from mlflow.entities import Metric
 
     logged = max((each.step for each in client.get_metric_history(id_, "comparisons")), default=-1)
@@ -94,7 +99,7 @@ def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun) -> None:
         if step > logged
         for key, value in metrics.items()
     ]
-    new += [Metric(key, value, written_at, len(run.steps)) for key, value in run.summary.items()]
+    new += [Metric(key, value, written_at, len(run.steps)) for key, value in summary.items()]
     for begin in range(0, len(new), MOST_METRICS):
         client.log_batch(id_, metrics=new[begin : begin + MOST_METRICS])
 

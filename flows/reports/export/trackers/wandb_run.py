@@ -1,10 +1,10 @@
 """A campaign as a run of Weights & Biases; with WANDB_MODE=offline it is written to a folder instead."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from winnow.flows.reports.export.trackers.campaign_run import CampaignRun
+from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import one_line
 
@@ -67,7 +67,9 @@ def _write(opened: "wandb.Run", run: CampaignRun) -> None:
         last = {"leaderboard": _table(run.leaderboard)} if step == len(run.steps) - 1 else {}
         if step >= begin:
             opened.log({**metrics, **last}, step=step)
-    opened.summary.update({**run.summary, **run.tags})
+    known: Iterable[str] = opened.summary.keys()  # type: ignore[no-untyped-call]
+    of_before = dict.fromkeys(key for key in known if key.startswith((FINAL, TAG)))
+    opened.summary.update({**of_before, **run.summary, **run.tags})
     report = wandb.Artifact(f"winnow-{run.key}", type="winnow-report")
     for path in run.files:
         report.add_file(str(path))
