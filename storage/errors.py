@@ -35,6 +35,16 @@ class StorageUnavailable(StorageError):
         self.url = url
 
 
+class NotPermitted(StorageUnavailable):
+    """The role may read, and not do what it was asked to."""
+
+    def __init__(self, url: str, why: str) -> None:
+        StorageError.__init__(
+            self, f"{why}: the role of {url} may not do that; name one in the URL that owns the tables"
+        )
+        self.url = url
+
+
 class TookTooLong(StorageUnavailable):
     """A question was broken off, as it took longer than whoever asked would wait."""
 

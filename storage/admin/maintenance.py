@@ -4,8 +4,12 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
+from winnow.storage.errors import NotPermitted
 from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Base
+
+TABLES = Base.metadata.sorted_tables
+OWNS_TABLES = "SELECT pg_has_role(tableowner, 'MEMBER') FROM pg_tables WHERE tablename = :name"
 
 
 def table_sizes(session: Session) -> list[JsonObject]:
@@ -20,7 +24,7 @@ def table_sizes(session: Session) -> list[JsonObject]:
             "rows": session.scalar(select(func.count()).select_from(table)),
             "bytes": sizes.get(table.name),
         }
-        for table in Base.metadata.sorted_tables
+        for table in TABLES
     ]
 
 
@@ -39,9 +43,12 @@ def vacuum(database: Database) -> tuple[int, int]:
     Raises:
         StorageUnavailable: If the database cannot be written, or another process reads or writes it for too
             long.
+        NotPermitted: If the role does not own the tables: PostgreSQL would leave them out without a word.
     """
     with database.reading() as session:
         before = size_in_bytes(session)
+        if database.is_postgresql and not session.scalar(text(OWNS_TABLES), {"name": TABLES[0].name}):
+            raise NotPermitted(database.url, "only the owner of tables can give back their room")
     with database.outside_transactions() as run:
         run("VACUUM FULL ANALYZE" if database.is_postgresql else "VACUUM")
     with database.reading() as session:

@@ -19,7 +19,13 @@ from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
 from winnow.storage.engine.sqlite import WRITES, is_busy, is_interrupted, sqlite_engine
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
-from winnow.storage.errors import ConflictingRecord, StorageLocked, StorageUnavailable, TookTooLong
+from winnow.storage.errors import (
+    ConflictingRecord,
+    NotPermitted,
+    StorageLocked,
+    StorageUnavailable,
+    TookTooLong,
+)
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a writer waits for another one before it gives up."""
@@ -104,6 +110,8 @@ class Database:
         waited_s = BUSY_TIMEOUT_MS / 1000
         if type(error).__name__ == "LockNotAvailable":
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
+        if type(error).__name__ == "InsufficientPrivilege":
+            return NotPermitted(self.url, one_line(error))
         if type(error).__name__ == "QueryCanceled" or is_interrupted(error):
             return TookTooLong(self.url)
         if is_busy(error):

@@ -260,7 +260,9 @@ def test_without_factors_the_page_says_what_would_help(tmp_path):
 def test_routed_campaigns_have_differences_and_factors_too(tmp_path):
     routed_campaign(tmp_path)
     shown("factors_page")
-    assert "No example has a score of both" in texts(shown("compare_page"))[-1]
+    assert (
+        texts(shown("compare_page"))[-1] == "No prompt has a score of both: each is given to one candidate."
+    )
 
 
 def test_names_of_others_are_text_on_these_pages_too(tmp_path):

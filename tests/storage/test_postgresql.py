@@ -11,11 +11,12 @@ from postgres_server import postgres_server
 from sqlalchemy import text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
+from winnow.storage.admin.maintenance import vacuum
 from winnow.storage.admin.schema import ensure_schema, require_schema
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
-from winnow.storage.errors import ConflictingRecord, QueryRefused, StorageUnavailable
+from winnow.storage.errors import ConflictingRecord, NotPermitted, QueryRefused, StorageUnavailable
 from winnow.storage.models import Base
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
@@ -161,6 +162,14 @@ def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campa
         with reader.reading() as session, pytest.raises(QueryRefused, match="permission denied"):
             statements.run_sql(session, f"SELECT {reach}")
     reader.close()
+    writer = open_database(reader.url)
+    remedy = "the role of .* may not do that; name one in the URL that owns the tables"
+    refused = pytest.raises(NotPermitted, match=f"permission denied for table .*: {remedy}")
+    with refused, writer.writing() as session:
+        campaign_records.set_execution(session, campaign.record.id, {"budget": 1})
+    with pytest.raises(NotPermitted, match=f"only the owner of tables can give back their room: {remedy}"):
+        vacuum(writer)
+    writer.close()
     postgresql.execute("DROP ROLE reader")
 
 

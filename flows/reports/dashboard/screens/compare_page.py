@@ -138,8 +138,10 @@ def why_nothing(first: Side, second: Side) -> str:
     if "best-duel" in (first.campaign.objective, second.campaign.objective):
         met = "These two never met in a duel that has an outcome"
         return f"{met}: choose two that did." if same else "Duels of two campaigns cannot be held together."
+    if same and first.campaign.objective == "route":
+        return "No prompt has a score of both: each is given to one candidate."
     if same:
-        return "No example has a score of both: the search may have left one out early. Choose two others."
+        return "No example has a score of both: one of them was scored on none, or on others only."
     return (
         "No example has a score of both: an example of two campaigns is the same if its key, fields and "
         "targets are. Choose a campaign on the same data."

@@ -61,7 +61,7 @@ def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | N
             "campaign with several prompts, or generate_configs, for each model shows here what each adds."
         )
     if not found.scores:
-        return f"Nothing is scored yet: winnow resume {campaign.name} goes on."
+        return f"Nothing is scored yet: winnow status {campaign.name} says how it goes on."
     return None
 
 

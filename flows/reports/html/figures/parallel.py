@@ -39,8 +39,11 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
         for number, factor in enumerate(factors)
     ]
     margin = 0.05 * (high - low) or 0.01
-    # The ends are written at the axis.
-    ends = [math.floor(100.0 * (low - margin)) / 100.0, math.ceil(100.0 * (high + margin)) / 100.0]
+    # The ends are written at the axis: none is a mean that there cannot be.
+    ends = [
+        max(0.0, math.floor(100.0 * (low - margin)) / 100.0),
+        min(1.0, math.ceil(100.0 * (high + margin)) / 100.0),
+    ]
     score = {"label": "mean score", "values": means, "range": ends}
     lines = Parcoords(
         dimensions=[*axes, score],
