@@ -164,7 +164,9 @@ class Verdict:
         n_first, is_full = self._config.n_arms, self._matrix.fully_scored[best]
         if has_ended and self._has_pairs and best < n_first and not is_full:
             pairs = by_race(evidence.race, best, n_first, self._config.n_examples, self._share)
-            ends = ends.within(pairs)
+            # Of arms that were told more than the race, the race alone is no estimate of the difference.
+            raced = self._matrix.told == evidence.race.columns
+            ends = ends.within(pairs, raced & raced[best])
         return differences(ends, best, delta)
 
     @property

@@ -157,6 +157,23 @@ def test_pairs_of_a_race_are_compared_more_closely_than_their_means():
     assert found.lower[1] <= scores[1].mean() - scores[0].mean() <= found.upper[1]
 
 
+def test_a_difference_is_taken_from_the_race_only_where_that_is_all_that_was_told():
+    world = BestMeanWorld(n_arms=3, n_examples=200)
+    selector = world.selector("champion", delta=0.05, batch_size=30, budget=70)
+    columns = np.repeat(np.arange(10), 3)
+    in_race = np.where(columns < 4, [0.0, 1.0, 0.5] * 10, 0.5)  # arm 1 is ahead
+    selector.tell(Batch(np.tile(np.arange(3), 10), columns), in_race)
+    arms, examples = np.repeat([0, 1], 20), np.tile(np.arange(20, 40), 2)
+    selector.tell(Batch(arms, examples), np.where(arms == 0, 0.9, 0.4))  # arm 0 is
+    decision, race = selector.decision(), selector.evidence.race
+    found = decision.differences
+    assert (decision.best, decision.reason, race.columns.tolist()) == (0, "budget", [10, 10, 10])
+    assert race.differences(1, 0).mean() > 0.0
+    by_means = decision.estimates - decision.estimates[0]
+    assert by_means[1] < 0.0
+    np.testing.assert_array_equal(found.estimates[1:], by_means.clip(found.lower, found.upper)[1:])
+
+
 def test_nothing_is_said_of_differences_without_intervals_or_without_a_best_arm():
     scores = rows(200, 150, 100)
     assert ended(scores, delta=None, intervals=False, budget=60).decision().differences is None
