@@ -14,7 +14,9 @@ from itertools import takewhile
 
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.objectives.best_duel.judging import judge_duels
@@ -81,9 +83,11 @@ def judge_round(
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
         JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
+        NoServer: If no server that the campaign asks has answered yet.
         LeaseLost: If another process took the campaign over.
     """
     comparisons = _judged(campaign, round_, texts)
+    require_a_server(campaign, comparisons)
     require_sound_judge(campaign, comparisons)
     return comparisons
 
@@ -100,6 +104,37 @@ def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBat
             return score_losses(campaign, certification, judge, round_, texts)
         case other:
             raise TypeError(f"no step judges the texts of {type(other).__name__}")
+
+
+class NoServer(WinnowError):
+    """No server has answered: that says nothing of the candidates, and is mended by starting one."""
+
+
+def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
+    """Refuse to record a round for which no server could be reached, where none ever was before.
+
+    Raises:
+        NoServer: With what is known of it.
+    """
+    if campaign.allowance.answered or any(each.reason not in OUT_OF_REACH for each in comparisons):
+        return
+    unanswered = [each for each in comparisons if not each.is_answered]
+    without_text = {each.candidate_a_id for each in unanswered} | {each.candidate_b_id for each in unanswered}
+    models = [
+        candidate.model
+        for candidate, id_ in zip(campaign.checked.candidates, campaign.candidate_ids, strict=True)
+        if id_ in without_text
+    ]
+    if len(unanswered) < len(comparisons):
+        models += campaign.checked.deciding_models
+    if models and all(each.provider in REMOTE for each in models):
+        why = next(
+            (each.detail for each in comparisons if each.detail), f"model {models[-1].name!r}: no answer"
+        )
+        raise NoServer(
+            f"{why}; nothing was answered yet, and this round is not recorded: start the server, or correct "
+            "its model_base_url or its key, then go on"
+        )
 
 
 MOST_IN_A_ROW = 10

@@ -96,6 +96,23 @@ def test_a_campaign_does_not_go_on_at_a_server_that_serves_something_else(folder
         assert run(moving).returncode == 3
 
 
+@pytest.mark.parametrize("fault", [SERVER_ERROR, WRONG_KEY])
+def test_a_campaign_whose_servers_never_answered_goes_on_once_they_do(folder, monkeypatch, fault):
+    """As one that was begun before its server, or with a key that is wrong."""
+    monkeypatch.setenv("TEST_KEY", "sk-abc***xyz")
+    broken = [True]
+    with serving(lambda call: fault if broken else None) as server:
+        campaign = folder("early", server.url, "one", "two", api_key="$TEST_KEY")
+        ran = run(campaign, "--set", "execution.max_retries=0", "--set", "execution.max_restarts=0")
+        assert ran.returncode == 1
+        assert "nothing was answered yet, and this round is not recorded: start the server, or" in ran.stderr
+        assert "stopped early; go on with: winnow resume survivor" in ran.stderr
+        assert processes.rows(campaign, "SELECT count(*) FROM comparisons") == [(0,)]
+        broken.clear()
+        assert run(campaign).returncode == 3
+    assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]
+
+
 @pytest.mark.parametrize(
     ("fault", "reason", "detail"),
     [

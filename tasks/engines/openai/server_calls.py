@@ -19,15 +19,25 @@ import anyio
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.engines.openai.answers import ServedModel, Version, json_value, read, read_listing
-from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, RetryableError, Server, setback
+from winnow.tasks.engines.openai.errors import (
+    NotThere,
+    RequestRefused,
+    RetryableError,
+    Server,
+    StatusError,
+    setback,
+)
 from winnow.tasks.engines.openai.server_line import LISTING_BYTES
-from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 
 FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
+
+INTERNAL_ERROR = 500
+"""The status by which a server fails over one request; others from 500 on are of gateways and of load."""
 
 
 class AskAll(Protocol):
@@ -67,6 +77,7 @@ class ServerCalls:
         self._places = AdaptiveConcurrency(max_connections)
         self._jitter = Random(0)  # moves moments, and nothing that is stored
         self._line = line
+        self._n_answered = 0
 
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
         """Like `post`, without a body, for what has the length of a list of models at the most."""
@@ -115,7 +126,7 @@ class ServerCalls:
     async def _until_answered(
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
     ) -> tuple[Answer, float]:
-        retries = 0
+        retries, n_before = 0, self._n_answered
         while True:
             async with self._places.turn() as cuts:
                 try:
@@ -125,13 +136,14 @@ class ServerCalls:
                         latency = time.perf_counter() - sent
                         answer = read(json_value(content))
                     self._places.widen()
+                    self._n_answered += 1
                     return answer, latency
                 except Exception as error:  # `setback` raises what it does not know
                     trouble = setback(error, self._server)
                     if trouble.too_much:
                         self._places.narrow(cuts)
                     if retries == self._max_retries:
-                        raise self._given_up(trouble) from error
+                        raise self._given_up(trouble, error, self._n_answered - n_before) from error
             retries += 1
             await self._wait(trouble, retries)
 
@@ -148,8 +160,14 @@ class ServerCalls:
             )
         self._places.pause(trouble.wait)
 
-    def _given_up(self, trouble: RetryableError) -> EngineDied:
+    def _given_up(
+        self, trouble: RetryableError, error: Exception, n_meanwhile: int
+    ) -> EngineDied | RequestRefused:
+        """What to raise after the last attempt; `n_meanwhile` others were answered since the first one."""
         times = f"{self._max_retries + 1} attempts" if self._max_retries else "one attempt"
+        if n_meanwhile and isinstance(error, StatusError) and error.status == INTERNAL_ERROR:
+            detail = f"the server {trouble.why} (after {times}), and answered others meanwhile"
+            return RequestRefused(GenerationFailure(reason="refused", detail=detail))
         return EngineDied(self._server.model, f"{self._server.url} {trouble.why} (after {times})")
 
 

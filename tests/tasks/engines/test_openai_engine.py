@@ -29,7 +29,7 @@ from faulty_server import (
     refused,
     slow,
 )
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, eventually
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai import server_calls
@@ -182,6 +182,24 @@ def test_a_pool_starts_anew_and_then_gives_up_this_model_only(serve, tmp_path):
         assert failure.reason == "engine_failed"
         assert "answered 500: Internal Server Error" in failure.detail
         assert len(texts(pool.generate(reference(working.url), ask("1")))) == 1
+
+
+def test_a_request_that_a_server_fails_over_while_it_answers_others_fails_alone(serve):
+    def after_the_others(call):
+        if call.prompt != "bad":
+            return None
+        eventually(lambda: server.answered >= 2)
+        return SERVER_ERROR
+
+    server, engine = serve(after_the_others, settings={"max_retries": 2})
+    good, bad, also_good = engine.generate(ask("1", "bad", "2"))
+    assert len(texts([good, also_good])) == 2
+    assert (bad.reason, bad.detail) == (
+        "refused",
+        "the server answered 500: Internal Server Error (after 3 attempts), and answered others meanwhile",
+    )
+    with pytest.raises(EngineDied):  # by itself it says nothing of the request: the server may be broken
+        engine.generate(ask("bad"))
 
 
 @pytest.mark.parametrize(
