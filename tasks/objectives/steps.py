@@ -128,9 +128,8 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
     if len(unanswered) < len(comparisons):
         models += campaign.checked.deciding_models
     if models and all(each.provider in REMOTE for each in models):
-        why = next(
-            (each.detail for each in comparisons if each.detail), f"model {models[-1].name!r}: no answer"
-        )
+        details = (each.detail for each in comparisons if each.detail)
+        why = next(details, f"model {models[-1].name!r}: its server does not answer")
         raise NoServer(
             f"{why}; nothing was answered yet, and this round is not recorded: start the server, or correct "
             "its model_base_url or its key, then go on"
