@@ -70,12 +70,11 @@ def route(
         examples = (
             None if unanswered else _examples(database, name, prompt, target or [], field or [], prompts)
         )
-        answers, total = _answered(database, name, storage, examples)
-    _print(answers, json=json)
+        n_answered, total = _answered(database, name, storage, examples, json=json)
     if unanswered and not (total or json):
         print(f"every prompt that arrived at {name} has been asked")
-    if len(answers) < total:
-        missing = f"{total - len(answers):,} of {total:,} prompts are stored and have no answer"
+    if n_answered < total:
+        missing = f"{total - n_answered:,} of {total:,} prompts are stored and have no answer"
         raise WinnowError(f"{missing}: {name} has no candidate left; winnow status {name} says why")
 
 
@@ -98,37 +97,43 @@ def _examples(
 
 
 def _answered(
-    database: "Database", name: str, storage: str, examples: "list[Example] | None"
-) -> "tuple[list[RoutedAnswer], int]":
-    """Answers to these prompts, or to all that have none; and how many prompts those are."""
+    database: "Database", name: str, storage: str, examples: "list[Example] | None", *, json: bool
+) -> tuple[int, int]:
+    """Print answers to these prompts, or to all that have none; how many there are, of how many prompts."""
+    from dataclasses import asdict
+
     from winnow.flows.exit_codes import FORCED
-    from winnow.flows.reports.output import tell
+    from winnow.flows.reports.output import print_json, tell
     from winnow.storage.engine.database import shown_url
-    from winnow.tasks.objectives.route.answering import answer_prompts, answer_unanswered
+    from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arriving import store_arrival
 
     positions = None if examples is None else store_arrival(database, name, storage, examples)
+    answers: list[RoutedAnswer] = []
+
+    def say(answer: "RoutedAnswer") -> None:
+        answers.append(answer)
+        if not json:
+            _print(answer)
+
     try:
-        if positions is None:
-            return answer_unanswered(database, name, storage)
-        return answer_prompts(database, name, storage, positions), len(positions)
+        total = answer_prompts(database, name, storage, positions, say)
     except KeyboardInterrupt:
         hint = f"winnow route {name} --unanswered --storage {shown_url(storage)}"
         tell(f"\nstopped by force; every prompt is stored, and each answer so far; go on with: {hint}")
         raise typer.Exit(FORCED) from None
+    finally:
+        if json and answers:
+            print_json([asdict(each) for each in answers])
+    if json and not answers:
+        print_json([])
+    return len(answers), total
 
 
-def _print(answers: "list[RoutedAnswer]", *, json: bool) -> None:
-    from dataclasses import asdict
-
-    from winnow.flows.reports.output import print_json
+def _print(answer: "RoutedAnswer") -> None:
     from winnow.tasks.queries.printable import printable
 
-    if json:
-        print_json([asdict(each) for each in answers])
-        return
-    for each in answers:
-        score = f"score {each.score:g}" if each.score is not None else f"unscored: {each.reason}"
-        print(f"{each.candidate} ({score})")
-        if each.text is not None:
-            print(printable(each.text))
+    score = f"score {answer.score:g}" if answer.score is not None else f"unscored: {answer.reason}"
+    print(f"{answer.candidate} ({score})", flush=True)
+    if answer.text is not None:
+        print(printable(answer.text), flush=True)

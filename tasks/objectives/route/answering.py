@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import TypeVar
 
 from winnow.storage.engine.database import Database
@@ -17,7 +16,6 @@ from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.rounds.plan import plan_new, stored_plan
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.rounds.score import places_of
-from winnow.tasks.setup.open_campaign import reopen_campaign
 
 T = TypeVar("T")
 
@@ -36,8 +34,12 @@ class RoutedAnswer:
 
 
 def answer_prompts(
-    database: Database, name: str, storage: str, positions: Sequence[int]
-) -> list[RoutedAnswer]:
+    database: Database,
+    name: str,
+    storage: str,
+    positions: Sequence[int] | None,
+    say: Callable[[RoutedAnswer], None],
+) -> int:
     """Have each of these prompts answered by the candidate that is chosen for it, in rounds of a batch.
 
     A round that was begun before and not finished is finished first.
@@ -46,45 +48,42 @@ def answer_prompts(
         database: Where the campaign lives.
         name: One that routes.
         storage: URL of the database.
-        positions: Example positions, none asked before.
-
-    Raises:
-        LeaseHeld: If another live process runs the campaign.
-        EngineDied, EngineTimeout: If an engine keeps failing; what was committed stays.
-    """
-    record, checked = reopen_campaign(database, name, storage)
-    with running(database, record, checked) as campaign:
-        return _answer_all(campaign, positions)
-
-
-def answer_unanswered(database: Database, name: str, storage: str) -> tuple[list[RoutedAnswer], int]:
-    """Have each prompt answered that arrived and has no answer, as where that was interrupted.
+        positions: Example positions, none asked before; None takes those of all prompts that arrived and
+            have no answer, as where that was interrupted.
+        say: Told each answer once its round is stored.
 
     Returns:
-        The answers, and how many prompts were without one.
+        How many prompts these are; of those that no candidate is left for nothing is said.
 
     Raises:
         WinnowError: If the campaign does not route.
-        LeaseHeld, EngineDied, EngineTimeout: See `answer_prompts`.
+        LeaseHeld: If another live process runs the campaign.
+        EngineDied, EngineTimeout: If an engine keeps failing; what was committed stays.
     """
     record, checked = reopen_route(database, name, storage)
     with running(database, record, checked) as campaign:
-        with database.reading() as session:
-            positions = stream_batches.unanswered(session, record.id)
-        return _answer_all(campaign, positions), len(positions)
+        if positions is None:
+            with database.reading() as session:
+                positions = stream_batches.unanswered(session, record.id)
+        left = _after_the_begun(campaign, positions, say)
+        size = checked.spec.batch_size
+        for start in range(0, len(left), size):
+            for answer in _answer(campaign, left[start : start + size]):
+                say(answer)
+        return len(positions)
 
 
-def _answer_all(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedAnswer]:
-    """Finish the round that was begun, if there is one, then ask about those that are not in it."""
-    answers: list[RoutedAnswer] = []
-    if (begun := stored_plan(campaign)) is not None:
-        wanted, taken = {*positions}, {*begun.examples}
-        answers += compress(_finish(campaign, begun), (each in wanted for each in begun.examples))
-        positions = [each for each in positions if each not in taken]
-    size = campaign.checked.spec.batch_size
-    for start in range(0, len(positions), size):
-        answers += _answer(campaign, positions[start : start + size])
-    return answers
+def _after_the_begun(
+    campaign: CampaignSession, positions: Sequence[int], say: Callable[[RoutedAnswer], None]
+) -> Sequence[int]:
+    """Finish the round that was begun, if there is one; return the positions that are not in it."""
+    if (begun := stored_plan(campaign)) is None:
+        return positions
+    wanted, taken = {*positions}, {*begun.examples}
+    for position, answer in zip(begun.examples, _finish(campaign, begun), strict=True):
+        if position in wanted:
+            say(answer)
+    return [each for each in positions if each not in taken]
 
 
 def _answer(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedAnswer]:

@@ -140,8 +140,9 @@ def _answer(folder: str, storage: str, kill: Kill | None) -> None:
     database = open_database(storage)
     prompt = typed_prompt(text("spell", 99), [answer(99)], ["type=spell"])
     positions = store_arrival(database, "survivor", storage, [prompt])
-    (answered,) = answer_prompts(database, "survivor", storage, positions)
-    assert answered.text == answer(99)
+    texts = []
+    answer_prompts(database, "survivor", storage, positions, lambda answered: texts.append(answered.text))
+    assert texts == [answer(99)]
 
 
 def _settle(folder: str) -> None:

@@ -247,7 +247,7 @@ def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answer
         patch.setattr(EnginePool, "generate", interrupted)
         rounds_before = len({each["candidate"] for each in told[: route.BATCH_SIZE]})
         stopped = winnow(answered, *arrive)
-    assert (stopped.returncode, stopped.stdout) == (FORCED, "")
+    assert (stopped.returncode, json.loads(stopped.stdout)) == (FORCED, told[: route.BATCH_SIZE])
     assert "go on with: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
     n_left = len(left) - route.BATCH_SIZE
     status = done(answered, "status", "survivor")
