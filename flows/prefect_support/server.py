@@ -33,6 +33,9 @@ from winnow.tasks.errors import WinnowError
 LOG = Path(".winnow") / "logs" / "prefect-server.log"
 """Where the output of a command's temporary server goes."""
 
+TALKER = "EventsWorker"
+"""A logger of Prefect that no setting silences: it says at the end of a run that events are on their way."""
+
 DRAIN_TIMEOUT = 10.0
 """Seconds; events are only Prefect's picture of a run, never worth more."""
 
@@ -88,8 +91,7 @@ def settle_environment(folder: Path) -> None:
     # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    # Has a logger of its own, which says at a run's end that events are still on their way.
-    logging.getLogger("EventsWorker").setLevel(logging.CRITICAL)
+    logging.getLogger(TALKER).setLevel(logging.CRITICAL)
     # Nobody here has agreed to tell Prefect of what they run, and its notice would stand amid the answer.
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("DO_NOT_TRACK", "1")

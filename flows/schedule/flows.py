@@ -29,11 +29,15 @@ from prefect.types import DateTime
 from winnow.flows import exit_codes
 from winnow.flows.prefect_support.crashed_runs import SCHEDULE_TAG, TAG, label_run, mark_crashed_runs
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
+from winnow.flows.prefect_support.server import TALKER
 from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, read_settled, run_scheduled
 from winnow.tasks.spec.campaign import DEFAULT_STORAGE
+
+# Prefect imports this module in a process of its own, where nothing of ours has run before.
+logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 
 def take_their_place(run: FlowRun) -> int:
