@@ -106,6 +106,7 @@ def answer_of(
     refuted = claim_of(decision.claim).refuted if decision else ()
     additions = _additions(session, campaign, names) if campaign.objective == "best-mean" else ()
     answer = Answer(
+        campaign=campaign.name,
         objective=campaign.objective,
         outcome="waiting" if waits else outcome,
         claim=claim if has_ended else Claim(),

@@ -185,6 +185,8 @@ class Answer:
     """What more there is to say of a campaign that certifies."""
     standing: "Standing | None" = None
     """What more there is to say of a campaign that routes."""
+    campaign: str = "NAME"
+    """What commands call the campaign."""
 
     @property
     def mixed(self) -> CanaryChange | None:

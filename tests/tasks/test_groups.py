@@ -189,7 +189,7 @@ def test_the_answer_says_what_was_compared(tmp_path, objective):
     lines, by_level = run_to_the_end(database, path)
     of_groups, sure = WORDS[objective]
     noun = of_groups.partition(":")[0]
-    assert lines["groups"] == f"by level; {of_groups} (winnow query NAME tags has these)"
+    assert lines["groups"] == f"by level; {of_groups} (winnow query grouped tags has these)"
     assert sure in lines["sure"] or f"the same {noun}" in lines["sure"]
     assert f"1.000 as {noun} on the 10 examples (known exactly)" in lines["mean"]
     assert lines["beyond"] == "nothing is worked out for new examples where groups are compared"

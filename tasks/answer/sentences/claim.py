@@ -108,13 +108,15 @@ def _undecided(answer: Answer) -> str:
     if answer.reason == "exhausted":
         lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
         if answer.constraints:
-            scores = f", or scores ({list_of(lacks)}; winnow query NAME coverage)" if lacks else ""
+            asks = f"winnow query {answer.campaign} coverage"
+            scores = f", or scores ({list_of(lacks)}; {asks})" if lacks else ""
             return (
-                "undecided: nothing is left to ask, and values that metrics lack (winnow query NAME metrics)"
+                "undecided: nothing is left to ask, and values that metrics lack "
+                f"(winnow query {answer.campaign} metrics)"
                 f"{scores} could still change who is best of those that meet the constraints"
             )
         return (
             "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
-            f"best ({list_of(lacks)}); winnow query NAME coverage says why"
+            f"best ({list_of(lacks)}); winnow query {answer.campaign} coverage says why"
         )
     return "undecided: the campaign ended without an answer"

@@ -133,5 +133,5 @@ def _undecided(answer: Answer) -> str:
     lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
     return (
         f"undecided for {list_of(names)}: nothing is left to ask, and comparisons without an outcome could "
-        f"still change the answer ({list_of(lacks)}); winnow query NAME coverage says why"
+        f"still change the answer ({list_of(lacks)}); winnow query {answer.campaign} coverage says why"
     )

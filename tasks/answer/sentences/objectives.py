@@ -268,9 +268,9 @@ def _pays(answer: Answer, standing: "Standing") -> str:
 def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
     """How well choosing a candidate for each prompt does, beside the best single one."""
     if answer.outcome == "failed":
-        return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer), *_arrived(standing)]
+        return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer), *_arrived(answer, standing)]
     if standing.mean is None:
-        return [("routes", "nothing known yet"), *_arrived(standing)]
+        return [("routes", "nothing known yet"), *_arrived(answer, standing)]
     scored = f"{rounded(standing.mean)} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
     if standing.late_mean is not None and standing.late_scored:
         scored += f"; {rounded(standing.late_mean)} of the last {standing.late_scored:,} of them"
@@ -285,12 +285,12 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
     lines += dropped_lines(answer)
     if answer.limit is not None and answer.outcome is not None:
         lines.append(("ended", spent(answer)))
-    return lines + _arrived(standing)
+    return lines + _arrived(answer, standing)
 
 
-def _arrived(standing: "Standing") -> list[Line]:
+def _arrived(answer: Answer, standing: "Standing") -> list[Line]:
     n = standing.unanswered
     if not n:
         return []
     said = f"{count_of(n, 'prompt')} that came later {'has' if n == 1 else 'have'} no answer yet"
-    return [("arrived", f"{said}; go on with winnow route NAME --unanswered")]
+    return [("arrived", f"{said}; go on with winnow route {answer.campaign} --unanswered")]

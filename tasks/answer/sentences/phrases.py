@@ -148,7 +148,7 @@ def spent(answer: Answer) -> str:
 def _going_on(answer: Answer, key: str) -> str:
     if answer.is_of_program:
         return "go on by winnow.select with a larger budget, where its function is"
-    return f"go on with winnow resume NAME --set {key}=MORE"
+    return f"go on with winnow resume {answer.campaign} --set {key}=MORE"
 
 
 def more_labels(answer: Answer) -> str:

@@ -119,7 +119,8 @@ def _groups(answer: Answer) -> list[Line]:
     of_groups = "the lowest of a candidate's means on the groups of examples"
     if groups.objective == "mean":
         of_groups = f"the mean of a candidate's means on the groups of examples, {WEIGHED[groups.weights]}"
-    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} (winnow query NAME tags has these)")]
+    query = f"winnow query {answer.campaign} tags"
+    return [("groups", f"by {groups.by}; {groups.value}: {of_groups} ({query} has these)")]
 
 
 def _mean(answer: Answer, standing: CandidateStanding) -> str:
