@@ -1,6 +1,8 @@
 """A campaign is stored once, found again by name, and refused when it is not the same any more."""
 
+import gzip
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -12,7 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 
@@ -102,6 +104,51 @@ def test_changed_data_under_the_same_path_are_refused(database, opened, campaign
         file.write(json.dumps({"id": "new", "input": "?", "target": "g"}) + "\n")
     with pytest.raises(IdentityChanged, match="dataset_fingerprint: "):
         open_campaign(database, check_campaign_file(campaign_file()))
+
+
+def compressed(folder):
+    with (folder / "letters.jsonl").open("rb") as plain, gzip.open(folder / "letters.jsonl.gz", "wb") as file:
+        shutil.copyfileobj(plain, file)
+    return "letters.jsonl.gz"
+
+
+def split(folder):
+    lines = (folder / "letters.jsonl").read_text().splitlines(keepends=True)
+    (folder / "one.jsonl").write_text("".join(lines[:2]))
+    (folder / "two.jsonl").write_text("".join(lines[2:]))
+    return "[one.jsonl, two.jsonl]"
+
+
+def moved(folder):
+    (folder / "data").mkdir()
+    shutil.copy(folder / "letters.jsonl", folder / "data" / "alphabet.jsonl")
+    return "data/alphabet.jsonl"
+
+
+@pytest.mark.parametrize("elsewhere", [compressed, split, moved])
+def test_the_same_rows_in_other_files_are_the_same_data(database, opened, campaign_file, folder, elsewhere):
+    before = content(database)
+    path = elsewhere(folder)
+    (folder / "letters.jsonl").unlink()
+    checked = check_campaign_file(campaign_file(), [f"dataset.path={path}"])
+    assert open_campaign(database, checked) == opened
+    assert content(database) == before
+    record, again = reopen_campaign(database, "letters", STORAGE)
+    assert (record, again.spec.dataset.path) == (opened, "letters.jsonl")
+
+
+def test_other_rows_in_another_file_are_refused_with_both_places(database, opened, campaign_file, folder):
+    lines = (folder / "letters.jsonl").read_text().splitlines(keepends=True)
+    (folder / "less.jsonl").write_text("".join(lines[1:]))
+    with pytest.raises(IdentityChanged, match=r"dataset\.path: 'letters\.jsonl' -> 'less\.jsonl'"):
+        open_campaign(database, check_campaign_file(campaign_file(), ["dataset.path=less.jsonl"]))
+
+
+def test_a_stored_campaign_takes_no_other_file_by_a_setting_that_reads_none(database, opened):
+    before = content(database)
+    with pytest.raises(IdentityChanged, match=r"dataset\.path: 'letters\.jsonl' -> 'less\.jsonl'"):
+        change_campaign(database, "letters", ["dataset.path=less.jsonl"], lambda file, spec: None)
+    assert content(database) == before
 
 
 @pytest.mark.parametrize(
