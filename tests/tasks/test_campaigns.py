@@ -79,9 +79,12 @@ def test_a_campaign_of_another_name_shares_the_data(database, opened, campaign_f
         ("judge={type: exact}", "judge.type: 'contains' -> 'exact'"),
         ("selector.params.a=2.0", "selector.params.a: 1.0 -> 2.0"),
         ("batch_size=4", "batch_size: 8 -> 4"),
-        ("models[0].generate_config.max_tokens=13", "models[0].generate_config.max_tokens: 12 -> 13"),
-        ("generate_configs[1].temperature=0.5", "generate_configs[1].temperature: 1.0 -> 0.5"),
-        ("prompts[1].template='A {{ input }}:'", "prompts[1].template: 'Q {{ input }}:' -> 'A {{ input }}:'"),
+        ("models[0].generate_config.max_tokens=13", "models[small].generate_config.max_tokens: 12 -> 13"),
+        ("generate_configs[1].temperature=0.5", "generate_configs[warm].temperature: 1.0 -> 0.5"),
+        (
+            "prompts[1].template='A {{ input }}:'",
+            "prompts[asked].template: 'Q {{ input }}:' -> 'A {{ input }}:'",
+        ),
         ("dataset.limit=5", "dataset.limit: None -> 5"),
         ("fail_on_error=0.2", "fail_on_error: 0.5 -> 0.2"),
     ],
@@ -102,8 +105,24 @@ def test_a_changed_identity_is_refused_with_the_difference_and_nothing_is_writte
 def test_changed_data_under_the_same_path_are_refused(database, opened, campaign_file, folder):
     with (folder / "letters.jsonl").open("a") as file:
         file.write(json.dumps({"id": "new", "input": "?", "target": "g"}) + "\n")
-    with pytest.raises(IdentityChanged, match="dataset_fingerprint: "):
+    with pytest.raises(IdentityChanged, match=r"may not change:\n  the examples changed\nundo the change"):
         open_campaign(database, check_campaign_file(campaign_file()))
+
+
+def test_candidates_that_are_gone_or_new_are_named_once(database, opened, campaign_file):
+    text = (campaign_file(), ["models[1].name=tiny", "generate_configs[1].name=hot", "seed=8"])
+    with pytest.raises(IdentityChanged) as refused:
+        open_campaign(database, check_campaign_file(*text))
+    assert str(refused.value).splitlines() == [
+        "campaign 'letters' was begun with another definition, which may not change:",
+        "  generate_configs[hot] is new",
+        "  generate_configs[warm] is gone",
+        "  models[smaller] is gone",
+        "  models[tiny] is new",
+        "  seed: 7 -> 8",
+        "undo the change, or begin a new campaign that reuses the generations of this one: winnow run SPEC "
+        "--fork NEW_NAME",
+    ]
 
 
 def compressed(folder):
@@ -195,8 +214,10 @@ def test_neither_the_data_nor_the_spec_are_needed_to_reopen(database, opened, fo
 
 def test_a_changed_checkpoint_is_refused_when_reopened(database, opened, folder):
     (folder / "checkpoints" / "smaller" / "config.json").write_text('{"name": "retrained"}')
-    with pytest.raises(IdentityChanged, match=r"model_fingerprints\.smaller: "):
+    with pytest.raises(IdentityChanged) as refused:
         reopen_campaign(database, "letters", STORAGE)
+    _, *changed, _ = str(refused.value).splitlines()
+    assert changed == ["  models[smaller]: its files changed (weights, adapter or chat template)"]
 
 
 def test_a_checkpoint_that_is_gone_is_refused_when_reopened(database, opened, folder):
