@@ -121,8 +121,8 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
     elif not checked.takes_more_candidates:
         raise IdentityChanged(
             f"campaign '{stored.name}' was begun without {list_of([each.name for each in new])}, and its "
-            f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost, "
-            "race and those that route do)",
+            f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost "
+            "or constraints, race and those that route do)",
             "leave them out, or begin a new campaign that reuses the generations of this one: "
             "winnow run SPEC --fork NEW_NAME",
         )

@@ -203,8 +203,8 @@ def test_a_selector_that_takes_no_more_candidates_says_so_and_what_to_do(storage
         )  # fmt: skip
     assert str(refused.value) == (
         "campaign 'chosen' was begun without another, and its selector row-mean takes no more "
-        "candidates (champion without prefer: cost, race and those that route do): undo the change, or give "
-        "the campaign another name"
+        "candidates (champion without prefer: cost or constraints, race and those that route do): undo the "
+        "change, or give the campaign another name"
     )
 
 
