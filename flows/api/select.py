@@ -35,8 +35,9 @@ class Selection(Generic[Candidate]):
     """Which candidate is the best, and what may be said of it."""
 
     best: Candidate | None
-    """The candidate that the selector names; None where no score is known, and of a gate, which looks for no
-    best one. With `top_m` nothing more is claimed of it than of the others of `top` and `tied`."""
+    """The candidate that the selector names, which is the best so far also where nothing is claimed of it
+    (`claim.kind` is "none"); None where no score is known, and of a gate, which looks for no best one. With
+    `top_m` nothing more is claimed of it than of the others of `top` and `tied`."""
     chosen: Candidate | None
     """With `prefer="cost"`, the cheapest candidate that was shown to be within `epsilon` of `best`; None
     where that is `best` itself."""
@@ -140,8 +141,9 @@ def select(
             `storage` Winnow draws anew itself where candidates or the function's text are others; what the
             function calls or reads is not looked at.
         storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
-            examples are then known by what they are as text, and the function by its own text, as far as
-            that is found: who changes one of them gives the campaign another name.
+            examples are then known by what they are as text, which has to be the same in every run, and the
+            function by its own text, as far as that is found: who changes one of them gives the campaign
+            another name.
         name: Of the campaign.
         params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
             given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`.

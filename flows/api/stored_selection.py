@@ -27,6 +27,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
+from winnow.tasks.setup.changes import Change
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
@@ -50,6 +51,11 @@ BATCH_SIZE = 32
 
 MOST_SHOWN = 10_000
 """Characters of a candidate or an example that are stored; a digest tells longer ones apart."""
+
+ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
+"""How Python writes where in memory an object is, of whose text it knows nothing better."""
+QUOTED = re.compile(r"'(?:\\.|[^'\\])*'" + r'|"(?:\\.|[^"\\])*"')
+"""A text within another thing, as it is written: that lasts, whatever it holds."""
 
 LONGEST = 40
 """Characters of a candidate's name, before what tells it apart from another."""
@@ -84,6 +90,7 @@ def stored_selection(
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     for what, given in (("candidates", candidates), ("examples", examples)):
+        _require_lasting(what, given)
         _require_apart(what, given)
     names = _names(candidates)
     values = {**spec, "storage": storage, **_values(names, candidates, function, len(examples), params)}
@@ -98,14 +105,24 @@ def stored_selection(
             checked = check_campaign(parse_spec(SpecFile(IN_PROGRAM, values)), _dataset(examples))
             record = open_campaign(database, checked)
         except IdentityChanged as error:
-            what = str(error).rpartition("\n")[0]
-            raise IdentityChanged(f"{what}\nundo the change, or give the campaign another name") from error
+            remedy = "undo the change, or give the campaign another name"
+            raise IdentityChanged(error.what, remedy, _as_given(error.found)) from error
         with running(database, *reopen_campaign(database, record.name, database.url)) as campaign:
             _run(campaign)
             arms = [scoring.arms[each.name] for each in campaign.checked.candidates]
             scores, comparisons = _scores(campaign, len(names), len(examples))
             decision = campaign.selector.decision()
     return arms, scores, comparisons, decision, CampaignResults(storage, record.name)
+
+
+def _as_given(found: Sequence[Change]) -> list[Change]:
+    """What changed, by what a call gives: candidates, as which models are stored, and a function."""
+    told: dict[str, str] = {}
+    for each in found:
+        line = re.sub(r"^models(\[[^\]]*\])(\.model\b)?", r"candidates\1", each.line)
+        is_function = re.fullmatch(r"models\[.*\]\.revision", each.key)
+        told.setdefault("the function's text changed" if is_function else line, each.key)
+    return [Change(key, line) for line, key in told.items()]
 
 
 def _batch_size(database: Database, name: str, budget: object) -> int:
@@ -212,6 +229,17 @@ def _text(given: object) -> str:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"{text[:MOST_SHOWN]}... ({len(text):,} characters, SHA-256 {digest})"
+
+
+def _require_lasting(what: str, given: Sequence[object]) -> None:
+    """Refuse what reads otherwise in every run: the next call would know none of it."""
+    for number, each in enumerate(given):
+        if not isinstance(each, str) and ADDRESS.search(QUOTED.sub("", text := _text(each))):
+            raise SpecError(
+                f"{what}[{number}] reads as {reprlib.repr(text)}, which is another text in every run; with "
+                "storage each is known by its text, so give it a __repr__ that says what it is, or give "
+                "names by which the function finds it"
+            )
 
 
 def _require_apart(what: str, given: Sequence[object]) -> None:

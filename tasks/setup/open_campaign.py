@@ -7,7 +7,7 @@ of a stored one may be changed by settings alone: its file may be gone, or never
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
-from winnow.storage.json_types import JsonObject
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
@@ -113,7 +113,7 @@ def _as_new(checked: ResolvedCampaign) -> tuple[dict[str, str], list[NewCandidat
 
 def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaign) -> CampaignRecord:
     """A stored campaign, with the execution fields and the further candidates of a new definition."""
-    checked = checked.begun_as(stored.spec)
+    checked = _where_it_was(checked.begun_as(stored.spec), stored.spec)
     identity = checked.identity()
     new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
     if not new:
@@ -121,15 +121,25 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
     elif not checked.takes_more_candidates:
         raise IdentityChanged(
             f"campaign '{stored.name}' was begun without {list_of([each.name for each in new])}, and its "
-            f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost, "
-            "race and those that route do): leave them out, or begin a new campaign that reuses the "
-            "generations of this one: "
-            "winnow run SPEC --fork NEW_NAME"
+            f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost "
+            "or constraints, race and those that route do)",
+            "leave them out, or begin a new campaign that reuses the generations of this one: "
+            "winnow run SPEC --fork NEW_NAME",
         )
     leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
     if new:
         campaign_records.grow_campaign(session, stored.id, spec=identity, candidates=new)
     return campaign_records.set_execution(session, stored.id, checked.spec.execution_fields())
+
+
+def _where_it_was(checked: ResolvedCampaign, stored: JsonView) -> ResolvedCampaign:
+    """The same with the files that the campaign began with, where others hold the same examples."""
+    dataset, began = checked.spec.dataset, stored["dataset"].get("path")
+    is_moved = dataset.path is not None and began is not None and dataset.path != began
+    if not is_moved or checked.dataset.fingerprint != stored["dataset_fingerprint"]:
+        return checked
+    back = dataset.model_copy(update={"path": began})
+    return replace(checked, spec=checked.spec.model_copy(update={"dataset": back}))
 
 
 def reopen_campaign(

@@ -609,7 +609,10 @@ def test_other_campaigns_take_no_labels(tmp_path):
     processes.store(processes.write_campaign(tmp_path))
     result = winnow(tmp_path, "label", "survivor")
     assert result.returncode == 1
-    assert "best-mean campaign; only certify campaigns take labels" in result.stderr
+    assert (
+        "'survivor' is a best-mean campaign whose outputs no person judges, and takes no labels; give them "
+        "to a certify campaign, or to one with judge: {type: human}"
+    ) in result.stderr
     assert winnow(tmp_path, "query", "survivor", "e-values").returncode == 2
 
 

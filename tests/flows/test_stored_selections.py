@@ -2,9 +2,11 @@
 
 import os
 import re
+import reprlib
 import signal
 import threading
 from contextlib import closing
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
@@ -172,11 +174,38 @@ def test_what_was_changed_is_told_and_needs_another_name(storage):
         SpecError, match=r"stopping.delta: 0.05 -> 0.1\nundo the change, or give the campaign"
     ):
         chosen(Counted(), storage, delta=0.1)
-    with pytest.raises(SpecError, match=r"models\[0\].revision: None -> '[0-9a-f]{16}'"):
-        chosen(score, storage)
-    with pytest.raises(SpecError, match="another definition"):
-        select(Counted(), CANDIDATES, EXAMPLES[:-1], storage=storage, name="chosen")
+    assert changed(score, CANDIDATES, EXAMPLES, storage) == ["  the function's text changed"]
+    assert changed(Counted(), CANDIDATES, EXAMPLES[:-1], storage) == ["  the examples changed"]
+    assert changed(Counted(), ["ask {}!", "tell/{}", "shout"], EXAMPLES, storage) == [
+        "  candidates[ask]: 'ask {}' -> 'ask {}!'",
+        "  candidates[guess] is gone",
+        "  candidates[shout] is new",
+    ]
     assert select(score, CANDIDATES, EXAMPLES, storage=storage, name="other").best == "ask {}"
+
+
+def changed(function, candidates, examples, storage):
+    """The lines that say what is not as it was."""
+    with pytest.raises(SpecError) as refused:
+        select(function, candidates, examples, storage=storage, name="chosen")
+    first, *lines, last = str(refused.value).splitlines()
+    assert first == "campaign 'chosen' was begun with another definition, which may not change:"
+    assert last == "undo the change, or give the campaign another name"
+    return lines
+
+
+def test_a_selector_that_takes_no_more_candidates_says_so_and_what_to_do(storage):
+    chosen(Counted(), storage, selector="row-mean", delta=None, budget=20)
+    with pytest.raises(SpecError) as refused:
+        select(
+            Counted(), [*CANDIDATES, "another"], EXAMPLES,
+            storage=storage, name="chosen", selector="row-mean", delta=None, budget=40,
+        )  # fmt: skip
+    assert str(refused.value) == (
+        "campaign 'chosen' was begun without another, and its selector row-mean takes no more "
+        "candidates (champion without prefer: cost or constraints, race and those that route do): undo the "
+        "change, or give the campaign another name"
+    )
 
 
 def test_candidates_may_join_wherever_they_stand(storage):
@@ -341,6 +370,54 @@ def test_what_reads_alike_and_is_not_the_same_is_refused_and_never_taken_for_one
     with pytest.raises(SpecError, match=r"examples\[0\] and examples\[1\] are not the same"):
         select(function, CANDIDATES, candidates, storage=storage)
     assert function.asked == []
+
+
+class Nameless:
+    """Reads as where in memory it is."""
+
+    def told(self):
+        """A method of one."""
+
+
+@dataclass
+class Holding:
+    what: object
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Nameless,
+        lambda: [1, Nameless()],
+        lambda: {"a": Nameless()},
+        lambda: Holding(Nameless()),
+        lambda: Nameless().told,
+        lambda: lambda: 0,
+    ],
+    ids=["object", "list", "dict", "dataclass", "method", "function"],
+)
+def test_what_reads_otherwise_in_every_run_is_refused_before_anything_is_asked(storage, tmp_path, made):
+    function, objects = Counted(), [made() for _ in range(3)]
+    for given, what in (
+        ((["a", "b", *objects], EXAMPLES), "candidates[2]"),
+        ((CANDIDATES, objects), "examples[0]"),
+    ):
+        with pytest.raises(SpecError) as refused:
+            select(function, *given, storage=storage)
+        assert str(refused.value) == (
+            f"{what} reads as {reprlib.repr(str(objects[0]))}, which is another text in every run; with "
+            "storage each is known by its text, so give it a __repr__ that says what it is, or give names by "
+            "which the function finds it"
+        )
+    assert function.asked == []
+    assert list(tmp_path.iterdir()) == []
+    assert select(lambda *_: 0.5, objects, EXAMPLES).comparisons > 0
+
+
+def test_texts_that_quote_where_an_object_is_last(storage):
+    told = "got <O object at 0x7f00>, isn't it"
+    given = [told, {"q": told}, [told], Holding(told)]
+    assert len(select(lambda *_: 0.5, given, EXAMPLES, storage=storage).candidates) == 4
 
 
 def test_the_same_twice_is_scored_twice(storage):

@@ -1,6 +1,8 @@
 """A campaign is stored once, found again by name, and refused when it is not the same any more."""
 
+import gzip
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -12,7 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
+from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, reopen_campaign
 
 STORAGE = "sqlite:///results.db"
 
@@ -77,9 +79,12 @@ def test_a_campaign_of_another_name_shares_the_data(database, opened, campaign_f
         ("judge={type: exact}", "judge.type: 'contains' -> 'exact'"),
         ("selector.params.a=2.0", "selector.params.a: 1.0 -> 2.0"),
         ("batch_size=4", "batch_size: 8 -> 4"),
-        ("models[0].generate_config.max_tokens=13", "models[0].generate_config.max_tokens: 12 -> 13"),
-        ("generate_configs[1].temperature=0.5", "generate_configs[1].temperature: 1.0 -> 0.5"),
-        ("prompts[1].template='A {{ input }}:'", "prompts[1].template: 'Q {{ input }}:' -> 'A {{ input }}:'"),
+        ("models[0].generate_config.max_tokens=13", "models[small].generate_config.max_tokens: 12 -> 13"),
+        ("generate_configs[1].temperature=0.5", "generate_configs[warm].temperature: 1.0 -> 0.5"),
+        (
+            "prompts[1].template='A {{ input }}:'",
+            "prompts[asked].template: 'Q {{ input }}:' -> 'A {{ input }}:'",
+        ),
         ("dataset.limit=5", "dataset.limit: None -> 5"),
         ("fail_on_error=0.2", "fail_on_error: 0.5 -> 0.2"),
     ],
@@ -100,8 +105,69 @@ def test_a_changed_identity_is_refused_with_the_difference_and_nothing_is_writte
 def test_changed_data_under_the_same_path_are_refused(database, opened, campaign_file, folder):
     with (folder / "letters.jsonl").open("a") as file:
         file.write(json.dumps({"id": "new", "input": "?", "target": "g"}) + "\n")
-    with pytest.raises(IdentityChanged, match="dataset_fingerprint: "):
+    with pytest.raises(IdentityChanged, match=r"may not change:\n  the examples changed\nundo the change"):
         open_campaign(database, check_campaign_file(campaign_file()))
+
+
+def test_candidates_that_are_gone_or_new_are_named_once(database, opened, campaign_file):
+    text = (campaign_file(), ["models[1].name=tiny", "generate_configs[1].name=hot", "seed=8"])
+    with pytest.raises(IdentityChanged) as refused:
+        open_campaign(database, check_campaign_file(*text))
+    assert str(refused.value).splitlines() == [
+        "campaign 'letters' was begun with another definition, which may not change:",
+        "  generate_configs[hot] is new",
+        "  generate_configs[warm] is gone",
+        "  models[smaller] is gone",
+        "  models[tiny] is new",
+        "  seed: 7 -> 8",
+        "undo the change, or begin a new campaign that reuses the generations of this one: winnow run SPEC "
+        "--fork NEW_NAME",
+    ]
+
+
+def compressed(folder):
+    with (folder / "letters.jsonl").open("rb") as plain, gzip.open(folder / "letters.jsonl.gz", "wb") as file:
+        shutil.copyfileobj(plain, file)
+    return "letters.jsonl.gz"
+
+
+def split(folder):
+    lines = (folder / "letters.jsonl").read_text().splitlines(keepends=True)
+    (folder / "one.jsonl").write_text("".join(lines[:2]))
+    (folder / "two.jsonl").write_text("".join(lines[2:]))
+    return "[one.jsonl, two.jsonl]"
+
+
+def moved(folder):
+    (folder / "data").mkdir()
+    shutil.copy(folder / "letters.jsonl", folder / "data" / "alphabet.jsonl")
+    return "data/alphabet.jsonl"
+
+
+@pytest.mark.parametrize("elsewhere", [compressed, split, moved])
+def test_the_same_rows_in_other_files_are_the_same_data(database, opened, campaign_file, folder, elsewhere):
+    before = content(database)
+    path = elsewhere(folder)
+    (folder / "letters.jsonl").unlink()
+    checked = check_campaign_file(campaign_file(), [f"dataset.path={path}"])
+    assert open_campaign(database, checked) == opened
+    assert content(database) == before
+    record, again = reopen_campaign(database, "letters", STORAGE)
+    assert (record, again.spec.dataset.path) == (opened, "letters.jsonl")
+
+
+def test_other_rows_in_another_file_are_refused_with_both_places(database, opened, campaign_file, folder):
+    lines = (folder / "letters.jsonl").read_text().splitlines(keepends=True)
+    (folder / "less.jsonl").write_text("".join(lines[1:]))
+    with pytest.raises(IdentityChanged, match=r"dataset\.path: 'letters\.jsonl' -> 'less\.jsonl'"):
+        open_campaign(database, check_campaign_file(campaign_file(), ["dataset.path=less.jsonl"]))
+
+
+def test_a_stored_campaign_takes_no_other_file_by_a_setting_that_reads_none(database, opened):
+    before = content(database)
+    with pytest.raises(IdentityChanged, match=r"dataset\.path: 'letters\.jsonl' -> 'less\.jsonl'"):
+        change_campaign(database, "letters", ["dataset.path=less.jsonl"], lambda file, spec: None)
+    assert content(database) == before
 
 
 @pytest.mark.parametrize(
@@ -148,8 +214,10 @@ def test_neither_the_data_nor_the_spec_are_needed_to_reopen(database, opened, fo
 
 def test_a_changed_checkpoint_is_refused_when_reopened(database, opened, folder):
     (folder / "checkpoints" / "smaller" / "config.json").write_text('{"name": "retrained"}')
-    with pytest.raises(IdentityChanged, match=r"model_fingerprints\.smaller: "):
+    with pytest.raises(IdentityChanged) as refused:
         reopen_campaign(database, "letters", STORAGE)
+    _, *changed, _ = str(refused.value).splitlines()
+    assert changed == ["  models[smaller]: its files changed (weights, adapter or chat template)"]
 
 
 def test_a_checkpoint_that_is_gone_is_refused_when_reopened(database, opened, folder):

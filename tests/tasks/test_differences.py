@@ -4,11 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.setup.identity import SHOWN, Difference, differences
+from winnow.tasks.setup.differences import SHOWN, Difference, differences
 
 JSON = st.recursive(
     st.none() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from("abc"), inner)
+        | st.lists(st.fixed_dictionaries({"name": st.sampled_from("xyz"), "b": inner}), max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -29,6 +33,25 @@ def test_nothing_differs_from_itself(value):
         ({"a": None}, {}, []),
         ({"a": {"b": 1}}, {"a": [1]}, [("a", "{'b': 1}", "[1]")]),
         ({"a": {"b": 1}}, {}, [("a", "{'b': 1}", "None")]),
+        ({"a": []}, {}, [("a", "[]", "None")]),
+        ({"a": [{"name": "x", "b": 1}]}, {"a": [{"name": "x", "b": 2}]}, [("a[x].b", "1", "2")]),
+        (
+            {"a": [{"name": "x"}, {"name": "y", "b": 1}]},
+            {"a": [{"name": "y", "b": 2}, {"name": "z"}]},
+            [("a[x]", "{'name': 'x'}", None), ("a[y].b", "1", "2"), ("a[z]", None, "{'name': 'z'}")],
+        ),
+        (
+            {"a": [{"name": "x"}, {"name": "y"}]},
+            {"a": [{"name": "y"}, {"name": "x"}]},
+            [("a", "['x', 'y']", "['y', 'x']")],
+        ),
+        (
+            {"a": [{"name": "x"}, {"name": "x"}]},
+            {"a": [{"name": "x"}, {"name": "y"}]},
+            [("a[1].name", "'x'", "'y'")],
+        ),
+        ({"a": [{"name": "x"}]}, {}, [("a[x]", "{'name': 'x'}", None)]),
+        ({"a": [{"name": "x"}]}, {"a": [1]}, [("a[0]", "{'name': 'x'}", "1")]),
         ({"z": 1, "a": 1}, {"z": 2, "a": 2}, [("a", "1", "2"), ("z", "1", "2")]),
     ],
 )
@@ -55,3 +78,9 @@ def test_a_cut_value_has_dots_where_it_was_cut():
     assert old.startswith("...x")
     assert old.endswith("y...")
     assert ("xold" in old, "xnew" in new) == (True, True)
+
+
+def test_a_thing_with_a_name_is_new_or_gone_in_a_line():
+    assert Difference("models[a]", None, "{}").line == "models[a] is new"
+    assert Difference("models[a]", "{}", None).line == "models[a] is gone"
+    assert Difference("models[a].model", "'x'", "'y'").line == "models[a].model: 'x' -> 'y'"

@@ -225,7 +225,7 @@ def test_what_a_campaign_is_names_the_models_of_metrics_and_its_judge_stays_what
     open_campaign(database, asked)
     edited = rater(tmp_path, rubric="Not the same?")
     path = write_campaign(tmp_path, "asked", metrics=[metric("same", edited)])
-    with pytest.raises(IdentityChanged, match=r"metrics\[0\]\.judge\.rubric"):
+    with pytest.raises(IdentityChanged, match=r"metrics\[same\]\.judge\.rubric"):
         open_campaign(database, check_campaign_file(str(path)))
 
 

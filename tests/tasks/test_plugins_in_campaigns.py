@@ -72,12 +72,8 @@ CAMPAIGNS = {
     "acme_pairs": ["objective=best-duel", "selector={name: llm-po}", "judge={type: acme-shorter}"],
     "acme_selectors": ["selector={name: acme-mine}"],
 }
-PLACES = {
-    "acme_judges": "judge_identity.code.files",
-    "acme_pairs": "judge_identity.code.files",
-    "acme_selectors": "selector_code",
-}
-"""Where the difference is shown, by the plug-in's module."""
+PLACES = {"acme_judges": "judge", "acme_pairs": "judge", "acme_selectors": "selector"}
+"""What is said to have changed, by the plug-in's module."""
 
 
 @pytest.fixture
@@ -131,9 +127,8 @@ def test_a_campaign_refuses_a_plug_in_that_was_edited_since_it_began(
         text.write("# edited\n")
     with pytest.raises(IdentityChanged) as refusal:
         reopen_campaign(database, "letters", STORAGE)
-    changes = [line for line in str(refusal.value).splitlines() if "->" in line]
-    assert len(changes) == 1
-    assert changes[0].strip().startswith(f"{PLACES[plugin]}.{module}: ")
+    _, *changed, _ = str(refusal.value).splitlines()
+    assert changed == [f"  {PLACES[plugin]}: the code of {module} changed"]
     assert "winnow run SPEC --fork NEW_NAME" in str(refusal.value)
     forget()
     with pytest.raises(IdentityChanged, match="was begun with another definition"):

@@ -184,6 +184,19 @@ def test_a_missing_field_is_named(folder):
         Router.load("policy").choose("only a text")
 
 
+@pytest.mark.parametrize(
+    ("prompt", "said"), [(3, "3"), (None, "None"), ([0.5] * 32, "[0.5, 0.5, 0.5, 0.5, 0.5, 0.5, ...]")]
+)
+def test_what_is_no_prompt_is_refused_in_a_sentence_that_says_what_is_one(folder, prompt, said):
+    router = Router.load("policy")
+    for asked in (router.choose, router.scores):
+        with pytest.raises(WinnowError) as refused:
+            asked(prompt)
+        assert str(refused.value) == (
+            f"the prompt is {said}; give a text, a mapping of fields, or a vector as a NumPy array"
+        )
+
+
 def rewritten(**changes):
     path = Path("policy") / "policy.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))

@@ -141,7 +141,8 @@ def require_certifying(campaign: CampaignRecord) -> None:
     """
     if campaign.objective != "certify":
         raise WinnowError(
-            f"'{campaign.name}' is a {campaign.objective} campaign; only certify campaigns take labels"
+            f"'{campaign.name}' is a {campaign.objective} campaign whose outputs no person judges, and takes "
+            "no labels; give them to a certify campaign, or to one with judge: {type: human}"
         )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -139,6 +140,11 @@ class Router:
             return given
         if self._embedder is None:
             raise WinnowError("this policy was learned from vectors that were made elsewhere: give a vector")
+        if not isinstance(prompt, str | Mapping):
+            raise WinnowError(
+                f"the prompt is {reprlib.repr(prompt)}; give a text, a mapping of fields, or a vector as a "
+                "NumPy array"
+            )
         fields = {"input": prompt} if isinstance(prompt, str) else prompt
         text = render(self._template, fields)
         embedded: FloatArray = of_unit_length(self._embedder.embed([text]), [text])[0].astype(np.float64)

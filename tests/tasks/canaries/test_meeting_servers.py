@@ -304,7 +304,7 @@ def test_a_move_from_a_server_that_answered_no_canary_cannot_be_checked(database
 def test_what_is_served_may_not_be_said_otherwise_later(database, said):
     with faulty_server(reply=right) as server:
         run(database, served_spec(served_model(server.url, served_identity="letters")), rounds=1)
-        with pytest.raises(SpecError, match=r"models\[0\]\.served_identity: 'letters' -> "):
+        with pytest.raises(SpecError, match=r"models\[one\]\.served_identity: 'letters' -> "):
             run(database, served_spec(served_model(server.url, served_identity=said)))
 
 

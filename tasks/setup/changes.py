@@ -1,0 +1,86 @@
+"""In what two definitions of a campaign differ, in lines for whoever wrote them.
+
+What an identity holds beside the keys of a file, such as digests, follows from these or from other files. It
+is told in words, and only where the keys do not tell it already.
+"""
+
+import re
+from typing import NamedTuple
+
+from winnow.storage.json_types import JsonView
+from winnow.tasks.setup.differences import Difference, differences
+
+DIGEST = re.compile("'[0-9a-f]{64}'")
+"""SHA-256, as it is printed."""
+
+PARTS = ("models", "prompts", "guardrails", "generate_configs", "exclude")
+"""Keys of a file that candidates are made of."""
+
+FOLLOWS = (
+    (r"model_fingerprints\.(.+)", ("models[{}]",)),
+    (r"served_at\.(.+)", ("models[{}]", "judge", "metrics", "certify")),
+    (r"few_shot_examples\.(.+)", ("prompts[{}]",)),
+    (r"history_fingerprint", ("history", "dataset_fingerprint")),
+    (r"held_out_fingerprint", ("holdout", "seed", "dataset_fingerprint")),
+    (r"judge_identity\..+", ("judge",)),
+    (r"(?:metric_code|metric_fingerprints)\..+", ("metrics",)),
+    (r"selector_code(?:\..+)?", ("selector.name",)),
+    (r"embedder_identity\..+", ("embedder",)),
+    (r"candidate_costs\..+", ("certify", *PARTS)),
+    (r"deterministic", ("judge", *PARTS)),
+)
+"""Keys that no file has, and those of a file by whose change they change."""
+
+IN_WORDS = (
+    (r"dataset_fingerprint", "the examples changed"),
+    (r"model_fingerprints\.(.+)", "models[{}]: its files changed (weights, adapter or chat template)"),
+    (r"few_shot_examples\.(.+)", "prompts[{}]: the solved examples that it shows changed"),
+    (r"history_fingerprint", "history: the earlier scores changed"),
+    (r"held_out_fingerprint", "holdout: the examples that are held out changed"),
+    (r"judge_identity\.fingerprints\.(.+)", "judge: the files of model {} changed"),
+    (r"judge_identity\.code\.(?:.*\.)?files\.(.+)", "judge: the code of {} changed"),
+    (r"metric_fingerprints\.(.+)", "metrics: the files of model {} changed"),
+    (r"metric_code\.(?:.*\.)?files\.(.+)", "metrics: the code of {} changed"),
+    (r"selector_code\.(.+)", "selector: the code of {} changed"),
+    (r"embedder_identity\.code\.(.+)", "embedder: the code of {} changed"),
+    (r"embedder_identity\.model", "embedder: the files of its model changed"),
+    (r"embedder_identity\.vectors", "embedder: the vectors changed"),
+)
+"""What is said of a digest, by its key."""
+
+
+class Change(NamedTuple):
+    """What is not the same any more."""
+
+    key: str
+    line: str
+
+
+def changes(before: JsonView, after: JsonView) -> list[Change]:
+    """What differs between the identities of two campaigns, sorted; nothing where they are the same."""
+    found = differences(before, after)
+    keys = [each.key for each in found]
+    return [Change(each.key, _line(each)) for each in found if not _follows(each.key, keys)]
+
+
+def _follows(key: str, keys: list[str]) -> bool:
+    """Whether a key changed because another one did."""
+    for pattern, causes in FOLLOWS:
+        if match := re.fullmatch(pattern, key):
+            places = [cause.format(*match.groups()) for cause in causes]
+            return any(_is_in(each, place) for each in keys for place in places)
+    return False
+
+
+def _is_in(key: str, place: str) -> bool:
+    return key == place or key.startswith((f"{place}.", f"{place}["))
+
+
+def _line(found: Difference) -> str:
+    values = (found.before, found.after)
+    if not any(value is not None and DIGEST.fullmatch(value) for value in values):
+        return found.line
+    for pattern, words in IN_WORDS:
+        if match := re.fullmatch(pattern, found.key):
+            return words.format(*match.groups())
+    return f"{found.key}: its content changed"
