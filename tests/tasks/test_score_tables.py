@@ -227,6 +227,20 @@ def test_a_campaign_without_a_finished_round_has_no_table(database, campaign):
     )
 
 
+@pytest.mark.parametrize("loader", [load_score_table, load_ended_table])
+def test_a_table_in_which_nobody_has_a_score_is_refused(database, campaign, loader):
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [None, None], stop=True, reason="failed")
+    with pytest.raises(ScoreTableError) as refused:
+        loader("campaign:letters", database.url)
+    assert str(refused.value) == (
+        "campaign 'letters' has no scores (`winnow status letters` says why); name another campaign or a table"
+    )
+    write_csv("model,e1,e2\none,,\ntwo,NA,\n")
+    with pytest.raises(ScoreTableError) as refused:
+        loader("table.csv", NOWHERE)
+    assert str(refused.value) == "table.csv has no scores; fill them in, or name another table"
+
+
 def test_a_history_is_of_a_campaign_that_has_ended(database, campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [1.0], best=0)
     with pytest.raises(ScoreTableError, match="is not finished; end it first: winnow resume letters"):
