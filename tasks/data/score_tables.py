@@ -24,7 +24,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.array_files import DAMAGED
-from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.dataset_files import other_separator, read_rows
 from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.queries.warnings import OUT
@@ -201,6 +201,8 @@ def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
     examples: list[str] = []
     try:
         for place, row in read_rows(path):
+            if remedy := other_separator(row):
+                raise ScoreTableError(f"{path}, {place}: no scores after the name; {remedy}")
             (_, name), *cells = row.items()
             examples = examples or [example for example, _ in cells]
             names.append(name)

@@ -274,7 +274,7 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 
 def _meant(parts: KeyPath, key: str) -> list[str]:
-    """What an unknown key of a part of the file may stand for, in quotes: first the nearest one of this part."""
+    """What an unknown key of a part of the file may stand for, in quotes: first the part's own nearest."""
     below = _one_level_down(parts, key)
     near = get_close_matches(key, _known_keys(parts), n=1, cutoff=ALMOST if below else ALIKE)
     return [f"'{each}'" for each in (*near, *below)]

@@ -130,6 +130,14 @@ def test_a_file_that_is_not_what_its_suffix_says_is_refused(name):
     assert name in refusal(name)
 
 
+def test_a_csv_file_with_semicolons_in_the_place_of_commas_is_told_so():
+    write_csv("model;e1;e2\none;1;0\n")
+    assert refusal("table.csv") == (
+        "table.csv, line 2: no scores after the name; its columns are separated by semicolons: "
+        "save it with commas between them"
+    )
+
+
 def test_a_parquet_column_of_text_is_refused():
     write_parquet(model=["one"], e1=["yes"])
     assert "column 'e1' holds string, not numbers" in refusal("table.parquet")
