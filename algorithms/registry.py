@@ -155,9 +155,15 @@ def _answers(name: str, objective: str) -> bool:
         return False
 
 
-def describe(name: str) -> Description:
-    """What a selector is and which parameters it takes; raises like `create_selector`."""
-    selector, objective = _load(name)
+def describe(name: str, wanted: str | None = None) -> Description:
+    """What a selector is and which parameters it takes; raises like `create_selector`.
+
+    Args:
+        name: The selector's.
+        wanted: The objective whose selectors are named where there is none of this name; None for all. Those
+            of third parties, which are not loaded for that, are named for each.
+    """
+    selector, objective = _load(name, wanted)
     paragraphs = inspect.cleandoc(selector.__doc__ or "").split("\n\n")
     sources = [text.removeprefix("Source:") for text in paragraphs if text.startswith("Source:")]
     return Description(
@@ -194,16 +200,15 @@ def _third_parties() -> dict[str, EntryPoint]:
     return {name: entry for name, entry in plugins(ENTRY_POINT_GROUP).items() if name not in ours}
 
 
-def _load(name: str) -> tuple[Callable[..., Selector], str]:
+def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector], str]:
     """The class of a selector and its objective."""
     for objective, names in SELECTORS.items():
         if name in names:
             return cast(Callable[..., Selector], _resolve(names[name])), objective
     theirs = _third_parties()
     if name not in theirs:
-        raise UnknownSelector(
-            name, sorted([*theirs, *(ours for names in SELECTORS.values() for ours in names)])
-        )
+        ours = [each for key, names in SELECTORS.items() if wanted in (None, key) for each in names]
+        raise UnknownSelector(name, sorted([*theirs, *ours]))
     try:
         selector = theirs[name].load()
     except (Exception, SystemExit) as error:  # a stranger's module may fail in any way

@@ -30,6 +30,24 @@ def reading(storage: str) -> "Generator[Session, None, None]":
             yield session
 
 
+def tell_if_unreadable(storage: str) -> None:
+    """Say what keeps a page that is about to be served from showing anything; it may come later."""
+    from winnow.flows.reports.output import tell
+    from winnow.storage.engine.database import shown_url
+    from winnow.storage.errors import StorageError
+    from winnow.tasks.queries.printable import one_line
+
+    try:
+        with reading(storage):
+            return
+    except StorageError as error:
+        what = str(error)
+    if not may_be_there(storage):
+        place = shown_url(storage)
+        what = f"there is no database {place}; the page stays empty until a campaign is stored there"
+    tell(one_line(what))
+
+
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 DEFAULT_FILE = Path("winnow.db")
 NOTE = Path(".winnow") / "last-database"
@@ -67,7 +85,7 @@ def last_used(storage: str) -> str:
     """
     if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
         return storage
-    return next((each for each in _noted() if _may_be_there(each)), storage)
+    return next((each for each in _noted() if may_be_there(each)), storage)
 
 
 def _noted() -> list[str]:
@@ -78,7 +96,7 @@ def _noted() -> list[str]:
         return []
 
 
-def _may_be_there(storage: str) -> bool:
+def may_be_there(storage: str) -> bool:
     """Whether a database may be there; of a server nobody knows before it is asked."""
     scheme, _, path = storage.partition(":///")
     return not scheme.startswith("sqlite") or Path(path.partition("?")[0]).exists()

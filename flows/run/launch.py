@@ -22,6 +22,7 @@ from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
+from winnow.tasks.candidates.model_refs import refuse_missing_function
 from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
@@ -126,6 +127,7 @@ def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
         return code
     if trust is not None:
         require_stored_trust(storage, name, trust)
+    _require_functions(storage, name)
     require_free(storage, name)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
@@ -213,6 +215,14 @@ def _require_extras(checked: ResolvedCampaign) -> None:
         return
     for model in checked.models_to_ask:
         require_provider(model)
+
+
+def _require_functions(storage: str, name: str) -> None:
+    """Refuse a campaign that a program alone can go on with, before anything tells how to go on with it."""
+    with reading(storage) as session:
+        models = campaign_records.get_campaign(session, name).spec.get("models", ())
+    for number, model in enumerate(models):
+        refuse_missing_function(str(model.get("provider")), f"models[{number}]")
 
 
 def require_free(storage: str, name: str) -> None:

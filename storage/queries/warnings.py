@@ -16,6 +16,8 @@ class Counts:
 
     scored: int
     """Comparisons with an outcome."""
+    candidates: int
+    """Candidates that have one."""
     lowest: float | None
     """The lowest outcome of a comparison, as its candidate sees it, and the highest."""
     highest: float | None
@@ -29,9 +31,10 @@ class Counts:
 
 def counts(session: Session, campaign_id: int) -> Counts:
     """What the stats of a campaign's candidates add up to."""
-    scored, lowest, highest, texts, no_answer, truncated = session.execute(
+    scored, candidates, lowest, highest, texts, no_answer, truncated = session.execute(
         select(
             func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0),
+            func.count().filter(CandidateStats.reason == ""),
             func.min(CandidateStats.lowest),
             func.max(CandidateStats.highest),
             func.coalesce(func.sum(CandidateStats.texts), 0),
@@ -43,6 +46,7 @@ def counts(session: Session, campaign_id: int) -> Counts:
     ).one()
     return Counts(
         scored=int(scored),
+        candidates=int(candidates),
         lowest=lowest,
         highest=highest,
         texts=int(texts),

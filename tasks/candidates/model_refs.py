@@ -49,9 +49,8 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
     variable = key_variable(url, model.api_key) if remote else None
     if variable is not None:
         _refuse_missing_key(variable, place)
-    if model.provider == FUNCTION:
-        _refuse_missing_function(place)
-    elif not remote:
+    refuse_missing_function(model.provider, place)
+    if model.provider != FUNCTION and not remote:
         _refuse_missing_checkpoint(model.model, place)
     _check_adapter(model, place)
     template = None if model.chat_template is None else _template(model.chat_template, place)
@@ -105,8 +104,17 @@ def _refuse_missing_key(variable: str, place: str) -> None:
         )
 
 
-def _refuse_missing_function(place: str) -> None:
-    if not is_scoring():
+def refuse_missing_function(provider: str, place: str) -> None:
+    """Refuse a model that stands for a program's function, where there is none.
+
+    Args:
+        provider: Of the model.
+        place: Where it stands in the spec, such as "models[0]".
+
+    Raises:
+        SpecError: If it does.
+    """
+    if provider == FUNCTION and not is_scoring():
         raise SpecError(
             "scores come from a function of a program, which is not here; go on where it is, by "
             "winnow.select with this storage and name",

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from glob import glob, has_magic
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PATH_KEY = "dataset.path"
 
 GZIP = ".gz"
+
+SEPARATORS = {";": "semicolons", "\t": "tabs"}
+"""What some programs write between the columns of a CSV file in the place of commas."""
 
 BATCH = 1024
 """Rows of a Parquet file that are held at once."""
@@ -171,9 +174,9 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
         start = reader.line_num + 1
         while (cells := _csv_line(reader)) is not None:
             if cells and len(cells) != len(header):
+                remedy = other_separator(header) or "quote cells that hold commas"
                 raise DatasetError(
-                    f"{path}, line {start}: {len(cells)} cells under {len(header)} column names; "
-                    "quote cells that hold commas",
+                    f"{path}, line {start}: {len(cells)} cells under {len(header)} column names; {remedy}",
                     PATH_KEY,
                 )
             if cells:
@@ -181,6 +184,16 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise DatasetError(f"{path}, line {reader.line_num}: not CSV ({error}); mend it", PATH_KEY) from error
+
+
+def other_separator(columns: Iterable[str]) -> str:
+    """What to do about columns that were read as one, as something else than commas separates them.
+
+    Empty where it does not look so.
+    """
+    names = list(columns)
+    found = [said for mark, said in SEPARATORS.items() if len(names) == 1 and mark in names[0]]
+    return f"its columns are separated by {found[0]}: save it with commas between them" if found else ""
 
 
 def _csv_line(reader: Iterator[list[str]]) -> list[str] | None:

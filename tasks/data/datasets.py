@@ -13,7 +13,7 @@ import orjson
 
 from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.sandboxed_templates import compile_condition, holds
-from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, read_files
+from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, other_separator, read_files
 from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import DatasetError, unknown_name
 
@@ -221,7 +221,9 @@ class _RowReader:
 
     def _lacking(self, place: str, row: Row) -> DatasetError:
         role, column = next(each for each in self.columns.items() if each[1] not in row)
-        return DatasetError(f"{place}: {unknown_name('column', column, row)}", f"dataset.fields.{role}")
+        remedy = other_separator(row)
+        problem = f"no column {column!r}; {remedy}" if remedy else unknown_name("column", column, row)
+        return DatasetError(f"{place}: {problem}", f"dataset.fields.{role}")
 
     def _key(self, place: str, value: object) -> str:
         if isinstance(value, str) and value and value.isprintable():  # as nearly all are

@@ -24,7 +24,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.array_files import DAMAGED
-from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.dataset_files import other_separator, read_rows
 from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.queries.warnings import OUT
@@ -87,15 +87,15 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
         storage: URL of the results database that `campaign:NAME` is looked up in.
 
     Raises:
-        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name; or if it
-            is of a campaign without a finished round.
+        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], repeats a name, or has no
+            score at all; or if it is of a campaign without a finished round.
         StorageError: If the database cannot be read or has no such campaign.
     """
     if not source.startswith(CAMPAIGN):
-        return read_table(source, "scores")
+        return _with_scores(read_table(source, "scores"))
     with _campaigns(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
-        return _filled_table(session, campaign) or _campaign_table(session, campaign)
+        return _with_scores(_filled_table(session, campaign) or _campaign_table(session, campaign))
 
 
 def load_ended_table(source: str, storage: str) -> ScoreTable:
@@ -106,14 +106,14 @@ def load_ended_table(source: str, storage: str) -> ScoreTable:
         StorageError: If the database cannot be read or has no such campaign.
     """
     if not source.startswith(CAMPAIGN):
-        return read_table(source, "scores")
+        return _with_scores(read_table(source, "scores"))
     with _campaigns(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
         decision = outcome_records.latest_decision(session, campaign.id)
         if decision is None or not decision.stop:
             remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
             raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
-        return _campaign_table(session, campaign)
+        return _with_scores(_campaign_table(session, campaign))
 
 
 def read_table(source: str, array: str) -> ScoreTable:
@@ -201,6 +201,8 @@ def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
     examples: list[str] = []
     try:
         for place, row in read_rows(path):
+            if remedy := other_separator(row):
+                raise ScoreTableError(f"{path}, {place}: no scores after the name; {remedy}")
             (_, name), *cells = row.items()
             examples = examples or [example for example, _ in cells]
             names.append(name)
@@ -329,6 +331,19 @@ def _checked(table: ScoreTable) -> ScoreTable:
             f"{source}: {where}: the score is {scores[row, column]:g}; scale all scores to [0, 1]"
         )
     return replace(table, scores=_frozen(scores))
+
+
+def _with_scores(table: ScoreTable) -> ScoreTable:
+    """The table, refused where nobody has a score: then there is nothing to replay or to learn from."""
+    if not np.isnan(table.scores).all():
+        return table
+    source = table.source
+    if not source.startswith(CAMPAIGN):
+        raise ScoreTableError(f"{source} has no scores; fill them in, or name another table")
+    name = source.removeprefix(CAMPAIGN)
+    raise ScoreTableError(
+        f"campaign '{name}' has no scores (`winnow status {name}` says why); name another campaign or a table"
+    )
 
 
 def _frozen(scores: FloatArray) -> FloatArray:

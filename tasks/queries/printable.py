@@ -8,7 +8,10 @@ LONGEST = 2_000
 HEAD = 1_500
 """Of these, those of its beginning."""
 
-_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
+_MARKUP = re.compile(r"[]!#$&*./:<>@[\\_`|~]|(?<=])\(|^\s*[-+=]|^\s*[0-9]+\)")
+"""What is or may begin a span, a row of a table, an entity, a formula, a mention or a link, bare or in
+brackets, wherever it stands, and what begins a list or underlines a heading where a line begins with it."""
+
 _LINE_ENDS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
 
 
@@ -24,7 +27,12 @@ def one_line(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Printable text in one line, in which Markdown and HTML find nothing to act on."""
-    return _MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
+    return _MARKUP.sub(_behind_a_backslash, printable(text).replace("\n", " "))
+
+
+def _behind_a_backslash(found: re.Match[str]) -> str:
+    """What was found, with a backslash before its last character, which is the one that is markup."""
+    return f"{found[0][:-1]}\\{found[0][-1]}"
 
 
 def shortened(text: str) -> str:

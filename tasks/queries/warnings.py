@@ -37,6 +37,9 @@ Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example",
 MOST_FLAGGED = 0.02
 """Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
 
+FEWEST_EQUAL = 10
+"""Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
+
 MOST_OF_THE_GAP = 1 / 3
 """Share of the gap between the two best candidates beyond which one example is worth a warning."""
 
@@ -65,7 +68,7 @@ def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[Campai
     counts = warning_views.counts(session, campaign.id)
     decision = outcome_records.latest_decision(session, campaign.id)
     found = [
-        _equal_scores(counts, campaign.objective),
+        _equal_scores(counts, campaign.objective, has_ended=decision is not None and decision.stop),
         _truncated(counts),
         _no_answer(counts, campaign),
         own_judge(campaign.spec),
@@ -107,8 +110,10 @@ class EarlyWarnings:
         return new
 
 
-def _equal_scores(counts: Counts, objective: str) -> CampaignWarning | None:
+def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> CampaignWarning | None:
     if counts.scored < 2 or counts.lowest is None or counts.lowest != counts.highest:
+        return None
+    if counts.scored < FEWEST_EQUAL * counts.candidates and not has_ended:
         return None
     if objective == "best-duel":
         return CampaignWarning(

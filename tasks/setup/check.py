@@ -132,7 +132,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
             path=f"selector.params.{clash}",
         )
     try:
-        objective = describe(spec.selector.name).objective
+        objective = describe(spec.selector.name, spec.objective).objective
         if objective != spec.objective:
             raise SpecError(
                 f"{spec.selector.name} answers {objective}, the campaign asks for {spec.objective}; "

@@ -29,7 +29,7 @@ from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity, without_growing
+from winnow.tasks.setup.identity import IdentityChanged, fork_command, refuse_other_identity, without_growing
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
@@ -124,7 +124,7 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
             f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost "
             "or constraints, race and those that route do)",
             "leave them out, or begin a new campaign that reuses the generations of this one: "
-            "winnow run SPEC --fork NEW_NAME",
+            f"{fork_command(identity)}",
         )
     leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
     if new:

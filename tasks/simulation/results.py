@@ -150,9 +150,12 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
     """A function that says whether the arm that a run names in the end is what its selector claims of it.
 
     That is, that no other has a mean above its own by more than `epsilon`, or is preferred over it by more;
-    None where the claim is about something else, as that of a gate and of the m best are.
+    None where the claim is about something else, as that of a gate and of the m best are, and where scores
+    are missing that nobody asked for, so that nothing is known of who is the best.
     """
     if isinstance(environment, RouteEnvironment) or each.selector == GATE or each.params.get("top_m", 1) != 1:
+        return None
+    if isinstance(environment, ScoreEnvironment) and environment.is_partial:
         return None
     within = float(each.params.get("epsilon", 0.0)) + ROUNDING
     if isinstance(environment, DuelEnvironment):

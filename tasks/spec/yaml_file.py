@@ -28,6 +28,12 @@ MOST_MISTAKES = 50
 BYTES_OF_A_VALUE = 64
 """What a value counts beside its text: so many short ones are as much work as a long one."""
 
+ALIKE = 0.6
+"""Share of two keys that is the same where one may be a misspelling of the other."""
+
+ALMOST = 0.8
+"""The same where the other is a key as it stands, but of another level."""
+
 KeyPath = tuple[str | int, ...]
 
 
@@ -244,9 +250,8 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     parts = detail["loc"]
     where = file.locate(format_key(parts))
     if detail["type"] == "extra_forbidden":
-        known, key = _known_keys(parts[:-1]), str(parts[-1])
-        close = _one_level_down(parts[:-1], key) or get_close_matches(key, known, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known here: {', '.join(known)}"
+        known, meant = _known_keys(parts[:-1]), _meant(parts[:-1], str(parts[-1]))
+        hint = f"did you mean {' or '.join(meant)}?" if meant else f"known here: {', '.join(known)}"
         return f"{where}: unknown key; {hint}"
     if detail["type"] == "missing":
         return f"{where}: is missing; add it"
@@ -266,6 +271,13 @@ def format_key(parts: Sequence[str | int]) -> str:
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
+
+
+def _meant(parts: KeyPath, key: str) -> list[str]:
+    """What an unknown key of a part of the file may stand for, in quotes: first the part's own nearest."""
+    below = _one_level_down(parts, key)
+    near = get_close_matches(key, _known_keys(parts), n=1, cutoff=ALMOST if below else ALIKE)
+    return [f"'{each}'" for each in (*near, *below)]
 
 
 def _one_level_down(parts: KeyPath, key: str) -> list[str]:

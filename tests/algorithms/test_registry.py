@@ -78,6 +78,16 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_the_known_ones():
         create_selector("ucbe", n_arms=2, n_examples=2)
 
 
+def test_an_unknown_name_for_an_objective_is_refused_with_the_known_ones_of_that_and_of_others(third_party):
+    third_party(eager="Eager")
+    with pytest.raises(UnknownSelector) as refused:
+        describe("llm-pe", "best-duel")
+    assert refused.value.known == tuple(sorted([*SELECTORS["best-duel"], "eager"]))
+    with pytest.raises(UnknownSelector) as refused:
+        describe("llm-pe")
+    assert refused.value.known == tuple(sorted(selector_names()))
+
+
 def test_an_unknown_parameter_is_refused_with_the_accepted_ones():
     with pytest.raises(UnknownParameter, match=r"no parameter 'batchsize' \(did you mean 'batch_size'\?\)"):
         create_selector("ucb-e", n_arms=2, n_examples=2, batchsize=3)

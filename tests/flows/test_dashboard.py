@@ -463,13 +463,15 @@ TERMINATE = {"kill": os.kill, "number": signal.SIGTERM}
 
 @pytest.mark.parametrize("way", [CTRL_C, TERMINATE], ids=["ctrl-c", "terminate"])
 def test_the_server_answers_and_ends_without_a_traceback(tmp_path, way):
-    with serving(f"sqlite:///{tmp_path}/winnow.db") as (server, url):
+    storage = f"sqlite:///{tmp_path}/winnow.db"
+    with serving(storage) as (server, url):
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with opener.open(url.replace("?", "_stcore/health?"), timeout=PATIENCE_S) as answer:
             assert answer.read() == b"ok"
         way["kill"](server.pid, way["number"])
         said, complaints = server.communicate(timeout=PATIENCE_S)
-    assert (server.returncode, complaints) == (0, "")
+    told = f"there is no database {storage}; the page stays empty until a campaign is stored there\n"
+    assert (server.returncode, complaints) == (0, told)
     assert set(said.split()) <= {"Stopping..."}
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(url, timeout=PATIENCE_S)

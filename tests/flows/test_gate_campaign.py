@@ -125,6 +125,19 @@ def test_any_campaign_s_file_can_be_held_against_a_candidate(tmp_path):
     assert statuses in ([("no-worse",), ("baseline",)], [("better",), ("baseline",)])  # as the draws fall
 
 
+def test_another_baseline_is_another_campaign_that_gate_begins(tmp_path):
+    write_gate(tmp_path, ["knows", "slips"])
+    assert winnow(tmp_path, "gate", "campaign.yaml").returncode == 0
+    other = ("gate", "campaign.yaml", "--baseline", "slips/plain")
+    refused = winnow(tmp_path, *other)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "undo the change, or begin a new campaign that reuses the generations of this one: "
+        "winnow gate SPEC --baseline slips/plain --fork NEW_NAME"
+    )
+    assert winnow(tmp_path, *other, "--fork", "other").returncode == 0
+
+
 def test_a_file_without_a_sound_baseline_is_refused_in_a_sentence(tmp_path):
     write_gate(tmp_path, ["knows", "slips"], baseline="slip/plain")
     refused = winnow(tmp_path, "validate", "campaign.yaml")

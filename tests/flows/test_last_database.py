@@ -11,7 +11,7 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
 from winnow.flows.cli.results import dashboards
-from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember
+from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember, tell_if_unreadable
 
 ELSEWHERE = "sqlite:///results/other.db"
 
@@ -85,6 +85,21 @@ def test_a_page_that_writes_does_not_go_by_the_note_either(tmp_path, monkeypatch
     monkeypatch.setattr(dashboards.signal, "signal", lambda *_: None)
     with pytest.raises(Started, match=f"^{re.escape(opened)}$"):
         dashboards.view(allow_labels=allow_labels, browser=False)
+
+
+def test_a_page_of_a_database_that_is_not_there_or_not_winnows_says_so(tmp_path, monkeypatch, capsys):
+    stored(tmp_path, monkeypatch)
+    tell_if_unreadable(ELSEWHERE)
+    assert capsys.readouterr().err == ""
+    tell_if_unreadable("sqlite:///nope\x1b[2J.db")
+    assert capsys.readouterr().err == (
+        "there is no database sqlite:///nope\N{MIDDLE DOT}[2J.db; "
+        "the page stays empty until a campaign is stored there\n"
+    )
+    (tmp_path / "empty.db").touch()
+    tell_if_unreadable("sqlite:///empty.db")
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "sqlite:///empty.db holds no Winnow results" in said
 
 
 def test_a_note_of_others_cannot_command_a_terminal(tmp_path, monkeypatch):

@@ -149,9 +149,12 @@ def test_only_the_program_goes_on_with_it(storage, tmp_path):
     assert refused.returncode == 2
     assert "scores come from a function of a program, which is not here; go on where it is" in refused.stderr
     assert "Traceback" not in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert "winnow resume" not in refused.stderr
     every = winnow(tmp_path, "resume", "--all", "--storage", storage)
     assert "chosen: failed: " in every.stdout
     assert "scores come from a function of a program" in every.stdout
+    assert "winnow resume" not in every.stdout + every.stderr
     assert rows(tmp_path, "SELECT count(*) FROM comparisons") == before
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 from sqlalchemy import func, select
 
+from winnow.algorithms.registry import selector_names
 from winnow.storage.errors import CampaignNotFound
 from winnow.storage.models import Base
 from winnow.storage.records import campaigns as campaign_records
@@ -296,6 +297,15 @@ def test_what_a_campaign_refers_to_is_checked_with_file_and_line(campaign_file, 
     with pytest.raises(SpecError) as refused:
         check_campaign_file(campaign_file(replace, by))
     assert str(refused.value).startswith(f"campaign.yaml:{said}")
+
+
+def test_in_the_place_of_an_unknown_selector_those_of_the_objective_are_offered(campaign_file):
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(campaign_file("name: ucb-e", "name: llm-po-x"))
+    assert str(caught.value) == (
+        "campaign.yaml:18: selector: no selector is called 'llm-po-x'; "
+        f"known: {', '.join(selector_names('best-mean'))}"
+    )
 
 
 def test_a_mistake_in_an_override_is_not_blamed_on_a_line_of_the_file(campaign_file):

@@ -223,6 +223,11 @@ def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
         ("d.json", b'[{"id": 1}, 2]', "item 2: holds a number; a row is an object"),
         ("d.csv", b"id,question,answer\n", "has no rows; add some"),
         ("d.csv", b"id,question,answer\n1,2,3\n\n4,5\n", "line 4: 2 cells under 3 column names"),
+        (
+            "d.csv",
+            b"id;question\n1;2,3\n",
+            "line 2: 2 cells under 1 column names; its columns are separated by s",
+        ),
         ("d.csv", b'id,question,answer\n1,"2\n\n3', "line 4: not CSV"),
         ("d.csv", b"id,id,answer\n1,2,3\n", "has two columns 'id'; rename one of them"),
         ("d.parquet", b"PAR1 not really", "is not a Parquet file"),
@@ -253,6 +258,23 @@ def test_a_bad_row_is_refused_with_its_line_and_remedy(jsonl, row, sentence):
     path = jsonl(json.dumps({"id": 0, "question": "q", "answer": "a"}), json.dumps(row))
     assert f"{path}, line 2: " in refusal(path)
     assert sentence in refusal(path)
+
+
+@pytest.mark.parametrize(("mark", "said"), [(";", "semicolons"), ("\t", "tabs")])
+def test_columns_that_something_else_than_commas_separates_are_told_as_such(tmp_path, mark, said):
+    path = tmp_path / "d.csv"
+    path.write_text(f"id{mark}question{mark}answer\n1{mark}1+1{mark}2\n")
+    assert refusal(path) == (
+        f"dataset.fields.input: {path}, line 2: no column 'question'; its columns are separated by {said}: "
+        "save it with commas between them"
+    )
+
+
+def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("what; in short\n1+1\n")
+    (example,) = load_dataset(path, {"input": "what; in short"}).examples
+    assert example.fields["input"] == "1+1"
 
 
 def test_repeated_ids_and_repeated_rows_name_both_lines(jsonl):

@@ -130,6 +130,14 @@ def test_a_file_that_is_not_what_its_suffix_says_is_refused(name):
     assert name in refusal(name)
 
 
+def test_a_csv_file_with_semicolons_in_the_place_of_commas_is_told_so():
+    write_csv("model;e1;e2\none;1;0\n")
+    assert refusal("table.csv") == (
+        "table.csv, line 2: no scores after the name; its columns are separated by semicolons: "
+        "save it with commas between them"
+    )
+
+
 def test_a_parquet_column_of_text_is_refused():
     write_parquet(model=["one"], e1=["yes"])
     assert "column 'e1' holds string, not numbers" in refusal("table.parquet")
@@ -225,6 +233,21 @@ def test_a_campaign_without_a_finished_round_has_no_table(database, campaign):
     assert "has no finished round yet; go on with it first: winnow resume letters" in refusal(
         "campaign:letters", database.url
     )
+
+
+@pytest.mark.parametrize("loader", [load_score_table, load_ended_table])
+def test_a_table_in_which_nobody_has_a_score_is_refused(database, campaign, loader):
+    campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [None, None], stop=True, reason="failed")
+    with pytest.raises(ScoreTableError) as refused:
+        loader("campaign:letters", database.url)
+    assert str(refused.value) == (
+        "campaign 'letters' has no scores (`winnow status letters` says why); "
+        "name another campaign or a table"
+    )
+    write_csv("model,e1,e2\none,,\ntwo,NA,\n")
+    with pytest.raises(ScoreTableError) as refused:
+        loader("table.csv", NOWHERE)
+    assert str(refused.value) == "table.csv has no scores; fill them in, or name another table"
 
 
 def test_a_history_is_of_a_campaign_that_has_ended(database, campaign):

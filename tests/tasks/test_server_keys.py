@@ -8,6 +8,7 @@ from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.model_refs import model_ref
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import provider_names
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.asking.judge_models import judge_models
 from winnow.tasks.setup.load import check_campaign_file
@@ -95,6 +96,24 @@ def test_a_key_that_is_a_number_is_not_repeated_either(campaign_file):
 def test_both_keys_are_for_served_models_only(campaign_file, key):
     with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai or litellm; leave"):
         check_campaign_file(campaign_file(LOCAL, f"{LOCAL}, {key}"))
+
+
+def test_of_a_provider_that_does_not_exist_nothing_is_told_that_only_follows_from_it(campaign_file):
+    path = campaign_file(
+        LOCAL,
+        f"provider: opnai, model: qwen, model_base_url: '{URL}', api_key: $MY_KEY, served_identity: fp16, "
+        "chat: true, reasoning: {parser: server}",
+    )
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(path)
+    assert str(caught.value) == (
+        f"{path}:5: models[0].provider: unknown provider 'opnai'; did you mean 'openai'? "
+        f"available: {', '.join(provider_names())}"
+    )
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(path, ["models[0].provider=7"])
+    assert str(caught.value).count("\n") == 0
+    assert "models[0].provider: input should be a valid string (got 7)" in str(caught.value)
 
 
 @pytest.fixture

@@ -178,6 +178,11 @@ def test_a_gate_and_the_m_best_claim_nothing_of_who_is_the_best():
     assert claims_truly(compared_selector("a", "champion", {"delta": 0.05, "top_m": 2}), TABLE) is None
 
 
+def test_where_scores_are_missing_that_nobody_asked_for_nobody_knows_what_is_true():
+    partial = ScoreEnvironment(scores=np.array([[1.0, 0.5], [np.nan, np.nan]]), is_partial=True)
+    assert claims_truly(compared_selector("a", "champion", {"delta": 0.05}), partial) is None
+
+
 def test_of_duels_in_a_circle_no_arm_is_named_rightly():
     circle = np.array([[0.5, 0.8, 0.3], [0.2, 0.5, 0.9], [0.7, 0.1, 0.5]])
     truly = claims_truly(

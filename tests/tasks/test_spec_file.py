@@ -32,6 +32,8 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
         ("seed: 7", "sede: 7", 3, "sede: unknown key; did you mean 'seed'?"),
         ("delta: 0.05", "detla: 0.05", 20, "stopping.detla: unknown key; did you mean 'delta'?"),
         ("seed: 7", "delta: 0.1", 3, "delta: unknown key; did you mean 'stopping.delta'?"),
+        ("seed: 7", "budget: 9", 3, "budget: unknown key; did you mean 'stopping.budget'?"),
+        ("seed: 7", "model: x", 3, "model: unknown key; did you mean 'models' or 'embedder.model'?"),
         ("id: id", "idd: id", 16, "dataset.fields.idd: unknown key; did you mean 'id'?"),
         (
             "{max_tokens: 12}",

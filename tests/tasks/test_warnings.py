@@ -49,20 +49,32 @@ def test_a_campaign_without_a_round_has_no_warning(campaign):
     ],
 )
 def test_equal_scores_are_told_with_what_to_check(campaign, scores, kind, words):
-    play(campaign, scores, **NO_END)
+    play(campaign, scores, **END)
     (warning,) = warnings(campaign)
     assert warning.kind == kind
     assert warning.sentence.startswith(words)
 
 
-def test_while_a_campaign_runs_each_kind_is_told_once_and_not_before_there_is_something_to_go_by(campaign):
-    early = EarlyWarnings()
+def test_equal_scores_of_a_campaign_that_goes_on_are_told_of_ten_for_each_candidate_that_has_any(database):
+    running = store_campaign(database, n_examples=11)
+    play(running, [[1.0] * 10, [1.0] * 9], **NO_END)
+    assert warnings(running) == []
+    round_ = running.plan(1, [1], [9])
+    running.finish(round_, [1.0], best=0, **KNOWN, **NO_END)
+    (warning,) = warnings(running)
+    assert warning.sentence.startswith("all 20 scores are 1: check whether the judge")
+    running.finish(running.plan(2, [2], [0]), [1.0], best=0, **KNOWN, **NO_END)
+    assert warnings(running) == []
+
+
+def test_while_a_campaign_runs_each_kind_is_told_once_and_not_before_there_is_something_to_go_by(database):
+    campaign, early = store_campaign(database, n_examples=10), EarlyWarnings()
 
     def told(comparisons, *, stop=False):
         found = early.new(campaign.database, campaign.record, comparisons=comparisons, stop=stop)
         return [each.kind for each in found]
 
-    play(campaign, [[0.0, 0.0], [0.0]], **NO_END)
+    play(campaign, [[0.0] * 10] * 2, **NO_END)
     assert told(FEWEST_TOLD_EARLY - 1) == []
     assert told(FEWEST_TOLD_EARLY, stop=True) == []
     assert told(FEWEST_TOLD_EARLY) == ["all-zero"]
@@ -70,35 +82,35 @@ def test_while_a_campaign_runs_each_kind_is_told_once_and_not_before_there_is_so
     assert told(2 * FEWEST_TOLD_EARLY) == []
 
 
-def test_it_is_looked_for_at_twice_as_many_comparisons(campaign):
-    early = EarlyWarnings()
+def test_it_is_looked_for_at_twice_as_many_comparisons(database):
+    campaign, early = store_campaign(database, n_examples=10), EarlyWarnings()
     look = {"stop": False}
     assert early.new(campaign.database, campaign.record, comparisons=FEWEST_TOLD_EARLY, **look) == []
-    play(campaign, [[0.0, 0.0], [0.0]], **NO_END)
+    play(campaign, [[0.0] * 10] * 2, **NO_END)
     assert early.new(campaign.database, campaign.record, comparisons=2 * FEWEST_TOLD_EARLY - 1, **look) == []
     assert early.new(campaign.database, campaign.record, comparisons=2 * FEWEST_TOLD_EARLY, **look) != []
 
 
 @pytest.mark.parametrize("scores", [[[0.0]], [[0.0, 1.0]], [[0.0], [0.25]], [["-"]]])
 def test_a_single_score_or_two_that_differ_are_no_equal_scores(campaign, scores):
-    play(campaign, scores, **NO_END)
+    play(campaign, scores, **END)
     assert kinds(campaign) == []
 
 
 def test_scores_that_differ_between_rounds_alone_are_no_equal_scores(campaign):
-    play(campaign, [[1.0], [1.0]], **NO_END)
+    play(campaign, [[1.0], [1.0]], **END)
     assert kinds(campaign) == ["all-equal"]
     round_ = campaign.plan(1, [0], [1])
-    campaign.finish(round_, [0.75], best=0, **KNOWN, **NO_END)
+    campaign.finish(round_, [0.75], best=0, **KNOWN, **END)
     assert kinds(campaign) == []
 
 
 def test_duels_that_are_all_ties_are_told_and_a_single_win_is_enough_not_to(database):
     duels = store_campaign(database, objective="best-duel")
-    duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 1]), [(0.5, []), (0.5, [])])
+    duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 1]), [(0.5, []), (0.5, [])], stop=True)
     (warning,) = warnings(duels)
     assert warning.sentence.startswith("all 2 scored duels are ties")
-    duels.finish_duels(duels.plan(1, [[0, 1]], [2]), [(1.0, [])])
+    duels.finish_duels(duels.plan(1, [[0, 1]], [2]), [(1.0, [])], stop=True)
     assert warnings(duels) == []
 
 

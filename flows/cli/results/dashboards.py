@@ -16,7 +16,7 @@ import typer
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
 from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
-from winnow.flows.reports.open_readonly import to_read
+from winnow.flows.reports.open_readonly import tell_if_unreadable, to_read
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 
@@ -66,6 +66,7 @@ def view(
     chosen = _first_free_port(host) if port is None else port
     if not _is_free(host, chosen):
         raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
+    tell_if_unreadable(storage)
     # Else the server would outlive a command that is told to end, or whose terminal is closed; and a shell
     # has what it runs in the background ignore the first of these.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.providers import REMOTE, is_provider
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
 from winnow.tasks.spec.spec_model import BaseUrl, JsonScalar, JsonTree, KeyVariable, SpecModel
@@ -65,7 +65,7 @@ class ModelSpec(SpecModel):
     @field_validator("model_base_url", "api_key", "served_identity")
     @classmethod
     def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and info.data.get("provider") not in REMOTE:
+        if value is not None and _runs_here(info):
             raise ValueError("is for provider: openai or litellm; leave it out, or choose one of them")
         return value
 
@@ -81,9 +81,15 @@ class ModelSpec(SpecModel):
     def _has_who_tells_it(cls, value: ReasoningSpec | None, info: ValidationInfo) -> ReasoningSpec | None:
         if value is None or value.parser != "server":
             return value
-        if info.data.get("provider") not in REMOTE or not info.data.get("chat"):
+        if _runs_here(info) or not info.data.get("chat"):
             raise ValueError(
                 "parser: server is for provider: openai or litellm with chat: true; use parser: think-tags "
                 "elsewhere"
             )
         return value
+
+
+def _runs_here(info: ValidationInfo) -> bool:
+    """Whether a model's provider asks no server; not so of one that does not exist, which is told instead."""
+    provider = info.data.get("provider")
+    return provider is not None and provider not in REMOTE and is_provider(provider)
