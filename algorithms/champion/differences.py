@@ -12,7 +12,7 @@ import numpy as np
 from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.decision import Differences
-from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.algorithms.state.arrays import FloatArray
 
 
 class Ends(NamedTuple):
@@ -25,18 +25,12 @@ class Ends(NamedTuple):
     upper: FloatArray
     """Shape (K,)."""
 
-    def within(self, other: "Ends", at_best: BoolArray) -> "Ends":
-        """What both allow; these alone where they contradict each other.
-
-        Args:
-            other: Of the same arms.
-            at_best: Shape (K,), whose estimates are the other's.
-        """
+    def within(self, other: "Ends") -> "Ends":
+        """What both allow; these alone where they contradict each other. The estimates are these."""
         lower, upper = np.fmax(self.lower, other.lower), np.fmin(self.upper, other.upper)
         is_empty = lower > upper
         lower, upper = np.where(is_empty, self.lower, lower), np.where(is_empty, self.upper, upper)
-        estimates = np.where(at_best & ~np.isnan(other.estimates), other.estimates, self.estimates)
-        return Ends(np.clip(estimates, lower, upper), lower, upper)
+        return Ends(np.clip(self.estimates, lower, upper), lower, upper)
 
 
 def by_means(estimates: FloatArray, lower: FloatArray, upper: FloatArray, best: int) -> Ends:

@@ -164,9 +164,7 @@ class Verdict:
         n_first, is_full = self._config.n_arms, self._matrix.fully_scored[best]
         if has_ended and self._has_pairs and best < n_first and not is_full:
             pairs = by_race(evidence.race, best, n_first, self._config.n_examples, self._share)
-            # Of arms that were told more than the race, the race alone is no estimate of the difference.
-            raced = self._matrix.told == evidence.race.columns
-            ends = ends.within(pairs, raced & raced[best])
+            ends = ends.within(pairs)
         return differences(ends, best, delta)
 
     @property
@@ -209,7 +207,7 @@ class Verdict:
             return best, self._proven(evidence, best), claim
         best = _highest(estimates, evidence.alive & ~certain.eliminated)
         # An arm that is out by epsilon alone may be the best one: in question, until something is proven.
-        is_beaten = evidence.is_beaten | (certain.eliminated & evidence.alive)
+        is_beaten = evidence.is_beaten | certain.eliminated
         status = statuses(self._matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._config.delta is None
         return best, status, HEURISTIC if is_open else NOTHING_CLAIMED
@@ -243,7 +241,7 @@ class Verdict:
             return best, self._overlaid(evidence, certain.statuses(best, settled=True), by_bets=False), EXACT
         if is_decided and best is not None:
             return best, self._overlaid(evidence, self._proven(evidence, best)), self._proven_claim()
-        is_beaten = certain.eliminated & evidence.alive
+        is_beaten = certain.eliminated
         if best is None or is_beaten[best]:
             best = _highest(estimates, evidence.alive & ~is_beaten)
         status = statuses(self._matrix.n_arms, [("eliminated", evidence.is_beaten | is_beaten)])

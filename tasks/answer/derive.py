@@ -60,6 +60,7 @@ def answer_of(
     stopped_by: BudgetUsage | None,
     budgets: Sequence[BudgetUsage],
     n_examples: int,
+    without_text: int,
     people: People | None,
     certificate: Certificate | None,
     standing: "Standing | None",
@@ -76,6 +77,7 @@ def answer_of(
         stopped_by: The limit that ends it where its selector would go on.
         budgets: All its limits.
         n_examples: Of its benchmark, held-out ones included.
+        without_text: Comparisons for which a text could not be made.
         people: Where they judge.
         certificate: Where it certifies.
         standing: Where it routes.
@@ -118,6 +120,7 @@ def answer_of(
         additions=additions,
         expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
         n_examples=n_examples,
+        without_text=without_text,
         delta=delta,
         epsilon=campaign.spec["stopping"]["epsilon"],
         baseline=baseline,

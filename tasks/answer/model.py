@@ -185,6 +185,8 @@ class Answer:
     """What more there is to say of a campaign that certifies."""
     standing: "Standing | None" = None
     """What more there is to say of a campaign that routes."""
+    without_text: int = 0
+    """Comparisons for which a text could not be made: a budget does not count them, and bets do."""
     campaign: str = "NAME"
     """What commands call the campaign."""
 
@@ -300,11 +302,24 @@ class Answer:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """Candidates still in question, whoever leads first, then the best estimate."""
-        open_ = [each for each in self.candidates if each.status == "active" or each.name == self.best]
-        known = [each for each in open_ if each.estimate is not None or each.name == self.best]
-        known.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
-        return tuple(each.name for each in known)
+        """Candidates still in question, whoever leads first, then the best estimate, then who has none.
+
+        One that bets have ruled out is in question no more, though its status says so until something is
+        proven: it may be the best one by less than epsilon.
+        """
+        open_ = [
+            each
+            for each in self.candidates
+            if (each.status == "active" and each.out_in_round is None) or each.name == self.best
+        ]
+        open_.sort(key=lambda each: (each.name != self.best, each.estimate is None, -(each.estimate or 0.0)))
+        return tuple(each.name for each in open_)
+
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """Those of them of whom a score is known, in the same order; whoever leads is one."""
+        unknown = {each.name for each in self.candidates if each.estimate is None} - {self.best}
+        return tuple(name for name in self.contenders if name not in unknown)
 
     def is_known(self, *names: str | None) -> bool:
         """Whether the means of candidates have no error: all of their examples were scored by one model."""

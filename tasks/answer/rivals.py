@@ -44,7 +44,7 @@ def closest_pair(answer: Answer) -> tuple[str, str] | None:
     if answer.baseline is not None:
         return _pair_of_gate(answer, answer.baseline)
     if answer.top_m > 1 and not answer.top and not answer.tied:
-        last = answer.contenders[answer.top_m - 1 : answer.top_m + 1]
+        last = answer.ranked[answer.top_m - 1 : answer.top_m + 1]
         return last if len(last) == 2 else None
     runner_up, others = answer.runner_up, _estimated(answer, answer.best)
     tied = [each for each in others if each.status == "tied"]

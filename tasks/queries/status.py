@@ -139,6 +139,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         stopped_by=stopped_by,
         budgets=budgets,
         n_examples=totals["examples"],
+        without_text=totals["comparisons"] - totals["answered"],
         people=people,
         certificate=certificate,
         standing=standing,

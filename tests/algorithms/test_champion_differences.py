@@ -157,7 +157,20 @@ def test_pairs_of_a_race_are_compared_more_closely_than_their_means():
     assert found.lower[1] <= scores[1].mean() - scores[0].mean() <= found.upper[1]
 
 
-def test_a_difference_is_taken_from_the_race_only_where_that_is_all_that_was_told():
+def test_the_estimate_of_a_difference_is_that_of_the_means_that_are_shown():
+    """Though the examples of the race that both have a score on say the opposite."""
+    world = BestMeanWorld(n_arms=2, n_examples=40)
+    selector = world.selector("champion", delta=0.05, batch_size=20, budget=20, max_unscored=1.0)
+    scores = np.array([[1.0, 1.0, np.nan, 0.0, 0.0], [np.nan, np.nan, 0.0, 1.0, 0.0]])
+    selector.tell(Batch(np.tile([0, 1], 10), np.repeat(np.arange(10), 2)), np.tile(scores, 2).T.ravel())
+    decision, race = selector.decision(), selector.evidence.race
+    found = decision.differences
+    assert (decision.best, decision.reason, race.columns.tolist()) == (0, "budget", [10, 10])
+    assert np.nanmean(race.differences(1, 0)) > 0.0
+    assert found.estimates[1] == decision.estimates[1] - decision.estimates[0] < 0.0
+
+
+def test_a_difference_is_not_taken_from_the_race_where_more_was_told():
     world = BestMeanWorld(n_arms=3, n_examples=200)
     selector = world.selector("champion", delta=0.05, batch_size=30, budget=70)
     columns = np.repeat(np.arange(10), 3)

@@ -353,6 +353,7 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
             stopped_by=situation.spent if situation.reason == "running" else None,
             budgets=[] if situation.spent is None else [situation.spent],
             n_examples=5,
+            without_text=0,
             certificate=certificate(situation) if situation.objective == "certify" else None,
             standing=STANDING if situation.objective == "route" else None,
         )
@@ -403,7 +404,7 @@ def test_no_word_claims_more_than_the_claim(answer, situation):
         assert f"at most {answer.claim.delta:g}" in told
     if answer.outcome == "undecided" and answer.objective != "certify" and answer.baseline is None:
         assert not answer.is_guaranteed
-        leading = ", ".join(answer.contenders[: answer.top_m])
+        leading = ", ".join(answer.ranked[: answer.top_m])
         assert answer.best is None or dict(answer_lines(answer))["leading"] == leading
 
 
@@ -781,7 +782,7 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
         "upper": [0.01, None, 0.2],
     }
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
-    assert told["baseline"] == "b: mean 0.800 of what was scored"
+    assert told["baseline"] == "b: mean 0.800 by what was scored"
     assert told["no worse"] == (
         "c: +0.100 against b on the 5 examples, between +0.050 and +0.200 (all intervals hold at once, at every "
         "round, with probability 95%)"
@@ -1127,8 +1128,11 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
 ):
     bets = {"wealths": [1.0] * 3, "levels": [20.0] * 3, "out_in_round": rounds, "out_at": [6, None, 9]}
     status = {"status": ("eliminated", "best", "eliminated")}
-    told = lines_of(database, monkeypatch, "mean proven", status, bets=bets)
-    assert told["out"] == f"{said} comparisons"
+    situation = next(each for each in SITUATIONS if each.name == "mean proven")
+    answer = answered(database, situation._replace(**status), monkeypatch, bets=bets)
+    assert dict(answer_lines(answer))["out"] == f"{said} comparisons"
+    told = dict(answer_lines(replace(answer, without_text=2)))
+    assert told["out"] == f"{said} comparisons, those without a text among them"
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_the_best_is_shown_with_its_interval_and_what_it_cost(campaign):
         ({}, ("b", "a", "c")),
         ({"status": ["eliminated", "active", "active"]}, ("b", "c")),
         ({"status": ["not-better", "best", "dropped"]}, ("b",)),
-        ({"estimates": [None, 0.9, 0.1]}, ("b", "c")),
+        ({"estimates": [None, 0.9, 0.1]}, ("b", "c", "a")),
     ],
 )
 def test_contenders_are_those_whose_status_is_open_whoever_leads_first(campaign, fields, contenders):

@@ -68,7 +68,7 @@ def _baseline(answer: Answer) -> str:
     if mean is None:
         return f"{answer.baseline}"
     is_known = answer.is_known(answer.baseline)
-    of = f"on the {answer.n_examples:,} examples (known exactly)" if is_known else "of what was scored"
+    of = f"on the {answer.n_examples:,} examples (known exactly)" if is_known else "by what was scored"
     return f"{answer.baseline}: mean {rounded(mean)} {of}"
 
 

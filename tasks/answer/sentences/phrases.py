@@ -184,7 +184,7 @@ def out_lines(answer: Answer) -> list[Line]:
         return _eliminated_lines(answer)
     last = max(out, key=lambda each: each.out_in_round or 0)
     when = f"{rounds((last.out_in_round or 0) + 1)} and {amount(last.out_at or 0)} comparisons"
-    when += ", those without a text among them" if answer.lacks_texts else ""
+    when += ", those without a text among them" if answer.lacks_texts or answer.without_text else ""
     all_ = {each.name for each in out} | {*answer.named("eliminated", "infeasible", "unfit")}
     by_bets = "the last" if len(all_) == len(out) else f"{len(out)} of them by bets, the last of these"
     return [

@@ -39,7 +39,7 @@ def _who(answer: Answer) -> list[Line]:
     if answer.best is None:
         nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
         return [("winner", f"none: {nothing}")]
-    first = list_of(answer.contenders[: answer.top_m], most=answer.top_m) if answer.top_m > 1 else answer.best
+    first = list_of(answer.ranked[: answer.top_m], most=answer.top_m) if answer.top_m > 1 else answer.best
     return [("winner" if answer.outcome == "winner" else "leading", first)]
 
 
