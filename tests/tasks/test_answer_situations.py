@@ -784,11 +784,11 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
     assert told["baseline"] == "b: mean 0.800 by what was scored"
     assert told["no worse"] == (
-        "c: +0.100 against b on the 5 examples, between +0.050 and +0.200 (all intervals hold at once, at every "
+        "c: +0.100 against b where both were scored; on the 5 examples between +0.050 and +0.200 (all intervals hold at once, at every "
         "round, with probability 95%)"
     )
     assert told["worse"] == (
-        "a: -0.600 against b on the 5 examples, at least -0.700; that it is below 0 is known, and the number "
+        "a: -0.600 against b where both were scored; on the 5 examples at least -0.700; that it is below 0 is known, and the number "
         "itself is known less well"
     )
 
@@ -816,7 +816,9 @@ def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their
     )
     assert told["baseline"] == "b: mean 0.800 on the 5 examples (known exactly)"
     assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
-    assert told["worse"].startswith("a: -0.600 against b on the 5 examples, between -0.600 and -0.600 (all ")
+    assert told["worse"].startswith(
+        "a: -0.600 against b where both were scored; on the 5 examples between -0.600 and -0.600 (all "
+    )
 
 
 def test_a_gate_that_was_told_nothing_claims_nothing(database, monkeypatch):
@@ -915,11 +917,11 @@ LEADS = [
     Lead("mean proven", (-0.009, 0.026, 0.061), "b is ahead by 0.026 on the 5 examples, between -0.009 and 0.061; it guarantees nothing: " + MIXED, {"mixed": True}),
     Lead("mean proven missing", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, if which comparisons have no outcome has nothing to do with what it would have been, {LESS_WELL}"),
     Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}; that it is behind by at most 0.02 is proven, {LESS_WELL}"),
-    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b on the 5 examples, {AT_MOST.replace('0.061', '+0.061')}; that it is above 0 is proven, {LESS_WELL}"),
-    Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b on the 5 examples, {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
-    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b on the 5 examples, {AT_MOST.replace('0.061', '+0.061')}; that it is at least -0.02 is proven, {LESS_WELL}"),
-    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b on the 5 examples, {AT_MOST.replace('most 0', 'least -0')}; that it is below -0.02 is proven, {LESS_WELL}"),
-    Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b on the 5 examples, {BOTH.replace('0.061', '+0.061')}"),
+    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}; that it is above 0 is proven, {LESS_WELL}"),
+    Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
+    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}; that it is at least -0.02 is proven, {LESS_WELL}"),
+    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b where both were scored; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}; that it is below -0.02 is proven, {LESS_WELL}"),
+    Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('0.061', '+0.061')}"),
 ]  # fmt: skip
 
 

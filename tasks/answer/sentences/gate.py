@@ -77,14 +77,16 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
     found = standing.difference
     if found is None or found.estimate is None:
         return "nothing known yet" if answer.outcome is None else "nothing is known"
-    ahead = rounded(found.estimate, "+")
-    said = f"{ahead} against {answer.baseline} on the {answer.n_examples:,} examples"
+    ahead = f"{rounded(found.estimate, '+')} against {answer.baseline}"
+    of_all = f"on the {answer.n_examples:,} examples"
+    if answer.is_known(standing.name, answer.baseline):
+        return f"{ahead} {of_all} (known exactly)"
+    # Who is settled is asked no more, and its examples are fewer than those of the baseline's mean.
+    said = f"{ahead} where both were scored"
     if found.lower is None or found.upper is None:
         return said
-    if answer.is_known(standing.name, answer.baseline):
-        return f"{said} (known exactly)"
     claimed = _difference_claimed(answer, standing.status)
-    return f"{said}, {interval_words(answer, found.lower, found.upper, claimed, '+')}"
+    return f"{said}; {of_all} {interval_words(answer, found.lower, found.upper, claimed, '+')}"
 
 
 def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
