@@ -9,7 +9,9 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Base
 
 TABLES = Base.metadata.sorted_tables
-OWNS_TABLES = "SELECT pg_has_role(tableowner, 'MEMBER') FROM pg_tables WHERE tablename = :name"
+OWNS_TABLES = """\
+SELECT pg_has_role(tableowner, 'MEMBER') FROM pg_tables
+WHERE tablename = :name AND schemaname = current_schema()"""
 
 
 def table_sizes(session: Session) -> list[JsonObject]:

@@ -150,4 +150,4 @@ def test_a_file_of_solved_examples_that_changed_is_noticed(whole, tmp_path):
     (folder / "train.jsonl").write_text(text.replace("+1", "+2"))
     refused = winnow(folder, "run", "campaign.yaml")
     assert refused.returncode == 2
-    assert "few_shot_examples.turns" in refused.stderr
+    assert "prompts[turns]: the solved examples that it shows changed" in refused.stderr

@@ -194,4 +194,4 @@ def test_a_metric_is_part_of_what_a_campaign_is(finished, objective):
     finally:
         path.write_text(whole)
     assert result.returncode == 2
-    assert "metrics[1].judge.rubric" in result.stderr
+    assert "metrics[said].judge.rubric: " in result.stderr
