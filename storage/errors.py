@@ -39,9 +39,7 @@ class NotPermitted(StorageUnavailable):
     """The role may read, and not do what it was asked to."""
 
     def __init__(self, url: str, why: str) -> None:
-        StorageError.__init__(
-            self, f"{why}: the role of {url} may not do that; name one in the URL that owns the tables"
-        )
+        StorageError.__init__(self, f"{why}: the role of {url} may not do that; name one in the URL that may")
         self.url = url
 
 

@@ -131,8 +131,8 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
         details = (each.detail for each in comparisons if each.detail)
         why = next(details, f"model {models[-1].name!r}: its server does not answer")
         raise NoServer(
-            f"{why}; nothing was answered yet, and this round is not recorded: start the server, or correct "
-            "its model_base_url or its key, then go on"
+            f"{why}; no comparison has an outcome yet, and this round is not recorded: start the server, or "
+            "correct its model_base_url or its key, then go on"
         )
 
 

@@ -105,7 +105,10 @@ def test_a_campaign_whose_servers_never_answered_goes_on_once_they_do(folder, mo
         campaign = folder("early", server.url, "one", "two", api_key="$TEST_KEY")
         ran = run(campaign, "--set", "execution.max_retries=0", "--set", "execution.max_restarts=0")
         assert ran.returncode == 1
-        assert "nothing was answered yet, and this round is not recorded: start the server, or" in ran.stderr
+        assert (
+            "no comparison has an outcome yet, and this round is not recorded: start the server, or"
+            in ran.stderr
+        )
         assert "stopped early; go on with: winnow resume survivor" in ran.stderr
         assert processes.rows(campaign, "SELECT count(*) FROM comparisons") == [(0,)]
         broken.clear()

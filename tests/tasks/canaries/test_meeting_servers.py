@@ -284,7 +284,9 @@ def test_a_campaign_refuses_a_server_that_serves_something_else(database):
 
 def test_a_url_may_be_mended_before_anything_was_answered(database):
     with faulty_server(always(SERVER_ERROR)) as away, faulty_server(reply=right) as server:
-        with pytest.raises(NoServer, match="nothing was answered yet, and this round is not recorded"):
+        with pytest.raises(
+            NoServer, match="no comparison has an outcome yet, and this round is not recorded"
+        ):
             run(database, served_spec(served_model(away.url)), rounds=1)
         record = run(database, served_spec(served_model(server.url)))
     assert scored(database, record).count(None) == 0
