@@ -164,7 +164,6 @@ def _values(
 ) -> JsonObject:
     """The campaign as a file would hold it, but for its selector."""
     source, given = _source(function), {key: _plain(value) for key, value in params.items()}
-    most = len(names) * n_examples if given.get("budget") is None else given["budget"]
     stopping = {key: given[key] for key in STOPPING if key in given}
     return {
         "objective": "best-mean",
@@ -175,12 +174,20 @@ def _values(
         "prompts": [{"name": "score", "template": PROMPT}],
         "dataset": {"path": "examples", "fields": {"id": "id", "input": "input"}},
         "judge": {"type": "score"},
-        "stopping": {**stopping, "budget": most},
+        "stopping": {**stopping, "budget": _budget(given, grid=len(names) * n_examples)},
         **{key: given[name] for name, key in KEYS.items() if name in given},
         "streaming": False,
         "reuse": "campaign",
         "execution": {"max_loaded": len(names), "group_size": CALLS_AT_ONCE},
     }
+
+
+def _budget(given: Mapping[str, object], grid: int) -> object:
+    """As given, or all there is to score, and one round at least, which a campaign's budget has to hold."""
+    budget, batch_size = given.get("budget"), given.get("batch_size")
+    if budget is not None:
+        return budget
+    return max(grid, batch_size) if isinstance(batch_size, int) else grid
 
 
 def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:

@@ -105,10 +105,14 @@ def _answered(
     from winnow.flows.exit_codes import FORCED
     from winnow.flows.reports.output import print_json, tell
     from winnow.storage.engine.database import shown_url
+    from winnow.tasks.campaign.budget import count_of
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arriving import store_arrival
 
     positions = None if examples is None else store_arrival(database, name, storage, examples)
+    if examples is not None and positions is not None and len(positions) < len(examples):
+        known = f"{len(examples) - len(positions):,} of {count_of(len(examples), 'prompt')} with these ids"
+        tell(f"{known} are stored already and not asked again")
     answers: list[RoutedAnswer] = []
 
     def say(answer: "RoutedAnswer") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.changes import Change, changes
-from winnow.tasks.spec.stored_spec import baseline_name
+from winnow.tasks.spec.stored_spec import fork_command
 
 GROWING = (
     "models",
@@ -50,15 +50,6 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
             f"{fork_command(given)}",
             found,
         )
-
-
-def fork_command(identity: JsonView) -> str:
-    """What begins a campaign of this identity under another name; a file need not name a gate's baseline."""
-    selector = identity.get("selector")
-    baseline = None if selector is None else baseline_name(selector)
-    if baseline is None:
-        return "winnow run SPEC --fork NEW_NAME"
-    return f"winnow gate SPEC --baseline {baseline} --fork NEW_NAME"
 
 
 def without_growing(identity: Mapping[str, object]) -> dict[str, object]:

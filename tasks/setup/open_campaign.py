@@ -29,10 +29,11 @@ from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import IdentityChanged, fork_command, refuse_other_identity, without_growing
+from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity, without_growing
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
+from winnow.tasks.spec.stored_spec import fork_command
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec
 
 FINGERPRINTS = (

@@ -120,6 +120,15 @@ def baseline_name(selector: JsonView) -> str | None:
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
 
 
+def fork_command(identity: JsonView) -> str:
+    """What begins a campaign of this identity under another name; a file need not name a gate's baseline."""
+    selector = identity.get("selector")
+    baseline = None if selector is None else baseline_name(selector)
+    if baseline is None:
+        return "winnow run SPEC --fork NEW_NAME"
+    return f"winnow gate SPEC --baseline {baseline} --fork NEW_NAME"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
     """How a stored campaign compares candidates, as far as its definition says."""

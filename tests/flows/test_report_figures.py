@@ -267,9 +267,9 @@ def test_leaders_are_named_above_the_curve_where_there_is_room_and_the_last_one_
 
 def test_two_hundred_candidates_are_cut_to_what_can_be_read():
     rows = [{"candidate": f"c{n}", "estimate": 0.5, "lower": 0.4, "upper": 0.6} for n in range(30)]
-    assert first_of(range(200), "leaderboard") == (
+    assert first_of(range(200), "nightly", "leaderboard") == (
         range(40),
-        " Shown are the first 40 of 200; winnow query NAME leaderboard gives all.",
+        " Shown are the first 40 of 200; winnow query nightly leaderboard gives all.",
     )
     tall = intervals(rows, title="t").layout.height
     assert tall > intervals(rows[:5], title="t").layout.height

@@ -459,6 +459,17 @@ def test_long_prompts_and_examples_are_stored_and_told_apart_by_their_ends(stora
     assert stored
 
 
+def test_rounds_may_hold_more_than_there_is(storage):
+    few = {"name": "few", "batch_size": 64}
+    without = select(score, CANDIDATES[:2], EXAMPLES[:3], batch_size=64)
+    found = select(Counted(), CANDIDATES[:2], EXAMPLES[:3], storage=storage, **few)
+    assert (found.best, found.comparisons) == (without.best, without.comparisons)
+    asked = Counted()
+    longer = select(asked, CANDIDATES, EXAMPLES[:3], storage=storage, **few)
+    assert longer.comparisons - found.comparisons == len(asked.asked) <= 3
+    assert {each for each, _ in asked.asked} <= {CANDIDATES[2]}
+
+
 def test_a_small_budget_may_be_raised_and_the_answer_says_how(storage):
     first = chosen(Counted(), storage, budget=10)
     assert first.comparisons == 10

@@ -66,11 +66,11 @@ def nothing_yet(name: str) -> str:
     return f"{sentence} If nobody runs it, winnow resume {name} does."
 
 
-def first_of(rows: Sequence[T], view: str) -> tuple[Sequence[T], str]:
+def first_of(rows: Sequence[T], campaign: str, view: str) -> tuple[Sequence[T], str]:
     """Of rows or names, those that fit into a figure, and a sentence about those that do not."""
     if len(rows) <= MOST_CANDIDATES:
         return rows, ""
     return (
         rows[:MOST_CANDIDATES],
-        f" Shown are the first {MOST_CANDIDATES} of {len(rows)}; winnow query NAME {view} gives all.",
+        f" Shown are the first {MOST_CANDIDATES} of {len(rows)}; winnow query {campaign} {view} gives all.",
     )

@@ -23,6 +23,7 @@ from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import ServedModelDiffers
+from winnow.tasks.spec.stored_spec import fork_command
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 """Reasons of failures that are the server's as a whole."""
@@ -141,7 +142,7 @@ def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str
             return
     raise ServedModelDiffers(
         f"model {model.name!r} was first asked at {first}, which never answered a canary: nobody can say "
-        f"whether {server} serves the same; {_REMEDY}"
+        f"whether {server} serves the same; {_remedy(campaign)}"
     )
 
 
@@ -156,7 +157,7 @@ def _refuse_replacement(
     if first is not None:
         raise ServedModelDiffers(
             f"model {model.name!r} was first asked at {first}, and {server} {said}: it does not serve the "
-            f"same; {_REMEDY}"
+            f"same; {_remedy(campaign)}"
         )
     met = campaign.contacts.by_place.items()
     elsewhere = [url for (served, url), contact in met if served == reference.model and contact.canary_id]
@@ -167,10 +168,9 @@ def _refuse_replacement(
         )
 
 
-_REMEDY = (
-    "set model_base_url back, or begin a new campaign that reuses whatever is the same: "
-    "winnow run SPEC --fork NEW_NAME"
-)
+def _remedy(campaign: CampaignSession) -> str:
+    new = f"begin a new campaign that reuses whatever is the same: {fork_command(campaign.record.spec)}"
+    return f"set model_base_url back, or {new}"
 
 
 N_PROMPTS = 16

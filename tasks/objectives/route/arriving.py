@@ -44,26 +44,35 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
 
 
 def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
-    """The prompts in a file with the columns of the campaign's dataset; ids are given anew.
+    """The prompts in a file with the columns of the campaign's dataset, of which that of ids may be absent.
+
+    Returns:
+        Their keys are the file's ids, or "" without them.
 
     Raises:
         DatasetError: If the file cannot be read or does not hold what the spec says.
     """
-    columns: Mapping[str, str | None] = {**campaign.spec["dataset"]["fields"], "id": None}
-    return list(load_dataset(path, columns).examples)
+    columns: Mapping[str, str | None] = campaign.spec["dataset"]["fields"]
+    found = load_dataset(path, {**columns, "id": None}).examples
+    ids = (each.fields.get(columns.get("id") or "") for each in found)
+    return [replace(each, key="" if id_ is None else str(id_)) for each, id_ in zip(found, ids, strict=True)]
 
 
 def store_arrival(database: Database, name: str, storage: str, examples: Sequence[Example]) -> list[int]:
     """Store prompts for a campaign that routes, once they are known to be of use: they stay in it for good.
 
+    A prompt whose id and content are stored already is left out; one without an id is always another one.
+
     Returns:
-        Their example positions.
+        Example positions of those that are new.
 
     Raises:
         WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
         LeaseHeld: If another live process runs the campaign.
     """
     campaign, checked = reopen_route(database, name, storage)
+    if not (examples := _new(examples, checked.dataset.examples)):
+        return []
     for example in examples:
         _require_usable(checked, example)
     checked.embedding.contexts(database, replace(checked.dataset, examples=tuple(examples)))
@@ -73,7 +82,9 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
         leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
         number = stream_batches.next_number(session, campaign.id)
         keyed = [
-            NewExample(key=f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets)
+            NewExample(
+                key=each.key or f"arrival-{number + 1}-{place}", fields=each.fields, targets=each.targets
+            )
             for place, each in enumerate(examples, 1)
         ]
         first = stream_batches.add_stream_batch(
@@ -98,6 +109,25 @@ def reopen_route(database: Database, name: str, storage: str) -> tuple[CampaignR
             f"'{name}' is a {campaign.objective} campaign; only route campaigns answer prompts that arrive"
         )
     return campaign, checked
+
+
+def _new(examples: Sequence[Example], stored: Sequence[Example]) -> list[Example]:
+    """Those that are not stored, under their own ids, to which something is added where these are taken."""
+    taken = {each.key: _content(each) for each in stored}
+    new: list[Example] = []
+    for each in examples:
+        content, key = _content(each), each.key
+        if key and taken.get(key, content) != content:
+            key = f"{key}~{content[:8]}"
+        if key not in taken:
+            new.append(replace(each, key=key))
+        if key:
+            taken[key] = content
+    return new
+
+
+def _content(example: Example) -> str:
+    return sha256([example.fields, example.targets])
 
 
 def _require_usable(checked: Route, example: Example) -> None:

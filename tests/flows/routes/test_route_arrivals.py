@@ -80,6 +80,39 @@ def test_what_arrives_changes_what_is_believed_later(answered, monkeypatch):
     assert believed() < before - 0.1
 
 
+def test_a_file_given_again_is_asked_only_what_is_new(answered):
+    file = answered / "more.jsonl"
+
+    def give(prompts):
+        """Of these ids and numbers; what was asked, and what is said of the others."""
+        given = [
+            {"input": route.text("spell", n), "target": route.answer(n), "type": "spell"} for _, n in prompts
+        ]
+        lines = [
+            json.dumps(row if id_ is None else {"id": id_, **row})
+            for (id_, _), row in zip(prompts, given, strict=True)
+        ]
+        file.write_text("\n".join(lines))
+        result = winnow(answered, "route", "survivor", "--prompts", "more.jsonl", "--json")
+        assert result.returncode == 0, result.stderr
+        return [each["prompt"] for each in json.loads(result.stdout)], result.stderr
+
+    def spelled(*numbers):
+        return [route.text("spell", n) for n in numbers]
+
+    assert give([("p", 90), (7, 91)]) == (spelled(90, 91), "")
+    again = give([("p", 90), (7, 91), ("r", 92)])
+    assert again == (spelled(92), "2 of 3 prompts with these ids are stored already and not asked again\n")
+    # Ids of other prompts, as where each file counts its rows anew.
+    assert give([("p", 93), ("e0", 94)]) == (spelled(93, 94), "")
+    assert give([("p", 93), ("e0", 94)])[0] == []
+    assert [give([(None, 90), (None, 93)])[0] for _ in range(2)] == [spelled(90, 93)] * 2
+    stored = [key for (key,) in rows(answered, "SELECT key FROM examples ORDER BY id DESC LIMIT 9")][::-1]
+    assert [key.partition("~")[0] for key in stored] == ["p", "7", "r", "p", "e0"] + [
+        f"arrival-{n}-{place}" for n in (4, 5) for place in (1, 2)
+    ]
+
+
 def test_a_prompt_of_no_known_type_is_answered_too(answered):
     untyped = ["route", "survivor", "--prompt", route.text("count", 8), "--target", route.answer(8)]
     assert done(answered, *untyped).startswith("counter/plain")

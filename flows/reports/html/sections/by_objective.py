@@ -25,7 +25,7 @@ def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
     met = list(ask(session, campaign, "head-to-head"))
     if not met:
         return None
-    board, cut = first_of(list(ask(session, campaign, "leaderboard")), "head-to-head")
+    board, cut = first_of(list(ask(session, campaign, "leaderboard")), campaign.name, "head-to-head")
     return Section(
         name="head-to-head",
         title="Head to head",
@@ -39,7 +39,7 @@ def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
     known = [row for row in ask(session, campaign, "strengths") if row["strength"] is not None]
     if not known:
         return None
-    rows, cut = first_of(known, "strengths")
+    rows, cut = first_of(known, campaign.name, "strengths")
     return Section(
         name="strengths",
         title="Strengths",
@@ -104,7 +104,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> Section | None:
     peaks: dict[str, float] = {}
     for row in rows:
         peaks[row["candidate"]] = max(row["log_e_value"], peaks.get(row["candidate"], -math.inf))
-    names, cut = first_of(sorted(peaks, key=lambda name: -peaks[name]), "e-values")
+    names, cut = first_of(sorted(peaks, key=lambda name: -peaks[name]), campaign.name, "e-values")
     shown = [row for row in rows if row["candidate"] in names]
     tests = round(rows[0]["needed"] * campaign.spec["stopping"]["delta"])
     line = f"{'1' if tests == 1 else tests}/δ = {rows[0]['needed']:g}"
@@ -124,7 +124,7 @@ def weights(session: Session, campaign: CampaignRecord) -> Section | None:
     own = [row for row in rows if row["candidate"] in tested]
     if len({row["rho"] for row in own}) < 2:
         return None
-    names, cut = first_of(list(dict.fromkeys(row["candidate"] for row in own)), "weights")
+    names, cut = first_of(list(dict.fromkeys(row["candidate"] for row in own)), campaign.name, "weights")
     return Section(
         name="weights",
         title="Trust in the autoevaluator",
@@ -138,7 +138,7 @@ def risks(session: Session, campaign: CampaignRecord) -> Section | None:
     known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
     if not known:
         return None
-    rows, cut = first_of(known, "leaderboard")
+    rows, cut = first_of(known, campaign.name, "leaderboard")
     allowed, symbol = _allowed(campaign.spec["certify"])
     certified = () if _trusts_a_mean(campaign) else _certified(session, campaign)
     return Section(
@@ -189,7 +189,7 @@ def late_shares(session: Session, campaign: CampaignRecord) -> Section | None:
     found = status.shares(session, campaign)
     if not found:
         return None
-    rows, cut = first_of(found, "picks")
+    rows, cut = first_of(found, campaign.name, "picks")
     return Section(
         name="types",
         title="Who was chosen for what",

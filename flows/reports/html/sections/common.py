@@ -50,7 +50,7 @@ def estimates(
         known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
         if not known:
             return None
-        rows, cut = first_of(known, "leaderboard")
+        rows, cut = first_of(known, campaign.name, "leaderboard")
         best = {row["candidate"] for row in known if row["best"]}
         return Section(
             name="estimates",
@@ -67,7 +67,7 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
     found = campaign_views.eliminations(session, campaign.id)
     if not found:
         return None
-    rows, cut = first_of(found, "eliminations")
+    rows, cut = first_of(found, campaign.name, "eliminations")
     in_answer = any(row["status"] in ("tied", "chosen") for row in found)
     kept = " Who is tied or chosen is a part of the answer, and not out, all the same." if in_answer else ""
     missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
@@ -144,7 +144,7 @@ def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
     found = list(ask(session, campaign, "pareto"))
     if len(found) < 2:
         return None
-    rows, cut = first_of(found, "pareto")
+    rows, cut = first_of(found, campaign.name, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
     has_latency = any(row["latency"] is not None for row in rows)
     decimals = {
@@ -199,7 +199,7 @@ def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
     found = list(ask(session, campaign, "metrics"))
     if not found:
         return None
-    rows, cut = first_of(found, "metrics")
+    rows, cut = first_of(found, campaign.name, "metrics")
     return Section(
         name="metrics",
         title="Metrics",
@@ -242,7 +242,7 @@ def tags(counts: TagCounts) -> Builder:
         found = [row for row in rows if row["scored"]]
         if not found:
             return None
-        shown, cut = first_of(found, "tags")
+        shown, cut = first_of(found, campaign.name, "tags")
         return Section(
             name="tags",
             title="The leader by tag",
@@ -273,7 +273,7 @@ def allocation(unit: str) -> Builder:
         found = [row for row in ask(session, campaign, "leaderboard") if row["scored"] or row["unscored"]]
         if not found:
             return None
-        rows, cut = first_of(found, "leaderboard")
+        rows, cut = first_of(found, campaign.name, "leaderboard")
         return Section(
             name="allocation",
             title="Where the budget went",
@@ -298,7 +298,7 @@ def samples(titles: Mapping[str, str]) -> Builder:
         return Section(
             name="comparisons",
             title="Comparisons to read",
-            note=f"Up to {MOST_SAMPLES} of each kind. winnow query NAME comparisons gives all.",
+            note=f"Up to {MOST_SAMPLES} of each kind. winnow query {campaign.name} comparisons gives all.",
             groups=groups,
         )
 
@@ -339,7 +339,7 @@ def loading(session: Session, campaign: CampaignRecord) -> Section | None:
     if not by_model:
         return None
     found = [{"candidate": model, **row} for model, row in by_model.items()]
-    rows, cut = first_of(sorted(found, key=lambda row: -row["load_seconds"]), "costs")
+    rows, cut = first_of(sorted(found, key=lambda row: -row["load_seconds"]), campaign.name, "costs")
     return Section(
         name="loads",
         title="Loads",
@@ -399,7 +399,7 @@ def _costs(session: Session, campaign: CampaignRecord) -> tuple[list[Row], str]:
     asked = ask(session, campaign, "costs")
     found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
     found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)
-    rows, cut = first_of(found, "costs")
+    rows, cut = first_of(found, campaign.name, "costs")
     return list(rows), cut
 
 
