@@ -8,7 +8,7 @@ NAME = "acme_plugins"
 
 CODE = '''
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 from winnow.algorithms.best_mean.row_mean import RowMean
@@ -69,16 +69,17 @@ class Judge:
 class AskingJudge:
     """A model says of an output whether it is right."""
 
-    def __init__(self, model: Mapping[str, object], on: str = "never"):
+    def __init__(self, model: Mapping[str, object], on: str = "never", shown: Sequence[str] = ("output",)):
         (self._grader,) = judge_models([model], GenerateConfig(max_tokens=4))
-        self.models, self.on, self.replies = (self._grader.ref,), on, {}
+        self.models, self.on, self.shown, self.replies = (self._grader.ref,), on, shown, {}
 
     def calls(self, sample, replies):
         if self.on in sample.output:
             fail()
         grader = self._grader
+        shown = " ".join(str(getattr(sample, each)) for each in self.shown)
         call = JudgeCall(
-            judge=grader.id, model=grader.ref, prompt=f"ok? {sample.output}", sampling=grader.sampling
+            judge=grader.id, model=grader.ref, prompt=f"ok? {shown}", sampling=grader.sampling
         )
         return () if call in replies else (call,)
 

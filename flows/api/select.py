@@ -209,9 +209,8 @@ def _selection(
     played: Played, given: Sequence[Candidate], params: Mapping[str, object]
 ) -> Selection[Candidate]:
     candidates, decision = tuple(given[arm] for arm in played.arms), played.decision
-    by_estimate = sorted(
-        range(len(candidates)), key=lambda arm: (arm != decision.best, -decision.estimates[arm])
-    )
+    known = np.nan_to_num(decision.estimates, nan=-np.inf)
+    by_estimate = sorted(range(len(candidates)), key=lambda arm: (arm != decision.best, -known[arm]))
     top = tuple(candidates[arm] for arm in by_estimate if decision.status[arm] == "top")
     tied = tuple(each for each, status in zip(candidates, decision.status, strict=True) if status == "tied")
     chosen = (each for each, status in zip(candidates, decision.status, strict=True) if status == "chosen")

@@ -45,6 +45,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.check import problems
     from winnow.storage.engine.database import shown_url
+    from winnow.tasks.campaign.budget import count_of
     from winnow.tasks.queries.check_texts import findings
 
     wrong, unchecked = 0, Unchecked()
@@ -61,7 +62,8 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     for line in unchecked.lines():
         print(line)
     if wrong:
-        print(f"{shown_url(storage)} is not sound: {wrong} problems were found")
+        were = "was" if wrong == 1 else "were"
+        print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found")
     elif unchecked.count:
         print(f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole")
     if wrong or unchecked.count:

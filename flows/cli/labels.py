@@ -63,8 +63,11 @@ def label(
     from winnow.tasks.judges.pointwise.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import TERMINAL, require_certifying
+    from winnow.tasks.objectives.human.annotating import require_name
     from winnow.tasks.spec.stored_spec import is_human
 
+    if correct and file is None and not skip:
+        raise SpecError("--correct says what becomes of the labels of a file; give FILE with it")
     with closing(open_database(storage)) as database:
         require_schema(database)
         with database.reading() as session:
@@ -76,24 +79,32 @@ def label(
             _print_next(database, campaign, wanted_of(database, campaign), storage, "judgment")
             return
         require_certifying(campaign)
+        if annotator is not None:
+            require_name(annotator)
         if file is None and not skip:
             _ask(database, campaign, annotator or TERMINAL)
         else:
-            _store(database, campaign, file, skip or [], correct=correct)
+            _store(database, campaign, file, skip or [], annotator, correct=correct)
         with database.reading() as session:
             wanted = len(waits_for(session, campaign))
         _print_next(database, campaign, wanted, storage, "label")
 
 
 def _store(
-    database: "Database", campaign: "CampaignRecord", file: Path | None, skip: list[str], *, correct: bool
+    database: "Database",
+    campaign: "CampaignRecord",
+    file: Path | None,
+    skip: list[str],
+    annotator: str | None,
+    *,
+    correct: bool,
 ) -> None:
     """Store the labels of a file and what nobody can answer, all or none."""
     from winnow.tasks.objectives.certify.human_labels import TERMINAL, read_labels, store_labels
 
     given = [] if file is None else read_labels(file)
     given += [("--skip", key, ()) for key in skip]
-    source = TERMINAL if file is None else file.name[:255]
+    source = annotator or (TERMINAL if file is None else file.name[:255])
     told = [*([] if file is None else [str(file)]), *(["--skip"] if skip else [])]
     _print(store_labels(database, campaign, given, source, correct=correct), " and ".join(told))
 

@@ -61,8 +61,8 @@ def schedule(
     read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
     if len(read.name) > LONGEST_NAME:
         raise SpecError(
-            f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the time of "
-            f"the time of each run is added to it; this one has {len(read.name)}"
+            f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the "
+            f"time of each run is added to it; this one has {len(read.name)}"
         )
     from winnow.flows.schedule.deployments import Scheduled
     from winnow.storage.engine.database import shown_url

@@ -112,9 +112,8 @@ def _add(families: JsonObject, session: Session, campaign: CampaignRecord) -> No
     add("grid_comparisons", totals["grid"])
     for direction in ("input", "output"):
         add("tokens", totals[f"{direction}_tokens"], direction)
-    sides = 2 if campaign.objective == "best-duel" else 1
-    for reason, count in unscored_views.by_reason(session, campaign.id).items():
-        add("comparisons", count // sides, "unscored" if reason else "scored", reason)
+    for reason, count in unscored_views.by_reason(session, campaign).items():
+        add("comparisons", count, "unscored" if reason else "scored", reason)
     for model, row in loads_by_model(session, campaign.id).items():
         add("load_seconds", row["load_seconds"], model)
     for state in STATES:

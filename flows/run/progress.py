@@ -20,7 +20,7 @@ from winnow.flows.run.artifacts import Artifacts, server_is_the_users
 from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
 from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
-from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval, limit_of
+from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences.rounding import ends
@@ -131,7 +131,7 @@ class LiveProgress(Tally):
         return Text(f"{campaign.record.name}: {spec.objective} by {spec.selector.name}{delta}", style="bold")
 
     def _bar(self, campaign: CampaignSession) -> Table:
-        limit, labels = limit_of(campaign), campaign.labels_used
+        limit, labels = campaign.checked.most, campaign.labels_used
         spent, what = (self.told, "comparisons") if labels is None else (labels, "labels")
         row = Table.grid(padding=(0, 1))
         row.add_row(

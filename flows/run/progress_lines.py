@@ -63,12 +63,12 @@ class Tally:
 
     def line(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> str:
         """Where the campaign stands, in one line."""
-        budget = limit_of(campaign)
+        most = campaign.checked.most
         spent = (
-            f"{amount(self.told)} of {amount(budget)} comparisons "
+            f"{amount(self.told)} of {amount(most)} comparisons "
             f"({self.told / campaign.checked.grid:.1%} of the grid)"
             if campaign.labels_used is None
-            else f"{amount(self.told)} comparisons, {campaign.labels_used} of {amount(budget)} labels"
+            else f"{amount(self.told)} comparisons, {campaign.labels_used} of {amount(most)} labels"
         )
         spent += "".join(f", {each}" for each in campaign.other_budgets)
         return (
@@ -95,11 +95,6 @@ class PlainProgress(Tally):
         tell(self.line(campaign, round_, decision))
         for sentence in to_check:
             tell(sentence)
-
-
-def limit_of(campaign: CampaignSession) -> int:
-    """Most comparisons, or labels where it certifies, that a campaign may take."""
-    return campaign.checked.spec.own_budget or campaign.checked.grid
 
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:

@@ -73,6 +73,9 @@ def resume_each(storage: str, names: list[str], interrupts: Interrupts, say: Rep
 
 def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
     try:
+        if status_of(storage, name).answer.is_of_program:
+            why = "its scores come from a function of a program, which goes on with it when it is run again"
+            return exit_codes.DECIDED, f"{name}: skipped: {why}"
         require_stored_trust(storage, name, trust)
         run_flow(storage, name, interrupts)
     except LeaseHeld as held:

@@ -4,7 +4,7 @@ Nothing is left out where a row that it refers to is gone: what is gone is None.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any
 
@@ -24,14 +24,25 @@ REPLY, SHOWN = aliased(Generation), aliased(Prompt)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedText:
-    """A stored generation, with what its key was made from."""
+    """A stored generation, with what its key was made from and all that a judge sees of it."""
 
     request_key: str
     """SHA-256 over all that determines the text."""
     prompt: str
     replicate: int
     text: str
+    finish_reason: str
+    input_tokens: int
+    output_tokens: int
     choice_logprobs: Mapping[str, float] | None
+    reasoning: str | None
+    token_logprobs: Sequence[float] | None
+
+
+OF_GENERATIONS = tuple(
+    each.name for each in fields(RecordedText) if each.name not in ("request_key", "prompt")
+)
+"""Fields of a text that its row has by the same names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,10 +234,8 @@ def _text_columns(
 ) -> list[ColumnElement[object]]:
     columns = {
         "request_key": func.coalesce(generation.request_key, generation.key),
-        "replicate": generation.replicate,
-        "text": generation.text,
-        "choice_logprobs": generation.choice_logprobs,
         "prompt": prompt.text,
+        **{name: getattr(generation, name) for name in OF_GENERATIONS},
     }
     return [column.label(f"text_{side}_{name}") for name, column in columns.items()]
 
@@ -277,8 +286,7 @@ def _example(row: SqlRow, offsets: Mapping[int, int]) -> RecordedExample | None:
 def _text(values: RowMapping, side: str) -> RecordedText | None:
     if values[f"text_{side}_request_key"] is None:
         return None
-    names = ("request_key", "prompt", "replicate", "text", "choice_logprobs")
-    return RecordedText(**{name: values[f"text_{side}_{name}"] for name in names})
+    return RecordedText(**{each.name: values[f"text_{side}_{each.name}"] for each in fields(RecordedText)})
 
 
 def _judgment(row: SqlRow) -> RecordedJudgment:

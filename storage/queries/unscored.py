@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
+from winnow.storage.records.values import CampaignRecord
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:
@@ -49,19 +50,18 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
     return [(row[0], row[1]) for row in takewhile(lambda row: row[2] == reason, rows)]
 
 
-def by_reason(session: Session, campaign_id: int) -> dict[str, int]:
-    """What candidates took part in, by the reason why it has no outcome; "" counts what has one.
-
-    A duel counts twice, once for each of its candidates.
-    """
+def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
+    """How many comparisons have no outcome, by the reason; "" counts those that have one."""
     rows = session.execute(
         select(CandidateStats.reason, func.sum(CandidateStats.comparisons))
         .join(Candidate, Candidate.id == CandidateStats.candidate_id)
-        .where(Candidate.campaign_id == campaign_id)
+        .where(Candidate.campaign_id == campaign.id)
         .group_by(CandidateStats.reason)
         .order_by(ByCodePoints(CandidateStats.reason))
     )
-    return {reason: int(count) for reason, count in rows}
+    # Both candidates of a duel have it in their stats.
+    sides = 2 if campaign.objective == "best-duel" else 1
+    return {reason: int(count) // sides for reason, count in rows}
 
 
 def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:

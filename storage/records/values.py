@@ -287,6 +287,10 @@ class NewDecision:
     """The fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
 
 
+SET_ASIDE = ("dropped", "removed")
+"""The status of a candidate that is no rival of the best any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
     """A stored decision."""

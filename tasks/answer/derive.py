@@ -195,7 +195,7 @@ def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int]
     """How many comparisons had a text, of how many, where none is made."""
     if campaign.execution.get("reuse") != ONLY:
         return None
-    by_reason = unscored_views.by_reason(session, campaign.id)
+    by_reason = unscored_views.by_reason(session, campaign)
     told = sum(by_reason.values())
     return told - by_reason.get(NO_STORED_TEXT, 0), told
 

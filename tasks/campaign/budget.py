@@ -8,9 +8,10 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import costs
+from winnow.storage.records import rounds
 from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
 from winnow.tasks.spec.stored_spec import Kind, judging_models, limits_of, own_kind
 
@@ -198,16 +199,16 @@ class BudgetTracker:
         )
 
     def _add_rounds(self, session: Session) -> None:
-        rounds = costs.of_rounds(session, self._campaign_id, after=self._last)
-        self._comparisons += rounds.comparisons
-        self._tokens += rounds.tokens
+        finished = costs.of_rounds(session, self._campaign_id, after=self._last)
+        self._comparisons += finished.comparisons
+        self._tokens += finished.tokens
         if self._limits.keys() & {"gpu_seconds", "cost"}:
             for each in costs.of_models(session, self._campaign_id, after=self._last):
                 self._seconds[each.model] = self._seconds.get(each.model, 0.0) + each.seconds
                 if price := self._prices.get(each.model):
                     paid = price["input"] * each.input_tokens + price["output"] * each.output_tokens
                     self._token_cost += paid / TOKENS_PER_PRICE
-        self._last = rounds.last
+        self._last = finished.last
 
     def _spent(self, session: Session, kind: Kind) -> float:
         match kind:
@@ -227,6 +228,49 @@ class BudgetTracker:
         waited = {model: row["load_seconds"] for model, row in loading.items()}
         busy = [*self._seconds.items(), *waited.items()]
         return float(sum(seconds * self._devices.get(model, 1) for model, seconds in busy))
+
+
+def has_ended(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
+    """Whether its selector, or a limit that is spent, ends a campaign.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        decision: Its latest one.
+    """
+    if decision is None or decision.stop:
+        return decision is not None
+    return ending_limit(session, campaign, decision, BudgetTracker(campaign).usage(session)) is not None
+
+
+def ending_limit(
+    session: Session,
+    campaign: CampaignRecord,
+    decision: DecisionRecord | None,
+    budgets: tuple["BudgetUsage", ...],
+) -> "BudgetUsage | None":
+    """The limit that is spent and lets no further round begin; None where that is the algorithm's own.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        decision: Its latest one.
+        budgets: As `BudgetTracker.usage` has them.
+    """
+    if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
+        return None
+    return overspent(budgets, None if _is_unaware(campaign, decision) else own_kind(campaign.objective))
+
+
+def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
+    """Whether a selector may not know yet that its own budget is spent.
+
+    So it is where candidates joined, and where the budget was lowered after it had said to go on: then it
+    would be asked for a round again and again, and plan none.
+    """
+    if campaign.objective in ("certify", "route"):
+        return False
+    return bool(decision.n_joined) or not decision.stop
 
 
 def overspent(budgets: tuple[BudgetUsage, ...], primary: Kind | None) -> BudgetUsage | None:

@@ -22,12 +22,12 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.values import SET_ASIDE, CampaignRecord
+from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.dataset_files import other_separator, read_rows
 from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
-from winnow.tasks.queries.warnings import OUT
 from winnow.tasks.spec.stored_spec import ONLY
 
 CAMPAIGN = "campaign:"
@@ -110,7 +110,7 @@ def load_ended_table(source: str, storage: str) -> ScoreTable:
     with _campaigns(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
         decision = outcome_records.latest_decision(session, campaign.id)
-        if decision is None or not decision.stop:
+        if not has_ended(session, campaign, decision):
             remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
             raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
         return _with_scores(_campaign_table(session, campaign))
@@ -308,7 +308,7 @@ def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
             is_partial=not asked.all(),
         )
     )
-    kept = np.flatnonzero([status not in OUT for status in decision.status])
+    kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status])
     if table.is_partial and kept.size and asked[kept].all():
         return replace(table.rows(kept), is_partial=False)
     return table

@@ -91,6 +91,11 @@ def describe(name: str) -> JudgeDescription:
     return replace(described, parameters=tuple(own))
 
 
+def is_plugin(name: str) -> bool:
+    """Whether a judge is none of Winnow's."""
+    return name not in BUILT_IN
+
+
 def judge_code(type: str, /, **params: object) -> JsonObject:
     """What the code of this judge with these parameters is, as far as verdicts depend on it. JSON values.
 

@@ -207,6 +207,12 @@ class ResolvedCampaign(ABC):
         return len(self.candidates) * len(self.dataset.examples)
 
     @property
+    def most(self) -> int:
+        """Comparisons that may be made, or labels that may be used where it certifies, at the most."""
+        budget = self.spec.own_budget
+        return self.grid if budget is None else min(budget, self.grid)
+
+    @property
     def sides(self) -> str:
         """What examples are crossed with."""
         return f"{len(self.candidates)} candidates"
@@ -225,10 +231,9 @@ class ResolvedCampaign(ABC):
     @property
     def _most_words(self) -> str:
         """How many of the grid's comparisons may be made; duels may be repeated, and be more than those."""
-        most = self.spec.own_budget
-        if most is None or (most > self.grid and self.spec.objective == "best-mean"):
+        if self.most == self.grid:
             return "all of them are"
-        return f"{most:,} of them are" if most <= self.grid else f"{most:,} are"
+        return f"{self.most:,} of them are" if self.most < self.grid else f"{self.most:,} are"
 
     @property
     def samples_words(self) -> str:

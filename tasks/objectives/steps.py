@@ -163,7 +163,7 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     if not has_worked:
         with campaign.database.reading() as session:
             before = unscored_views.latest(session, campaign.record.id, JUDGE_FAILED)
-            has_worked = unscored_views.by_reason(session, campaign.record.id).get("", 0) > 0
+            has_worked = unscored_views.by_reason(session, campaign.record).get("", 0) > 0
         involved += [{a, b or a} for a, b in before]
     in_all = set.intersection(*involved)
     is_of_some = has_worked and in_all and in_all != set(campaign.candidate_ids)

@@ -5,6 +5,7 @@ stored of its campaign, candidates and example, and from the answers that a judg
 the key of each must be those of the text that the comparison refers to. No checkpoint is read for that.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.storage.text import storable
 from winnow.tasks.candidates.candidates import StoredCandidate
-from winnow.tasks.candidates.weighing import Weighing, asked_of, weighing_of
+from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
@@ -31,7 +32,7 @@ from winnow.tasks.judges.asking.calls import Reply as ScoreReply
 from winnow.tasks.judges.pairwise.protocol import JudgmentCall, JudgmentReply, PairJudge, Reply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of
-from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.judges.registry import create_judge, is_plugin, judge_code
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.generate import plan_text
@@ -40,7 +41,7 @@ from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
-from winnow.tasks.spec.stored_spec import judging_fingerprints
+from winnow.tasks.spec.stored_spec import judge_parts, judging_fingerprints
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -141,17 +142,11 @@ class _Auditor:
 
     def _planned(self, comparison: RecordedComparison, side: int, replicate: int) -> PlannedGeneration:
         """The request that a side's text should be the answer to."""
-        arm, example = comparison.arms[side], _known(comparison.example)
-        assert arm is not None
-        candidate = self._candidate(arm, example)
-        try:
-            asked = asked_of(candidate, self._weighing(example), example.fields, example.key)
-        except (WinnowError, KeyError, TypeError, ValueError) as error:
-            raise _Unchecked(f"its prompt cannot be rendered: {_said(error)}") from error
+        candidate = self._candidate(comparison, side)
         return plan_text(
             candidate.model,
             candidate.fingerprint,
-            asked,
+            self._asked(comparison, side),
             candidate.sampling,
             seed=self._campaign.seed,
             replicate=replicate,
@@ -168,7 +163,16 @@ class _Auditor:
             {example.key: example.targets},
         )
 
-    def _candidate(self, arm: int, example: RecordedExample) -> StoredCandidate:
+    def _asked(self, comparison: RecordedComparison, side: int) -> Asked:
+        candidate, example = self._candidate(comparison, side), _known(comparison.example)
+        try:
+            return asked_of(candidate, self._weighing(example), example.fields, example.key)
+        except (WinnowError, KeyError, TypeError, ValueError) as error:
+            raise _Unchecked(f"its prompt cannot be rendered: {_said(error)}") from error
+
+    def _candidate(self, comparison: RecordedComparison, side: int) -> StoredCandidate:
+        arm, example = comparison.arms[side], _known(comparison.example)
+        assert arm is not None
         if arm not in self._candidates:
             record = self._records[arm]
             try:
@@ -210,7 +214,19 @@ class _Auditor:
     def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
         """What is wrong with the calls of each judge of single outputs that made some."""
         metrics = dict.fromkeys(judgment.metric for judgment in comparison.judgments)
-        return [self._wrong_calls(comparison, metric) for metric in metrics]
+        return [self._wrong_or_unchecked(comparison, metric) for metric in metrics]
+
+    def _wrong_or_unchecked(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
+        """The same of one judge; a plug-in's may ask by what is not shown to it here, such as a clock."""
+        for sentence in self._wrong_calls(comparison, metric):
+            if self._is_of_plugin(metric):
+                raise _Unchecked(f"{sentence}, as a plug-in would that asks by more than what is stored")
+            yield sentence
+
+    def _is_of_plugin(self, metric: str | None) -> bool:
+        of_metrics = {each["name"]: each["judge"] for each in self._campaign.spec.get("metrics") or ()}
+        judge = self._campaign.spec["judge"] if metric is None else of_metrics.get(metric)
+        return judge is not None and any(is_plugin(each["type"]) for each in judge_parts(judge))
 
     def _wrong_calls(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
         """What is wrong with the calls for a metric, or the outcome; its judge is asked for them again."""
@@ -225,15 +241,31 @@ class _Auditor:
             if text is None:
                 yield "it has replies of a judge, and lacks the output that they could be about"
                 return
-            yield from self._wrong_calls_of(judge, text, _known(comparison.example), left)
+            yield from self._wrong_calls_of(judge, self._sample(comparison, text), left)
         for judgment in left:
             yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 
-    def _wrong_calls_of(
-        self, judge: Judge, text: RecordedText, example: RecordedExample, left: list[RecordedJudgment]
-    ) -> Iterator[str]:
+    def _sample(self, comparison: RecordedComparison, text: RecordedText) -> Sample:
+        """What a judge saw of a text, but for the names of what its candidate is made of."""
+        asked, example = self._asked(comparison, 0), _known(comparison.example)
+        told = text.choice_logprobs or {}
+        return Sample(
+            output=text.text,
+            targets=self._targets(example),
+            fields=example.fields,
+            example=example.key,
+            prompt=text.prompt,
+            reasoning=text.reasoning,
+            finish_reason=text.finish_reason,
+            input_tokens=text.input_tokens,
+            output_tokens=text.output_tokens,
+            logprobs=text.token_logprobs,
+            choices=asked.texts,
+            loglikelihoods=[told.get(each, math.nan) for each in asked.continuations],
+        )
+
+    def _wrong_calls_of(self, judge: Judge, sample: Sample, left: list[RecordedJudgment]) -> Iterator[str]:
         """The same of one output; the judgments of its calls are taken out of those that are left."""
-        sample = Sample(output=text.text, targets=self._targets(example), fields=example.fields)
         replies: dict[JudgeCall, ScoreReply] = {}
         while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
             for call in wanted:

@@ -126,27 +126,17 @@ def _paired(
     )
 
 
-def reach_of(*sides: Side) -> float:
-    """The largest difference that there can be: scores of routed prompts may be as low as -1."""
-    return 2.0 if any(side.campaign.objective == "route" for side in sides) else 1.0
-
-
-def difference_of(examples: Sequence[PairedExample], reach: float = 1.0) -> PairedDifference | None:
-    """The mean difference and its interval; None without an example.
-
-    Args:
-        examples: In any order.
-        reach: The largest difference that there can be.
-    """
+def difference_of(examples: Sequence[PairedExample]) -> PairedDifference | None:
+    """The mean difference of examples in any order and its interval; None without an example."""
     if not examples:
         return None
     found = np.array([each.difference for each in examples])
-    lower, upper = mean_interval((by_chance(found) / reach + 1.0) / 2.0, ALPHA)
+    lower, upper = mean_interval((by_chance(found) + 1.0) / 2.0, ALPHA)
     return PairedDifference(
         n=len(found),
         mean=float(found.mean()),
-        lower=reach * (2.0 * lower - 1.0),
-        upper=reach * (2.0 * upper - 1.0),
+        lower=2.0 * lower - 1.0,
+        upper=2.0 * upper - 1.0,
         first_higher=int((found > 0).sum()),
         second_higher=int((found < 0).sum()),
     )
@@ -165,13 +155,11 @@ def _groups_by(values: Sequence[object]) -> bool:
     return 2 <= len(set(map(str, given))) <= min(MOST_GROUPS, len(given) // 2)
 
 
-def by_field(
-    examples: Sequence[PairedExample], field: str, reach: float = 1.0
-) -> dict[str, PairedDifference]:
+def by_field(examples: Sequence[PairedExample], field: str) -> dict[str, PairedDifference]:
     """The difference on the examples with each value of a field, most examples first."""
     groups: dict[str, list[PairedExample]] = {}
     for each in examples:
         if (value := each.fields.get(field)) is not None:
             groups.setdefault(str(value), []).append(each)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-    return {value: found for value, some in ordered if (found := difference_of(some, reach)) is not None}
+    return {value: found for value, some in ordered if (found := difference_of(some)) is not None}

@@ -12,7 +12,6 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
 from winnow.tasks.answer.follow_ups import (
@@ -24,7 +23,7 @@ from winnow.tasks.answer.follow_ups import (
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.answer.running import unsteady_engines
-from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, overspent
+from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
@@ -113,11 +112,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     certifies, routes = campaign.objective == "certify", campaign.objective == "route"
     certificate = certificate_of(session, campaign, names, decision) if certifies else None
     budgets = BudgetTracker(campaign).usage(session)
-    stopped_by = None
-    if decision and round_records.unfinished_round(session, campaign.id) is None:
-        stopped_by = overspent(
-            budgets, None if _is_unaware(campaign, decision) else own_kind(campaign.objective)
-        )
+    stopped_by = ending_limit(session, campaign, decision, budgets)
     totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
     standing = _standing(session, campaign, decision) if routes else None
     reason = reason_of(decision, stopped_by)
@@ -188,17 +183,6 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
         ),
         warnings=tuple(campaign_warnings(session, campaign)),
     )
-
-
-def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
-    """Whether a selector may not know yet that its own budget is spent.
-
-    So it is where candidates joined, and where the budget was lowered after it had said to go on: then it
-    would be asked for a round again and again, and plan none.
-    """
-    if campaign.objective in ("certify", "route"):
-        return False
-    return bool(decision.n_joined) or not decision.stop
 
 
 def _standing(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> "Standing":

@@ -14,7 +14,8 @@ from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
+from winnow.tasks.campaign.budget import count_of, has_ended
 from winnow.tasks.spec.stored_spec import (
     baseline_name,
     grouping_of,
@@ -46,9 +47,6 @@ MOST_OF_THE_GAP = 1 / 3
 FEWEST_TOLD_EARLY = 50
 """Comparisons before anything is warned of while a campaign runs: the first few say little."""
 
-OUT = ("dropped", "removed")
-"""The status of a candidate that is no rival of the best."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignWarning:
@@ -67,13 +65,14 @@ def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[Campai
     """
     counts = warning_views.counts(session, campaign.id)
     decision = outcome_records.latest_decision(session, campaign.id)
+    is_over = has_ended(session, campaign, decision)
     found = [
-        _equal_scores(counts, campaign.objective, has_ended=decision is not None and decision.stop),
+        _equal_scores(counts, campaign.objective, has_ended=is_over),
         _truncated(counts),
         _no_answer(counts, campaign),
         own_judge(campaign.spec),
     ]
-    if decision is not None and decision.stop and campaign.objective == "best-mean":
+    if decision is not None and is_over and campaign.objective == "best-mean":
         found.append(_one_example(session, campaign, decision))
     return [warning for warning in found if warning is not None]
 
@@ -118,8 +117,8 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
     if objective == "best-duel":
         return CampaignWarning(
             kind="all-equal",
-            sentence=f"all {counts.scored // 2} scored duels are ties: check the judge's replies and whether "
-            "the candidates' answers differ at all",
+            sentence=f"all {count_of(counts.scored // 2, 'scored duel')} are ties: check the judge's replies "
+            "and whether the candidates' answers differ at all",
         )
     if counts.lowest == 0.0:
         return CampaignWarning(
@@ -261,7 +260,7 @@ def _second(decision: DecisionRecord, best: int) -> int | None:
         for arm, (estimate, status, behind) in enumerate(
             zip(decision.estimates, decision.status, lower, strict=True)
         )
-        if arm != best and estimate is not None and status not in OUT
+        if arm != best and estimate is not None and status not in SET_ASIDE
     ]
     return -max(rivals)[-1] if rivals else None
 

@@ -246,6 +246,26 @@ def test_labels_typed_in_are_stored_one_by_one(tmp_path, monkeypatch):
     )
 
 
+def test_who_labels_is_kept_however_labels_are_given(tmp_path):
+    write_certify(tmp_path)
+    ran(tmp_path)
+    first, second, third = wanted(tmp_path)[:3]
+    done(tmp_path, "label", "survivor", str(write_labels(tmp_path, [first])), "--as", "Ann")
+    done(tmp_path, "label", "survivor", "--skip", second, "--as", "Bea")
+    done(tmp_path, "label", "survivor", "--skip", third)
+    stored = dict(
+        rows(tmp_path, "SELECT e.key, l.source FROM labels l JOIN examples e ON e.id = l.example_id")
+    )
+    assert stored == {first: "Ann", second: "Bea", third: "terminal"}
+    for options, said in (
+        (("--as", " "), "say who judges by a name of 1 to"),
+        (("--correct",), "--correct says what becomes of the labels of a file; give FILE with it"),
+    ):
+        refused = winnow(tmp_path, "label", "survivor", *options)
+        assert refused.returncode in (1, 2)
+        assert said in refused.stderr
+
+
 def test_what_somebody_else_labelled_meanwhile_is_said_and_the_next_is_asked(tmp_path, monkeypatch):
     write_certify(tmp_path)
     ran(tmp_path)

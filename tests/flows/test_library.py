@@ -1,6 +1,7 @@
 """Winnow as a library: what a program and a notebook do with it."""
 
 import threading
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -113,6 +114,13 @@ def test_the_best_ones_are_told_in_order():
     assert found.decision.differences.against == 2
     tied = winnow.select(lambda name, place: scores[name], list(scores), range(30), top_m=3)
     assert (tied.top, tied.tied) == (("b", "c"), ("a", "d"))
+
+
+def test_who_has_no_score_is_told_last_of_the_best():
+    scores = {"a": 0.9, "none": None, "b": 0.5, "c": 0.7, "d": 0.0}
+    for order in permutations(scores):
+        found = winnow.select(lambda name, _: scores[name], order, range(30), top_m=4)
+        assert found.top[:3] == ("a", "c", "b")
 
 
 def test_a_budget_is_kept_and_nothing_is_claimed_of_what_it_bought():

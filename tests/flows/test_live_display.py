@@ -22,11 +22,11 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
     """As much of a campaign as is shown."""
     spec = SimpleNamespace(
         objective=objective,
-        own_budget=600,
         selector=SimpleNamespace(name="champion"),
         stopping=SimpleNamespace(delta=0.05, epsilon=0.01),
     )
-    checked = SimpleNamespace(spec=spec, grid=1200, candidates=[SimpleNamespace(name=each) for each in NAMES])
+    named = [SimpleNamespace(name=each) for each in NAMES]
+    checked = SimpleNamespace(spec=spec, most=600, grid=1200, candidates=named)
     return SimpleNamespace(
         checked=checked,
         record=SimpleNamespace(name="letters", spec={}),

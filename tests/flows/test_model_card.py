@@ -46,4 +46,13 @@ def test_a_card_of_many_candidates_is_short_and_one_that_cannot_be_written_is_a_
     assert "20 more candidates are left out." in (tmp_path / "card.md").read_text()
     result = winnow(tmp_path, "report", "letters", "--model-card", "nowhere/card.md")
     assert result.returncode == 1
-    assert "name another file" in one_message(result)
+    assert "nowhere/card.md: there is no folder nowhere; make it first" in one_message(result)
+
+
+def test_a_card_takes_no_database_s_place(tmp_path):
+    scored_campaign(tmp_path)
+    before = (tmp_path / "winnow.db").read_bytes()
+    result = winnow(tmp_path, "report", "letters", "--model-card", "winnow.db")
+    assert result.returncode == 1
+    assert "winnow.db is a database; name another file" in one_message(result)
+    assert (tmp_path / "winnow.db").read_bytes() == before

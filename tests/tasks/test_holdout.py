@@ -252,6 +252,29 @@ def test_a_limit_that_ends_it_before_says_so():
     assert len(cut.ask(round_rng(0, 6))) == 0
 
 
+def test_a_budget_that_what_is_in_flight_passes_asks_nothing_further():
+    split = a_split()
+    scores = np.tile([[0.0], [1.0], [0.4], [0.2]], 30)
+    whole = a_selector(split, "champion", delta=0.05)
+    told = []
+    while (batch := whole.ask(round_rng(0, len(told)))).examples[0] not in split.held_out:
+        whole.tell(batch, scores[batch.arms, batch.examples])
+        told.append(batch)
+    # Resumed by a lower budget: fewer pairs are left than were asked for.
+    room = 2
+    assert room < len(batch)
+    lower = HoldoutSelector(
+        create_selector("champion", n_arms=4, n_examples=len(split.selection), batch_size=5, delta=0.05),
+        split,
+        limit=sum(map(len, told)) + room,
+        batch_size=5,
+    )
+    for each in told:
+        lower.tell(each, scores[each.arms, each.examples])
+    lower.take_up(batch)
+    assert len(lower.ask(round_rng(0, len(told) + 1))) == 0
+
+
 def test_a_batch_of_both_parts_is_refused():
     split = a_split()
     mixed = Batch(np.array([0, 0]), np.array([split.held_out[0], split.selection[0]]))

@@ -203,6 +203,34 @@ def test_a_plug_in_that_scores_can_ask_models_whose_replies_are_stored_and_used_
     assert scored_by(record.spec["judge"]) == ("grader",)  # as the answer names it
 
 
+OF_TEXTS = ["prompt", "example", "finish_reason", "input_tokens", "output_tokens", "logprobs", "reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (OF_TEXTS, set()),
+        (
+            ["output", "candidate"],
+            {
+                (
+                    "the reply of judge grader answers another prompt, as a plug-in would that asks by more "
+                    "than what is stored",
+                    False,
+                )
+            },
+        ),
+    ],
+)
+def test_what_a_plug_in_asked_by_is_known_when_a_database_is_checked_or_nothing_is_said_to_be_wrong(
+    acme, database, shown, said
+):
+    with faulty_server(reply=grade) as server:
+        served_campaigns.run(database, asking_spec(server.url, shown=shown))
+    with database.reading() as session:
+        assert {(each.sentence, each.is_wrong) for each in findings(session)} == said
+
+
 def test_a_plug_in_whose_calls_fail_for_some_outputs_leaves_those_unscored(acme, database):
     with faulty_server(reply=grade) as server:
         served_campaigns.run(database, asking_spec(server.url, on="3 plus"))

@@ -258,7 +258,7 @@ def test_one_text_is_the_campaign_without_the_key_and_several_are_another_one(tm
     )
     assert again == spec(4)
     checked = check_campaign_file(str(written(tmp_path, samples=4)))
-    assert "at most 32 of them are run, 32 a round, each of 4 texts (mean)" in checked.size
+    assert "at most all of them are run, 32 a round, each of 4 texts (mean)" in checked.size
 
 
 def certifying(folder):

@@ -257,6 +257,16 @@ def test_a_history_is_of_a_campaign_that_has_ended(database, campaign):
     assert load("campaign:letters", database.url).is_partial
 
 
+def test_a_campaign_that_a_spent_limit_ended_is_a_history(database):
+    by_tokens = store_campaign(database, budget={"comparisons": 100, "tokens": 5})
+    by_tokens.finish(by_tokens.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0)
+    assert load_ended_table("campaign:letters", database.url).is_partial
+    # What was planned before is finished before it ends.
+    by_tokens.plan(1, [0], [1])
+    with pytest.raises(ScoreTableError, match="is not finished"):
+        load_ended_table("campaign:letters", database.url)
+
+
 def test_an_unknown_campaign_or_database_is_named(database, campaign, tmp_path):
     with pytest.raises(CampaignNotFound, match="there are: letters"):
         load("campaign:latters", database.url)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stored_campaigns import NOW, decision, store_campaign
 
+from winnow.storage.queries.unscored import by_reason
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
@@ -110,6 +111,8 @@ def test_duels_that_are_all_ties_are_told_and_a_single_win_is_enough_not_to(data
     duels.finish_duels(duels.plan(0, [[0, 1], [1, 2]], [0, 1]), [(0.5, []), (0.5, [])], stop=True)
     (warning,) = warnings(duels)
     assert warning.sentence.startswith("all 2 scored duels are ties")
+    with database.reading() as session:
+        assert by_reason(session, duels.record) == {"": 2}
     duels.finish_duels(duels.plan(1, [[0, 1]], [2]), [(1.0, [])], stop=True)
     assert warnings(duels) == []
 
@@ -208,6 +211,15 @@ def test_one_example_that_the_answer_rests_on_is_named_once_the_campaign_has_end
     assert warning.kind == "one-example"
     assert warning.sentence.startswith("without example 'e1', a would be level with b in the mean of the ")
     assert "and not 0.2000 ahead of it" in warning.sentence
+
+
+def test_a_spent_limit_ends_a_campaign_as_its_selector_does(database):
+    by_tokens = store_campaign(database, budget={"comparisons": 100, "tokens": 15})
+    play(by_tokens, [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0], [0.0] * 5], **NO_END)
+    assert kinds(by_tokens) == ["one-example"]
+    few = store_campaign(database, "few", budget={"comparisons": 100, "tokens": 15})
+    play(few, [[1.0] * 2, [1.0] * 2], **NO_END)
+    assert kinds(few) == ["all-equal"]
 
 
 def test_a_gap_that_is_small_is_no_gap_of_nothing(campaign):

@@ -13,6 +13,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.queries.exports import dataset_name, scored_examples, tallied
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.queries.views import ask
 
 LONGEST_NAME = 80
@@ -25,13 +26,14 @@ def write_logs(session: Session, campaign: CampaignRecord, folder: Path) -> int:
     if decision is None:
         return 0
     dataset = dataset_name(session, campaign.dataset_id)
+    is_over = has_ended(session, campaign, decision)
     board = {row["candidate"]: row for row in ask(session, campaign, "leaderboard")}
     folder.mkdir()
     count = 0
     for each in tallied(session, campaign.id):
         rows = scored_examples(session, each["id"])
         first = next(rows)
-        standing = {**board[each["name"]], "stop": decision.stop, "decided_at": decision.decided_at}
+        standing = {**board[each["name"]], "has_ended": is_over, "decided_at": decision.decided_at}
         beginning = header(campaign, dataset, each, standing, judge=first["judge"])
         model, own_id = model_name(each), log_id(campaign, each)
         samples = (sample(row, model, own_id) for row in chain([first], rows))

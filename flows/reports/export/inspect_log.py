@@ -33,7 +33,7 @@ def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, 
         campaign: Whose candidate it is.
         dataset: Name of the dataset.
         tallied: The candidate and what its examples came to, as `storage.queries.exports.tallied` says.
-        standing: Its row of the leaderboard, and the `stop` and `decided_at` of the latest decision.
+        standing: Its row of the leaderboard, with `has_ended` and the `decided_at` of the latest decision.
         judge: What scored the examples.
     """
     model = model_name(tallied)
@@ -41,7 +41,7 @@ def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, 
     ended = standing["decided_at"].isoformat()
     return {
         "version": SCHEMA_VERSION,
-        "status": "success" if standing["stop"] else "started",
+        "status": "success" if standing["has_ended"] else "started",
         "eval": {
             "eval_id": own_id,
             "run_id": _id(campaign.name, campaign.created_at.isoformat()),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.phrases import estimated
 from winnow.tasks.answer.sentences.rounding import rounded, span
-from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -25,14 +25,12 @@ def write_model_card(session: Session, campaign: CampaignRecord, path: Path) -> 
     """Write the passage.
 
     Raises:
-        WinnowError: If the file cannot be written.
+        WinnowError: If it cannot be written, or a database is there.
     """
     status = campaign_status(session, campaign, in_full=True)
     rows = list(ask(session, campaign, "leaderboard"))
-    try:
-        path.write_text(model_card(status, campaign, rows), encoding="utf-8")
-    except OSError as error:
-        raise WinnowError(f"{path} cannot be written: {error.strerror}; name another file") from error
+    with in_place_of(path) as beside:
+        beside.write_text(model_card(status, campaign, rows), encoding="utf-8")
 
 
 def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict[str, object]]) -> str:

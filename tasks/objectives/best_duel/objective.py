@@ -62,6 +62,13 @@ class BestDuel(ResolvedCampaign):
         return self._n_pairs * len(self.dataset.examples)
 
     @property
+    def most(self) -> int:
+        """See `ResolvedCampaign`; duels may be repeated, and be more than the grid."""
+        budget = self.spec.own_budget
+        assert budget is not None  # they never run out, so that their campaigns have a budget of them
+        return budget
+
+    @property
     def sides(self) -> str:
         """See `ResolvedCampaign`."""
         return f"{len(self.candidates)} candidates, {self._n_pairs} pairs"

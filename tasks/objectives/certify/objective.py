@@ -61,6 +61,12 @@ class Certify(ScoredCampaign):
         return list({each.name: each for each in known}.values())
 
     @property
+    def most(self) -> int:
+        """See `ResolvedCampaign`: labels."""
+        n_labels, budget = len(self.certification.parts.labellable), self.spec.own_budget
+        return n_labels if budget is None else min(budget, n_labels)
+
+    @property
     def size(self) -> str:
         """See `ResolvedCampaign`."""
         parts = self.certification.parts
@@ -68,8 +74,6 @@ class Certify(ScoredCampaign):
         labelled = sum(bool(self.dataset.examples[each].targets) for each in parts.labellable)
         of_these = "" if self.spec.judge.type == HUMAN else f" ({labelled} are)"
         order = ", ".join(f"{name} ({cost:g})" for name, cost in self.certification.costs.items())
-        budget = self.spec.own_budget
-        most = labellable if budget is None else min(budget, labellable)
         of_each = (
             f", {count_of(per_label, 'unlabelled example')} belong{'s' * (per_label == 1)} to each"
             if per_label
@@ -78,7 +82,7 @@ class Certify(ScoredCampaign):
         return (
             f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
             f"{count_of(len(self.dataset.examples), 'example')} can be labelled{of_these}, at most "
-            f"{count_of(most, 'label')} {'is' if most == 1 else 'are'} used{of_each}"
+            f"{count_of(self.most, 'label')} {'is' if self.most == 1 else 'are'} used{of_each}"
             f"{self.samples_words}{self.other_limits}"
         )
 
@@ -93,12 +97,7 @@ class Certify(ScoredCampaign):
     @property
     def _betting_rule(self) -> str:
         """How the selector bets: what it would choose by itself for so many labels is settled here."""
-        n_labels = len(self.certification.parts.labellable)
-        budget = self.spec.own_budget
-        return rule_for(
-            self.spec.selector.params.get("betting", "auto"),
-            n_labels if budget is None else min(budget, n_labels),
-        )
+        return rule_for(self.spec.selector.params.get("betting", "auto"), self.most)
 
     @property
     def counts_pairs(self) -> bool:

@@ -67,6 +67,12 @@ class Route(ScoredCampaign):
         """See `ResolvedCampaign`."""
         return {"embedder_identity": self.embedding.identity, **self.metric_particulars}
 
+    @property
+    def most(self) -> int:
+        """See `ResolvedCampaign`: each prompt is answered once."""
+        n_prompts, budget = len(self.dataset.examples), self.spec.own_budget
+        return n_prompts if budget is None else min(budget, n_prompts)
+
     def create_selector(self, limit: int | None = None) -> Selector:
         """See `ResolvedCampaign`."""
         inner = campaign_selector(

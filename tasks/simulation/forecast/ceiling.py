@@ -133,9 +133,9 @@ def _most(checked: ResolvedCampaign) -> _Most:
         case Certify():
             return _of_labels(checked)
         case Route():
-            limit, unit = _within(checked.spec.own_budget, len(checked.dataset.examples)), "prompts"
+            limit, unit = checked.most, "prompts"
         case BestMean():
-            limit, unit = _within(checked.spec.own_budget, checked.grid), "comparisons"
+            limit, unit = checked.most, "comparisons"
         case other:
             raise TypeError(f"nothing counts what a {type(other).__name__} takes")
     return _Most(
@@ -151,8 +151,7 @@ def _most(checked: ResolvedCampaign) -> _Most:
 
 def _of_duels(checked: BestDuel) -> _Most:
     """Two texts a duel; where none is made afresh, at most one of each candidate for each example."""
-    limit, examples = checked.spec.own_budget, checked.dataset.examples
-    assert limit is not None  # duels never run out, so that their campaigns have a budget of them
+    limit, examples = checked.most, checked.dataset.examples
     of_each = limit if checked.repeats_examples else min(limit, len(examples))
     return _Most(
         limit=limit,
@@ -168,8 +167,7 @@ def _of_duels(checked: BestDuel) -> _Most:
 def _of_labels(checked: Certify) -> _Most:
     """Every candidate on each labelled example and on the unlabelled ones that belong to it."""
     certification, examples = checked.certification, checked.dataset.examples
-    labellable, per_label = certification.parts.blocks.shape
-    limit = _within(checked.spec.own_budget, labellable)
+    limit, per_label = checked.most, certification.parts.blocks.shape[1]
     answered, beside = limit * (1 + per_label), []
     autoevaluator = certification.autoevaluator
     if autoevaluator is not None:
@@ -196,7 +194,3 @@ def _of_labels(checked: Certify) -> _Most:
         for_metrics=metric_uses(checked),
         measured=len(checked.candidates) * limit,
     )
-
-
-def _within(budget: int | None, most: int) -> int:
-    return most if budget is None else min(budget, most)

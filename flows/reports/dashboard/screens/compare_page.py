@@ -35,7 +35,6 @@ from winnow.tasks.queries.comparing import (
     difference_of,
     grouping_fields,
     paired_examples,
-    reach_of,
 )
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -121,14 +120,13 @@ def _show(first: Side, second: Side) -> None:
         examples = paired_examples(session, first, second)
         is_cut = are_cut(session, first, second)
     st.header("Difference")
-    reach = reach_of(first, second)
-    found = difference_of(examples, reach)
+    found = difference_of(examples)
     if found is None:
         st.text(why_nothing(first, second))
         return
     st.text(readable(sentence(first, second, found)))
     st.caption(UNCERTIFIED + CUT * is_cut)
-    _show_fields(examples, reach)
+    _show_fields(examples)
     _show_examples(first, second, examples)
 
 
@@ -163,13 +161,13 @@ def _called(side: Side, with_campaign: bool) -> str:
     return f"{side.candidate} of {side.campaign.name}" if with_campaign else side.candidate
 
 
-def _show_fields(examples: Sequence[PairedExample], reach: float) -> None:
+def _show_fields(examples: Sequence[PairedExample]) -> None:
     fields = grouping_fields(examples)
     if not fields:
         return
     st.header("By tag")
     field = st.selectbox("Field of the examples", fields, format_func=readable)
-    groups = by_field(examples, field, reach)
+    groups = by_field(examples, field)
     rows = [
         {
             "candidate": f"{value} ({each.n:,})",

@@ -24,12 +24,11 @@ BECAUSE = "none: "
 """Before a reason."""
 
 
-def ask_filters(choices: Choices, *, lowest: float, campaign_id: int) -> Filters:
+def ask_filters(choices: Choices, *, campaign_id: int) -> Filters:
     """What the reader asked for, in boxes above the table.
 
     Args:
         choices: What the campaign's comparisons can be filtered by.
-        lowest: The smallest outcome that there can be; 1 is the largest.
         campaign_id: Whose choices these are.
     """
     words_box, candidate_box, judge_box, ending_box, range_box = st.columns([3, 3, 2, 2, 2])
@@ -54,8 +53,8 @@ def ask_filters(choices: Choices, *, lowest: float, campaign_id: int) -> Filters
     )
     endings = [SCORED, UNSCORED, *(BECAUSE + reason for reason in choices.reasons)]
     ending = ending_box.selectbox("Outcome", endings, index=None, placeholder=ANYTHING, format_func=readable)
-    between = range_box.slider("Outcome between", lowest, 1.0, (lowest, 1.0), 0.05)
-    return filters_of(words, candidate, judge, ending, None if between == (lowest, 1.0) else between)
+    between = range_box.slider("Outcome between", 0.0, 1.0, (0.0, 1.0), 0.05)
+    return filters_of(words, candidate, judge, ending, None if between == (0.0, 1.0) else between)
 
 
 def filters_of(
@@ -105,8 +104,7 @@ def _browse(name: str) -> None:
     with asking() as session:
         campaign = campaign_records.get_campaign(session, name)
         choices = browse_views.choices(session, campaign.id)
-    lowest = -1.0 if campaign.objective == "route" else 0.0
-    filters = ask_filters(choices, lowest=lowest, campaign_id=campaign.id)
+    filters = ask_filters(choices, campaign_id=campaign.id)
     starts: list[Place] = opened_pages(STARTS, (campaign.id, filters), list)
     with asking() as session:
         rows = browse_views.comparisons(

@@ -12,8 +12,8 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, LookingAhead, Selector
 from winnow.algorithms.state.in_flight import InFlight
+from winnow.storage.records.values import SET_ASIDE
 from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS, Split
-from winnow.tasks.queries.warnings import OUT
 
 
 def finalists(
@@ -32,7 +32,7 @@ def finalists(
     rivals = [
         (-estimate, arm)
         for arm, (estimate, state) in enumerate(zip(estimates, status, strict=True))
-        if arm != best and state not in OUT and estimate is not None and not math.isnan(estimate)
+        if arm != best and state not in SET_ASIDE and estimate is not None and not math.isnan(estimate)
     ]
     return [best, *(arm for _, arm in sorted(rivals)[: most - 1])]
 
@@ -119,7 +119,7 @@ class HoldoutSelector:
         found = self._inner.decision()
         missing = self._missing(found) if found.stop else []
         pairs = [pair for pair in missing if pair not in self._held_out_asked]
-        pairs = pairs[: min(self._batch_size, self._room - self._n_pending)]
+        pairs = pairs[: max(0, min(self._batch_size, self._room - self._n_pending))]
         if not pairs:
             return EMPTY_BATCH
         arms, examples = zip(*pairs, strict=True)
