@@ -24,7 +24,7 @@ from winnow.tasks.answer.model import (
     claim_of,
     mixing_change,
 )
-from winnow.tasks.answer.outcome import claim_at, is_nobody_left, outcome_of, outcome_of_gate, reason_of
+from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import canary_changes
@@ -82,26 +82,21 @@ def answer_of(
         certificate: Where it certifies.
         standing: Where it routes.
     """
-    delta = campaign.spec["stopping"]["delta"]
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(canary_changes(session, campaign.id))
-    is_mixed = mixing_change(servers) is not None
-    claim = claim_at(decision, reason, delta, is_mixed=is_mixed)
-    if has_ended and not is_mixed and is_nobody_left(campaign, decision):
-        claim = Claim(kind="proven", delta=delta)
     earlier = earlier_of(session, campaign)
-    if earlier is not None and campaign.objective == "certify" and claim.kind == "proven":
-        claim = replace(claim, assumptions=(*claim.assumptions, "unseen-labels"))
     is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
-    if is_redrawn and claim.kind == "proven":
-        claim = replace(claim, assumptions=(*claim.assumptions, "unseen-draws"))
-    baseline = baseline_name(campaign.spec["selector"])
-    outcome = None
-    if has_ended and baseline is None:
-        is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
-        outcome = outcome_of(campaign.objective, decision, reason, claim, is_none_known=is_none_known)
-    elif has_ended:
-        outcome = outcome_of_gate(names, baseline, decision, reason)
+    claim, outcome = Claim(), None
+    if has_ended:
+        claim = claim_at(
+            campaign,
+            decision,
+            reason,
+            is_mixed=mixing_change(servers) is not None,
+            is_seen=earlier is not None,
+            is_redrawn=is_redrawn,
+        )
+        outcome = outcome_at(names, campaign, decision, reason, claim)
     held_out = _held_out(session, campaign, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     is_open = outcome == "undecided" and reason == "exhausted"
@@ -111,7 +106,7 @@ def answer_of(
         campaign=campaign.name,
         objective=campaign.objective,
         outcome="waiting" if waits else outcome,
-        claim=claim if has_ended else Claim(),
+        claim=claim,
         reason=reason,
         best=decision.best if decision else None,
         candidates=_candidates(names, decision),
@@ -121,9 +116,9 @@ def answer_of(
         expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
         n_examples=n_examples,
         without_text=without_text,
-        delta=delta,
+        delta=campaign.spec["stopping"]["delta"],
         epsilon=campaign.spec["stopping"]["epsilon"],
-        baseline=baseline,
+        baseline=baseline_name(campaign.spec["selector"]),
         groups=grouping_of(campaign.spec),
         constraints=_constraints(session, campaign, None if decision is None else decision.best),
         top_m=campaign.spec["selector"]["params"].get("top_m", 1),

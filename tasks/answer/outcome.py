@@ -1,13 +1,14 @@
 """How a campaign ended, and what is claimed of that, by its last decision."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from winnow.algorithms.claims import HEURISTIC, Claim
+from winnow.algorithms.claims import HEURISTIC, Assumption, Claim
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import draws_examples
 from winnow.tasks.answer.model import Outcome, claim_of
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.spec.stored_spec import has_features
+from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
@@ -19,7 +20,21 @@ def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -
     return decision.reason
 
 
-def outcome_of(
+def outcome_at(
+    names: Sequence[str],
+    campaign: CampaignRecord,
+    decision: DecisionRecord | None,
+    reason: str,
+    claim: Claim,
+) -> Outcome:
+    """How a campaign that has ended did so, its candidates being `names`."""
+    if (baseline := baseline_name(campaign.spec["selector"])) is not None:
+        return _outcome_of_gate(names, baseline, decision, reason)
+    is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
+    return _outcome_of(campaign.objective, decision, reason, claim, is_none_known=is_none_known)
+
+
+def _outcome_of(
     objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
 ) -> Outcome:
     """How a campaign ended; with `is_none_known`, a decision that names nobody says that there is nobody."""
@@ -42,8 +57,8 @@ def outcome_of(
     return "tied" if list(decision.status).count("tied") > 1 else "winner"
 
 
-def outcome_of_gate(
-    names: Sequence[str], baseline: str | None, decision: DecisionRecord | None, reason: str
+def _outcome_of_gate(
+    names: Sequence[str], baseline: str, decision: DecisionRecord | None, reason: str
 ) -> Outcome:
     """How a gate ended: decided once every candidate but the baseline is."""
     if decision is None or reason == "all-dropped":
@@ -53,8 +68,40 @@ def outcome_of_gate(
     return "undecided" if is_open else "decided"
 
 
-def claim_at(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
-    """What is claimed by a decision; with `is_mixed` a served model changed on the way."""
+def claim_at(
+    campaign: CampaignRecord,
+    decision: DecisionRecord | None,
+    reason: str,
+    *,
+    is_mixed: bool,
+    is_seen: bool,
+    is_redrawn: bool,
+) -> Claim:
+    """What is claimed of a campaign that has ended, with all that this takes for granted.
+
+    Args:
+        campaign: The campaign.
+        decision: Its latest.
+        reason: Why it ended.
+        is_mixed: Whether a served model changed on the way.
+        is_seen: Whether an earlier campaign has scored examples that are taken for new ones.
+        is_redrawn: Whether its examples are drawn as those of an earlier campaign were.
+    """
+    delta = campaign.spec["stopping"]["delta"]
+    claim = _claim_by(decision, reason, delta, is_mixed=is_mixed)
+    if not is_mixed and _is_nobody_left(campaign, decision):
+        claim = Claim(kind="proven", delta=delta)
+    if claim.kind != "proven":
+        return claim
+    taken: list[Assumption] = []
+    if campaign.objective == "certify":
+        taken += ["unseen-labels"] if is_seen else []
+    elif is_redrawn:
+        taken.append("unseen-draws")
+    return replace(claim, assumptions=(*claim.assumptions, *taken))
+
+
+def _claim_by(decision: DecisionRecord | None, reason: str, delta: float | None, *, is_mixed: bool) -> Claim:
     if decision is None:
         return Claim()
     claim = claim_of(decision.claim)
@@ -64,7 +111,7 @@ def claim_at(decision: DecisionRecord | None, reason: str, delta: float | None, 
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
 
 
-def is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
+def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
     """Whether duels showed of each candidate that it is not preferred over, or even with, every other.
 
     One that is has that probability of being among those shown not to be, `delta`, as long as none was
