@@ -27,7 +27,7 @@ from winnow.tasks.answer.sentences.rounding import ends
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
-from winnow.tasks.spec.stored_spec import grouping_of
+from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 
 
 @contextmanager
@@ -71,9 +71,6 @@ class SilentProgress(NullCallback):
 TOP = 10
 """Candidates in the table."""
 BAR_WIDTH = 30
-
-ESTIMATES = {"best-mean": "mean", "best-duel": "least preference", "certify": "risk", "route": "mean"}
-"""What an estimate is, by objective."""
 
 
 class LiveProgress(Tally):
@@ -150,8 +147,7 @@ class LiveProgress(Tally):
 
     def _table(self, campaign: CampaignSession, decision: Decision, width: int) -> list[Text]:
         objective = campaign.checked.spec.objective
-        groups = grouping_of(campaign.record.spec)
-        value = ESTIMATES[objective] if groups is None else groups.value
+        value = estimated_value(objective, grouping_of(campaign.record.spec))
         is_risk = objective == "certify"
         keys = np.nan_to_num(decision.estimates, nan=np.inf if is_risk else -np.inf)
         arms = np.argsort(keys if is_risk else -keys, kind="stable")[:TOP].tolist()

@@ -156,6 +156,20 @@ def grouping_of(spec: JsonView) -> Grouping | None:
     return Grouping(by=groups["by"], objective=groups["objective"], weights=said)
 
 
+ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
+"""What the estimates of an objective are of, where candidates are not compared by groups."""
+
+
+def estimated_value(objective: str, groups: Grouping | None) -> str:
+    """What the estimates of a campaign are of, as a noun.
+
+    Args:
+        objective: As a spec names it.
+        groups: How its candidates are compared by groups; None where they are not.
+    """
+    return ESTIMATED[objective] if groups is None else groups.value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
     """A bound on the mean of a metric over all examples; one of the two is given."""

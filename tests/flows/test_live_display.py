@@ -117,6 +117,11 @@ def test_where_groups_are_compared_it_names_what_is_estimated():
     assert any("worst-group mean" in line for line in lines)
 
 
+def test_the_numbers_of_duels_are_named_as_in_their_answers():
+    lines = shown(progress_of(campaign("best-duel"), decision()))
+    assert lines[-4].split() == ["candidate", "worst", "preference", "interval", "now", "status"]
+
+
 def test_the_rest_of_the_budget_is_an_upper_limit_of_time():
     (line,) = [line for line in shown(progress_of(campaign(), decision()), 120) if "at most 600" in line]
     assert "150 of at most 600 comparisons" in line

@@ -9,6 +9,7 @@ from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.answer.sentences.rounding import ends, span
 from winnow.tasks.campaign.budget import amount, count_of
+from winnow.tasks.spec.stored_spec import estimated_value
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
@@ -17,9 +18,6 @@ MOST_NAMES = 5
 
 MIXED = "a served model changed on the way, so that one candidate stands for two models"
 NOBODY = "nothing is claimed: no candidate could be judged"
-
-ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
-"""What the estimates of an objective are of."""
 
 ABOUT_ALL = " hold at once, at every round, with probability "
 """Stands in what `held` says where it is about all intervals and not about one."""
@@ -51,7 +49,7 @@ may go in circles."""
 
 def estimated(answer: Answer) -> str:
     """What the estimates of an answer are of."""
-    return ESTIMATED[answer.objective] if answer.groups is None else answer.groups.value
+    return estimated_value(answer.objective, answer.groups)
 
 
 UNLABELLED_TOO = (

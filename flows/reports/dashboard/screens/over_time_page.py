@@ -11,7 +11,6 @@ from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
 from winnow.storage.json_types import Row
-from winnow.tasks.answer.sentences.phrases import ESTIMATED
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries.schedule_history import (
     MOST_CAMPAIGNS,
@@ -21,7 +20,7 @@ from winnow.tasks.queries.schedule_history import (
     over_time,
     tracks,
 )
-from winnow.tasks.spec.stored_spec import grouping_of
+from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 
 PATIENCE = 60.0
 """Seconds that the rows of many campaigns may take."""
@@ -75,8 +74,7 @@ def _show(series: Series) -> None:
     st.header("Winners and drift")
     if names:
         last = series.campaigns[-1]
-        groups = grouping_of(last.spec)
-        what = ESTIMATED[last.objective] if groups is None else groups.value
+        what = estimated_value(last.objective, grouping_of(last.spec))
         show_soft(
             "The estimates of those that led, with the interval of each campaign; a diamond marks who led. "
             "Each campaign's intervals hold for itself: that two of them do not overlap proves no drift.",
