@@ -5,7 +5,7 @@ Whatever writes is told its database, by its file or an option; only readers go 
 
 import contextlib
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,10 @@ def reading(storage: str) -> "Generator[Session, None, None]":
         StorageError: If there is none, or it is of another release.
     """
     # Imported here, so that `--help` of the commands that read need not wait for SQLAlchemy.
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.admin import schema
 
-    with closing(open_database(storage, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            yield session
+    with schema.reading(storage) as session:
+        yield session
 
 
 def tell_if_unreadable(storage: str) -> None:

@@ -1,12 +1,15 @@
 """Bringing a database to the schema of this release, and refusing those it cannot serve."""
 
 import threading
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
-from winnow.storage.engine.database import Database
+from winnow.storage.engine.database import Database, open_database
 from winnow.storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
@@ -66,6 +69,22 @@ def require_schema(database: Database) -> None:
         raise SchemaTooNew(database.url, revision, HEAD)
     if revision != HEAD:
         raise SchemaOutdated(database.url, revision, HEAD)
+
+
+@contextmanager
+def reading(url: str) -> Generator[Session, None, None]:
+    """A read-only session on a database that is there and of this release, which is closed behind it.
+
+    Args:
+        url: SQLAlchemy URL.
+
+    Raises:
+        StorageError: If there is none, or it is of another release or cannot be read.
+    """
+    with closing(open_database(url, read_only=True)) as database:
+        require_schema(database)
+        with database.reading() as session:
+            yield session
 
 
 def current_revision(database: Database) -> str | None:

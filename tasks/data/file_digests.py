@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a policy is served where there is no database
+    from sqlalchemy.orm import Session
+
     from winnow.storage.engine.database import Database
 
 LARGE = 2**20
@@ -50,12 +52,11 @@ def file_digest(path: Path) -> str:
     return digest
 
 
-def recall_digests(database: "Database") -> None:
+def recall_digests(session: "Session") -> None:
     """Take over what a database remembers."""
     from winnow.storage.records.file_digests import stored_digests
 
-    with database.reading() as session:
-        _remembered.update(stored_digests(session).items())
+    _remembered.update(stored_digests(session).items())
 
 
 def keep_digests(database: "Database") -> None:

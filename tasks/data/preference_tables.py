@@ -7,7 +7,6 @@
 * `campaign:NAME`             the shares of duels won in a campaign of duels of a results database
 """
 
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import reading
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.data.array_files import DAMAGED
@@ -99,16 +97,13 @@ def _features(source: str, count: int) -> FloatArray | None:
 
 
 def _campaign_table(source: str, storage: str) -> PreferenceTable:
-    database = open_database(storage, read_only=True)
-    with closing(database):
-        require_schema(database)
-        with database.reading() as session:
-            campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
-            if campaign.objective != "best-duel":
-                problem = f"asked for {campaign.objective}, so it holds no duels"
-                raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-duel campaign")
-            candidates = campaign_records.candidate_names(session, campaign.id)
-            rows = duel_views.head_to_head(session, campaign.id)
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
+        if campaign.objective != "best-duel":
+            problem = f"asked for {campaign.objective}, so it holds no duels"
+            raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-duel campaign")
+        candidates = campaign_records.candidate_names(session, campaign.id)
+        rows = duel_views.head_to_head(session, campaign.id)
     preferences = np.full((len(candidates), len(candidates)), np.nan)
     np.fill_diagonal(preferences, 0.5)
     for row in rows:

@@ -6,8 +6,7 @@
                               has filled its table, those
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +14,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import reading
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
@@ -93,7 +91,7 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
     """
     if not source.startswith(CAMPAIGN):
         return _with_scores(read_table(source, "scores"))
-    with _campaigns(storage) as session:
+    with reading(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
         return _with_scores(_filled_table(session, campaign) or _campaign_table(session, campaign))
 
@@ -107,7 +105,7 @@ def load_ended_table(source: str, storage: str) -> ScoreTable:
     """
     if not source.startswith(CAMPAIGN):
         return _with_scores(read_table(source, "scores"))
-    with _campaigns(storage) as session:
+    with reading(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
         decision = outcome_records.latest_decision(session, campaign.id)
         if not has_ended(session, campaign, decision):
@@ -254,14 +252,6 @@ _READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
     ".npz": _npz_table,
     ".parquet": _parquet_table,
 }
-
-
-@contextmanager
-def _campaigns(storage: str) -> Generator[Session, None, None]:
-    with closing(open_database(storage, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            yield session
 
 
 def _best_mean(session: Session, name: str) -> CampaignRecord:

@@ -5,10 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import Database
-from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.errors import SpecError, did_you_mean
@@ -75,17 +71,6 @@ def require_campaign(table: ScoreTable, place: str, remedy: str) -> None:
     """
     if not table.source.startswith(CAMPAIGN):
         raise SpecError(f"{place}: nothing is known of the examples of {table.source} but scores; {remedy}")
-
-
-def stored_campaign(database: Database, name: str) -> CampaignRecord:
-    """A campaign by its name.
-
-    Raises:
-        StorageError: If the database cannot be read or has no such campaign.
-    """
-    require_schema(database)
-    with database.reading() as session:
-        return campaign_records.get_campaign(session, name)
 
 
 def _member(place: str, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:

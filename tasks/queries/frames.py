@@ -13,8 +13,7 @@ numbers `float64`, truths `boolean`, texts `string`, and times `datetime64[us, U
 missing (NA, NaN or NaT), never zero or empty. A frame without rows has no columns.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from winnow.tasks.errors import SpecError, unknown_name
@@ -23,7 +22,6 @@ from winnow.tasks.queries.views import VIEWS, ask
 
 if TYPE_CHECKING:
     import pandas as pd
-    from sqlalchemy.orm import Session
 
 DTYPES: dict[Kind, str] = {
     "integer": "Int64",
@@ -50,11 +48,12 @@ def frame(
         StorageError: If the database cannot be read, or has no such campaign.
         SpecError: If there is no such view or candidate, or the campaign cannot answer it.
     """
+    from winnow.storage.admin.schema import reading
     from winnow.storage.records import campaigns as campaign_records
 
     if view not in VIEWS:
         raise SpecError(unknown_name("view", view, VIEWS))
-    with _reading(storage) as session:
+    with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         rows = list(ask(session, campaign, view, candidate=candidate, limit=limit))
     return _typed(rows, view)
@@ -66,9 +65,10 @@ def campaigns(storage: str) -> "pd.DataFrame":
     Raises:
         StorageError: If the database cannot be read.
     """
+    from winnow.storage.admin.schema import reading
     from winnow.tasks.queries.schedule_history import campaigns
 
-    with _reading(storage) as session:
+    with reading(storage) as session:
         return _typed(campaigns(session), "history")
 
 
@@ -78,9 +78,10 @@ def series(storage: str, name: str) -> "pd.DataFrame":
     Raises:
         StorageError: If the database cannot be read, or has no such series.
     """
+    from winnow.storage.admin.schema import reading
     from winnow.tasks.queries.schedule_history import series_rows
 
-    with _reading(storage) as session:
+    with reading(storage) as session:
         return _typed(series_rows(session, name), "history")
 
 
@@ -95,9 +96,10 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
+    from winnow.storage.admin.schema import reading
     from winnow.storage.engine.statements import run_sql
 
-    with _reading(storage) as session:
+    with reading(storage) as session:
         columns, found = run_sql(session, statement)
         rows = list(found)
     series = [_series([row[number] for row in rows], None) for number in range(len(columns))]
@@ -121,14 +123,3 @@ def _series(values: list[object], kind: Kind | None) -> "pd.Series[Any]":
     if kind is None:
         return pd.Series(values, dtype=object)
     return pd.Series([cell(value, kind) for value in values], dtype=DTYPES[kind])
-
-
-@contextmanager
-def _reading(storage: str) -> "Generator[Session, None, None]":
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
-
-    with closing(open_database(storage, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            yield session

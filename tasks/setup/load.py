@@ -6,10 +6,9 @@ prompts, examples, judge and seed, so that it takes over every text the first on
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
@@ -81,11 +80,9 @@ def _recalled(spec: CampaignSpec) -> Revisions:
     Returns:
         The revisions that a stored campaign of this name was begun with.
     """
-    with suppress(StorageError), closing(open_database(spec.storage, read_only=True)) as database:
-        require_schema(database)
-        recall_digests(database)
-        with database.reading() as session:
-            stored = campaign_records.find_campaign(session, spec.name)
+    with suppress(StorageError), reading(spec.storage) as session:
+        recall_digests(session)
+        stored = campaign_records.find_campaign(session, spec.name)
         return {} if stored is None else revisions_of(stored.spec)
     return {}
 

@@ -169,7 +169,7 @@ def reopen_campaign(
         dataset = stored_dataset(campaign, examples)
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
-    recall_digests(database)
+        recall_digests(session)
     checked = check_campaign(spec or stored_spec(campaign, storage), dataset, is_stored=True)
     checked = checked.arranged(names, first_rounds)
     checked = checked.begun_as(campaign.spec)

@@ -13,12 +13,14 @@ from contextlib import closing
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.admin.schema import require_schema
 from winnow.storage.engine.database import Database, open_database
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
-from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
+from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign
 from winnow.tasks.embedding.embedded_prompts import check_embedder
 from winnow.tasks.embedding.precomputed import read_vectors
 from winnow.tasks.embedding.protocol import of_unit_length
@@ -65,7 +67,7 @@ def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatAr
     """
     require_campaign(table, f"--embed {template}", "give their vectors as --contexts FILE")
     with closing(open_database(storage)) as database:
-        dataset = _dataset(database, stored_campaign(database, table.source.removeprefix(CAMPAIGN)))
+        dataset = _dataset(database, _stored_campaign(database, table.source.removeprefix(CAMPAIGN)))
         try:
             embedding = check_embedder(EmbedderSpec(text=template), dataset)
             return embedding.contexts(database, dataset)
@@ -84,7 +86,7 @@ def _unit_rows(vectors: np.ndarray, table: ScoreTable, place: str) -> FloatArray
 def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
     """The vectors of the examples of a campaign that routes, by example; what is missing is embedded."""
     with closing(open_database(storage)) as database:
-        campaign = stored_campaign(database, name)
+        campaign = _stored_campaign(database, name)
         if campaign.objective != "route":
             asked = f"campaign '{name}' asked for {campaign.objective} and so embeds nothing"
             raise SpecError(f"{asked}; name a route campaign, or leave it out and give --embed TEMPLATE")
@@ -92,6 +94,12 @@ def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
         embedding = check_embedder(EmbedderSpec.model_validate(campaign.spec["embedder"]), dataset)
         rows = embedding.contexts(database, dataset)
     return {example.key: row for example, row in zip(dataset.examples, rows, strict=True)}
+
+
+def _stored_campaign(database: Database, name: str) -> CampaignRecord:
+    require_schema(database)
+    with database.reading() as session:
+        return campaign_records.get_campaign(session, name)
 
 
 def _dataset(database: Database, campaign: CampaignRecord) -> Dataset:

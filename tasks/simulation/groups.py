@@ -1,15 +1,14 @@
 """The groups by which a stored campaign compares candidates, for a replay of its table."""
 
 from collections.abc import Sequence
-from contextlib import closing
 
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.registry import describe
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import reading
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.score_tables import CAMPAIGN
-from winnow.tasks.data.table_examples import stored_campaign
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.groups import example_groups
 from winnow.tasks.spec.sections.objectives import GroupsSpec
@@ -27,12 +26,11 @@ def groups_of_campaign(source: str, storage: str) -> Groups | None:
     """
     if not source.startswith(CAMPAIGN):
         return None
-    with closing(open_database(storage, read_only=True)) as database:
-        campaign = stored_campaign(database, source.removeprefix(CAMPAIGN))
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
         if (groups := campaign.spec.get("groups")) is None:
             return None
-        with database.reading() as session:
-            stored = dataset_records.examples(session, campaign.dataset_id)
+        stored = dataset_records.examples(session, campaign.dataset_id)
     examples = [Example(key=each.key, fields=each.fields, targets=tuple(each.targets)) for each in stored]
     return example_groups(GroupsSpec.model_validate(groups), examples).as_selectors_have_them
 

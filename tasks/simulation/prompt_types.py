@@ -8,18 +8,18 @@ Types come from
 """
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import IntArray
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import reading
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
-from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign, stored_campaign
+from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign
 from winnow.tasks.errors import DatasetError, SpecError, unknown_name
 
 ROWS = (".csv", ".json", ".jsonl", ".parquet")
@@ -74,10 +74,9 @@ def _typed_rows(source: str) -> dict[str, object]:
 
 def _field(name: str, table: ScoreTable, storage: str) -> list[object]:
     require_campaign(table, f"--types {name}", "give a file with the columns id and type")
-    with closing(open_database(storage, read_only=True)) as database:
-        campaign = stored_campaign(database, table.source.removeprefix(CAMPAIGN))
-        with database.reading() as session:
-            examples = dataset_records.examples(session, campaign.dataset_id)
+    with reading(storage) as session:
+        campaign = campaign_records.get_campaign(session, table.source.removeprefix(CAMPAIGN))
+        examples = dataset_records.examples(session, campaign.dataset_id)
     for example in examples:
         if name not in example.fields:
             unknown = unknown_name("field", name, example.fields)

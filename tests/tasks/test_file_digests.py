@@ -56,7 +56,8 @@ def test_a_file_is_read_once_in_a_process_and_once_for_a_database(weights, reads
     assert file_digest(weights) == first
     keep_digests(database)
     process()
-    recall_digests(database)
+    with database.reading() as session:
+        recall_digests(session)
     assert file_digest(weights) == first
     assert reads == ["weights.bin"]
 
@@ -91,12 +92,14 @@ def test_a_file_that_changed_is_read_again(weights, reads, database, process, ch
     keep_digests(database)
     change(weights)
     process()
-    recall_digests(database)
+    with database.reading() as session:
+        recall_digests(session)
     after = file_digest(weights)
     assert after == hashlib.sha256(weights.read_bytes()).hexdigest() != before
     keep_digests(database)
     process()
-    recall_digests(database)
+    with database.reading() as session:
+        recall_digests(session)
     assert file_digest(weights) == after
     assert len(reads) == 2
     with database.reading() as session:

@@ -1,14 +1,13 @@
 """What comparisons take: requests, tokens, price and hours."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.queries.costs import ModelRate, rates
 from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model, unpriced
@@ -192,8 +191,6 @@ class Pricing:
 
 def _measured(checked: ResolvedCampaign, models: Sequence[str]) -> dict[str, ModelRate]:
     """What the campaign's database knows of its models, if there is one."""
-    with suppress(StorageError), closing(open_database(checked.spec.storage, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            return rates(session, models)
+    with suppress(StorageError), reading(checked.spec.storage) as session:
+        return rates(session, models)
     return {}
