@@ -215,12 +215,10 @@ def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
 
 def held_out_positions(session: Session, campaign: CampaignRecord) -> set[int]:
     """Positions of the examples that selection never sees; none where none are held out."""
-    from winnow.tasks.objectives.best_mean.holdout.split import split_examples
+    from winnow.tasks.objectives.best_mean.holdout.split import stored_split
 
-    if (share := campaign.spec.get("holdout")) is None:
-        return set()
-    keys = dataset_records.example_keys(session, campaign.dataset_id)
-    return set(split_examples(keys, share=share, seed=campaign.seed).held_out.tolist())
+    split = stored_split(session, campaign)
+    return set() if split is None else set(split.held_out.tolist())
 
 
 def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection[int]) -> set[int]:

@@ -18,7 +18,7 @@ from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import DecisionRecord, NewExample
-from winnow.tasks.answer.earlier import Earlier, earlier_of
+from winnow.tasks.answer.earlier import Earlier, earlier_of, held_out_positions
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.sentences.beyond import held_out_lines
 from winnow.tasks.answer.sentences.lines import answer_lines
@@ -27,7 +27,12 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, finalists, selection_budget
-from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
+from winnow.tasks.objectives.best_mean.holdout.split import (
+    Split,
+    selection_keys,
+    split_examples,
+    stored_split,
+)
 from winnow.tasks.objectives.best_mean.holdout.standing import (
     LEVEL,
     HeldOut,
@@ -38,6 +43,7 @@ from winnow.tasks.objectives.best_mean.holdout.standing import (
 from winnow.tasks.queries.same_scores import has_the_same_scores
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
+from winnow.tasks.simulation.forecast.requests import Player
 
 KEYS = [f"e{i}" for i in range(30)]
 
@@ -570,6 +576,38 @@ def test_the_standing_is_read_from_the_rows(database):
         other = held_out_of(session, record, "abc", a_decision(best="a"))
     assert after == completed(replace(before, told=2, scored=2, is_complete=True), [1.0, 0.0], [0.0, None])
     assert (other.told, other.is_complete) == (0, False)
+
+
+CONSTRAINED = """\
+metrics: [{name: short, judge: {type: contains}}]
+constraints: [{metric: short, at_least: 0.5}]
+"""
+
+
+@pytest.mark.parametrize(("add", "finalists"), [("", "bc"), (CONSTRAINED, "b")])
+def test_a_stored_campaign_is_divided_for_all_its_readers_as_it_was_when_it_ran(
+    campaign_file, database, add, finalists
+):
+    champion = ("selector: {name: ucb-e, params: {a: 1.0}}", "selector: {name: champion}")
+    checked = check_campaign_file(campaign_file(*champion, add=f"holdout: 0.34\n{add}"))
+    split, identity = checked.split, checked.identity()
+    campaign = store_campaign(database, n_examples=len(split.keys))
+    its = {key: identity[key] for key in ("holdout", "constraints") if key in identity}
+    record = replace(campaign.record, spec={**campaign.record.spec, **its}, seed=checked.spec.seed)
+    held_out, keys = split.held_out.tolist(), list(split.keys)
+    campaign.finish(campaign.plan(0, [1] * 2, held_out), [1.0, 0.0])
+    with database.reading() as session:
+        stored = stored_split(session, record)
+        standing = held_out_of(session, record, "abc", a_decision())
+        assert held_out_positions(session, record) == set(held_out)
+        assert selection_keys(session, record) == set(keys) - {keys[position] for position in held_out}
+    assert (stored.fingerprint, stored.finalists, stored.whose) == (
+        split.fingerprint, len(finalists), split.whose
+    )  # fmt: skip
+    assert [standing.winner, standing.runner_up] == [*finalists, None][:2]
+    assert standing.is_complete == (len(finalists) == 1)
+    player = Player(checked, seeds=[0], workers=1)
+    assert player.held_out_comparisons == stored.comparisons == 2 * len(finalists)
 
 
 def test_what_a_candidate_lacks_of_the_held_out_examples_does_not_leave_open_who_is_best(database):

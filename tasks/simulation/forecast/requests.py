@@ -11,7 +11,6 @@ from winnow.algorithms.metrics import NOBODY, true_means, true_values
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.best_mean.holdout.selector import selection_budget
-from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.simulation.environments import ScoreEnvironment
@@ -101,7 +100,7 @@ class Player:
     @property
     def held_out_comparisons(self) -> int:
         """Pairs that are asked once selection has ended."""
-        return FINALISTS * self.n_held_out
+        return 0 if self._checked.split is None else self._checked.split.comparisons
 
     @property
     def limit(self) -> int:
@@ -155,10 +154,10 @@ class Player:
 
     def _counts(self, run: Run, means: FloatArray) -> IntArray:
         """What a run asks of each arm, shape (K,), the second best taken for the runner-up."""
-        counts = np.bincount(run.told.arms, minlength=self.n_arms)
-        if (winner := int(run.best[-1])) != NOBODY:
+        counts, split = np.bincount(run.told.arms, minlength=self.n_arms), self._checked.split
+        if split is not None and (winner := int(run.best[-1])) != NOBODY:
             others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
-            counts[[winner, int(others.argmax())]] += self.n_held_out
+            counts[[winner, int(others.argmax())][: split.finalists]] += len(split.held_out)
         return counts
 
 

@@ -147,7 +147,7 @@ class HoldoutSelector:
 
     @property
     def _room(self) -> int:
-        everything = self._split.finalists * len(self._split.held_out)
+        everything = self._split.comparisons
         return everything if self._limit is None else max(0, self._limit - self._n_told)
 
     def _missing(self, decision: Decision) -> list[tuple[int, int]]:
@@ -165,4 +165,4 @@ def _pairs(batch: Batch) -> list[tuple[int, int]]:
 
 def selection_budget(limit: int | None, split: Split) -> int | None:
     """What the algorithm may ask of a limit, so that the finalists can be scored on what is held out."""
-    return None if limit is None else limit - split.finalists * len(split.held_out)
+    return None if limit is None else limit - split.comparisons

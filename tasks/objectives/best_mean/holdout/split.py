@@ -16,6 +16,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.stored_spec import constraints_of
 
 LEAST = 2
 """Examples on either side: of one alone there is no interval."""
@@ -28,6 +29,8 @@ FINALISTS = 2
 class Split:
     """A dataset in two parts; all numbers are example positions."""
 
+    keys: tuple[str, ...]
+    """Of all examples, by position."""
     selection: IntArray
     """Shape (n,), increasing: those that a selector may ask for."""
     held_out: IntArray
@@ -41,6 +44,11 @@ class Split:
     def whose(self) -> str:
         """Whom the held-out examples are for, in words."""
         return "the winner" if self.finalists == 1 else "the winner and the runner-up"
+
+    @property
+    def comparisons(self) -> int:
+        """How many comparisons are made on those held out."""
+        return self.finalists * len(self.held_out)
 
 
 def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constraints: bool = False) -> Split:
@@ -66,6 +74,7 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constrai
     order = sorted(range(len(keys)), key=lambda position: sha256(["holdout", seed, keys[position]]))
     held_out = order[:count]
     return Split(
+        keys=tuple(keys),
         selection=np.array(sorted(order[count:]), dtype=np.int64),
         held_out=np.array(held_out, dtype=np.int64),
         fingerprint=sha256([keys[position] for position in held_out]),
@@ -78,8 +87,19 @@ def count_held_out(n_examples: int, share: float) -> int:
     return round(share * n_examples)
 
 
-def selection_keys(session: Session, campaign: CampaignRecord) -> set[str]:
-    """Of the examples that selection may see, in a campaign that holds others out."""
+def stored_split(session: Session, campaign: CampaignRecord) -> Split | None:
+    """How a stored campaign divides its dataset; None where it holds nothing out."""
+    share = campaign.spec.get("holdout")
+    if share is None:
+        return None
     keys = dataset_records.example_keys(session, campaign.dataset_id)
-    split = split_examples(keys, share=campaign.spec["holdout"], seed=campaign.seed)
-    return {keys[position] for position in split.selection.tolist()}
+    has_constraints = bool(constraints_of(campaign.spec))
+    return split_examples(keys, share=share, seed=campaign.seed, has_constraints=has_constraints)
+
+
+def selection_keys(session: Session, campaign: CampaignRecord) -> set[str]:
+    """Of the examples that selection may see: all of them where none are held out."""
+    split = stored_split(session, campaign)
+    if split is None:
+        return set(dataset_records.example_keys(session, campaign.dataset_id))
+    return {split.keys[position] for position in split.selection.tolist()}

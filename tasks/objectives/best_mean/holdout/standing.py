@@ -31,11 +31,10 @@ from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists
-from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, split_examples
+from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, stored_split
 from winnow.tasks.spec.stored_spec import constraints_of
 
 LEVEL = 0.05
@@ -108,13 +107,10 @@ def held_out_of(
         names: Of its candidates, by position.
         decision: Its latest, None before the first round is finished.
     """
-    share = campaign.spec.get("holdout")
-    if share is None:
+    split = stored_split(session, campaign)
+    if split is None:
         return None
-    keys = dataset_records.example_keys(session, campaign.dataset_id)
-    constraints = constraints_of(campaign.spec)
-    split = split_examples(keys, share=share, seed=campaign.seed, has_constraints=bool(constraints))
-    held_out = [keys[position] for position in split.held_out.tolist()]
+    held_out = [split.keys[position] for position in split.held_out.tolist()]
     best = list(names).index(decision.best) if decision and decision.best is not None else None
     chosen = finalists(best, decision.estimates, decision.status, most=split.finalists) if decision else []
     found = [paired_views.outcomes(session, campaign.id, names[arm]) for arm in chosen]
@@ -123,7 +119,7 @@ def held_out_of(
     seen = round_records.rounds_on(session, campaign.id, positions) if any(told) else []
     standing = HeldOut(
         n_examples=len(held_out),
-        n_selection=len(keys) - len(held_out),
+        n_selection=len(split.selection),
         winner=names[chosen[0]] if chosen else None,
         runner_up=names[chosen[1]] if len(chosen) > 1 else None,
         told=len(told[0]) if told else 0,
@@ -134,6 +130,7 @@ def held_out_of(
     )
     if not standing.is_complete:
         return standing
+    constraints = constraints_of(campaign.spec)
     if not constraints:
         return completed(standing, *told)
     metrics = {each.metric for each in constraints}
