@@ -1,7 +1,7 @@
 """Prompts that came after their campaign was begun, and all prompts of a campaign in turn."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -77,3 +77,18 @@ def dataset_ids(session: Session, campaign_id: int) -> list[int]:
         .order_by(StreamBatch.number)
     )
     return [first, *later]
+
+
+def example_ids(session: Session, campaign_id: int) -> list[int]:
+    """Row ids of a campaign's examples by position, those that arrived included."""
+    return [
+        id_
+        for dataset_id in dataset_ids(session, campaign_id)
+        for id_ in dataset_records.example_ids(session, dataset_id)
+    ]
+
+
+def each_example(session: Session, campaign_id: int) -> Iterator[NewExample]:
+    """A campaign's examples by position, those that arrived included, read as they are asked for."""
+    for dataset_id in dataset_ids(session, campaign_id):
+        yield from dataset_records.each_example(session, dataset_id)

@@ -9,7 +9,6 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText
@@ -186,11 +185,7 @@ def running(
         with database.reading() as session:
             selector, allowance, replicates = restored(session, record, checked)
             candidate_ids = campaign_records.candidate_ids(session, record.id)
-            example_ids = [
-                id_
-                for dataset_id in stream_batches.dataset_ids(session, record.id)
-                for id_ in dataset_records.example_ids(session, dataset_id)
-            ]
+            example_ids = stream_batches.example_ids(session, record.id)
         yield CampaignSession(
             database=database,
             lease=lease,

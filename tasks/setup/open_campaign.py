@@ -161,12 +161,7 @@ def reopen_campaign(
     """
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
-        examples = (
-            example
-            for dataset_id in stream_batches.dataset_ids(session, campaign.id)
-            for example in dataset_records.each_example(session, dataset_id)
-        )
-        dataset = stored_dataset(campaign, examples)
+        dataset = stored_dataset(campaign, stream_batches.each_example(session, campaign.id))
         names = campaign_records.candidate_names(session, campaign.id)
         first_rounds = campaign_records.first_rounds(session, campaign.id)
         recall_digests(session)

@@ -16,7 +16,6 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import totals
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import amount
@@ -90,11 +89,7 @@ def rescoring_campaign(
     with database.reading() as session:
         first = campaign_records.get_campaign(session, name)
         known = campaign_records.find_campaign(session, new_name) or first
-        examples = [
-            each
-            for dataset_id in stream_batches.dataset_ids(session, first.id)
-            for each in dataset_records.examples(session, dataset_id)
-        ]
+        examples = list(stream_batches.each_example(session, first.id))
     _refuse_unfit(first, new_name)
     file = overriding(_with_judge(_values(first, database.url, new_name), judge), overrides)
     spec = parse_spec(file)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import NewCandidate, NewExample
@@ -26,11 +25,7 @@ def arrive(campaign, *keys, fingerprint):
 def keys(campaign):
     """Of all its examples, by position."""
     with campaign.database.reading() as session:
-        return [
-            example.key
-            for dataset in stream_batches.dataset_ids(session, campaign.record.id)
-            for example in dataset_records.examples(session, dataset)
-        ]
+        return [example.key for example in stream_batches.each_example(session, campaign.record.id)]
 
 
 def test_prompts_stand_after_those_before_them_and_are_told_their_position(campaign):
@@ -61,8 +56,7 @@ def test_prompts_are_unanswered_until_their_round_is_finished(campaign):
     assert unanswered(campaign) == [N_EXAMPLES, N_EXAMPLES + 1, N_EXAMPLES + 2]
     round_ = campaign.plan(0, [0, 1], [0, N_EXAMPLES + 1])
     with campaign.database.reading() as session:
-        datasets = stream_batches.dataset_ids(session, campaign.record.id)
-        ids = [id_ for each in datasets for id_ in dataset_records.example_ids(session, each)]
+        ids = stream_batches.example_ids(session, campaign.record.id)
     campaign = replace(campaign, example_ids=ids)
     assert unanswered(campaign) == [N_EXAMPLES, N_EXAMPLES + 1, N_EXAMPLES + 2]
     campaign.finish(round_, [1.0, None], best=0, estimates=[1.0, None, None])
