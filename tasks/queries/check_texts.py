@@ -27,9 +27,8 @@ from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply
-from winnow.tasks.judges.asking.calls import Reply as ScoreReply
-from winnow.tasks.judges.pairwise.protocol import JudgmentCall, JudgmentReply, PairJudge, Reply
+from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, Reply
+from winnow.tasks.judges.pairwise.protocol import JudgmentCall, PairJudge
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of
 from winnow.tasks.judges.registry import create_judge, is_plugin, judge_code
@@ -266,7 +265,7 @@ class _Auditor:
 
     def _wrong_calls_of(self, judge: Judge, sample: Sample, left: list[RecordedJudgment]) -> Iterator[str]:
         """The same of one output; the judgments of its calls are taken out of those that are left."""
-        replies: dict[JudgeCall, ScoreReply] = {}
+        replies: dict[JudgeCall, Reply] = {}
         while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
             for call in wanted:
                 alike = [each for each in left if _place(each) == (call.judge, call.repeat, call.attempt)]
@@ -276,7 +275,7 @@ class _Auditor:
                 left.remove(judgment)
                 if (wrong := self._wrong_reply(judgment, call)) is not None:
                     yield wrong
-                replies[call] = _as_score_reply(judgment)
+                replies[call] = _as_reply(judgment)
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
         """What the judge was shown as right: to certify, what a human said where the example says nothing."""
@@ -408,7 +407,7 @@ def _known(example: RecordedExample | None) -> RecordedExample:
 def _as_reply(judgment: RecordedJudgment) -> Reply:
     if judgment.reply is None:
         return GenerationFailure(reason=str(judgment.reason), detail="")
-    return JudgmentReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
+    return JudgeReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
 
 
 def _place(judgment: RecordedJudgment) -> tuple[str, int, int]:
@@ -418,12 +417,6 @@ def _place(judgment: RecordedJudgment) -> tuple[str, int, int]:
 def _answers(judgment: RecordedJudgment, call: JudgeCall) -> bool:
     """Whether a stored reply was given to this prompt: parts of a judge may ask the same model."""
     return judgment.reply is not None and judgment.reply.prompt == storable(call.prompt)
-
-
-def _as_score_reply(judgment: RecordedJudgment) -> ScoreReply:
-    if judgment.reply is None:
-        return GenerationFailure(reason=str(judgment.reason), detail="")
-    return JudgeReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
 
 
 def _said(error: Exception) -> str:

@@ -1,4 +1,7 @@
-"""What a judge of single outputs asks a model, and what it made of the reply."""
+"""What a judge of single outputs asks a model, and what it made of the reply.
+
+Judges of duels ask by calls of their own, and are told replies of the same kind.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +46,7 @@ class JudgeReply:
 
 
 Reply = Completion | JudgeReply | GenerationFailure
-"""The answer to a `JudgeCall`."""
+"""The answer to a `JudgeCall`, or to a `JudgmentCall` of a pair judge."""
 
 Replies = Mapping[JudgeCall, Reply]
 

@@ -9,7 +9,8 @@ from pydantic import Field
 from winnow.storage.text import storable
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import LabelMissing
-from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, PresentationOrder, Reply
+from winnow.tasks.judges.asking.calls import Reply
+from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, PresentationOrder
 from winnow.tasks.judges.pointwise.human import UNCLEAR, Annotation, check_question
 
 VERSION = 1

@@ -21,7 +21,7 @@ from itertools import product
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.judges.asking.calls import PROMPT_FAILED, TOO_FEW_JUDGES, VERDICT_MISSING
+from winnow.tasks.judges.asking.calls import PROMPT_FAILED, TOO_FEW_JUDGES, VERDICT_MISSING, Reply
 from winnow.tasks.judges.asking.judge_models import JudgeModel
 from winnow.tasks.judges.pairwise.order_aggregation import (
     Aggregation,
@@ -36,7 +36,6 @@ from winnow.tasks.judges.pairwise.protocol import (
     JudgmentCall,
     PairVerdict,
     PresentationOrder,
-    Reply,
 )
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat, read_reply
 

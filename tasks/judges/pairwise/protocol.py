@@ -22,7 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
+from winnow.tasks.engines.protocol import ModelRef, Sampling
+from winnow.tasks.judges.asking.calls import Reply
 from winnow.tasks.judges.protocol import (
     INVALID_SCORE,
     JUDGE_FAILED,
@@ -75,20 +76,6 @@ class JudgmentCall:
     """0 and up: the same question asked again."""
     attempt: int
     """0, then 1 and up where the reply before had no readable verdict."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgmentReply:
-    """What the model said, where only this much of a `Completion` was kept."""
-
-    text: str
-    """Untrusted."""
-    choice_logprobs: Mapping[str, float] | None = None
-    """As in `Completion`."""
-
-
-Reply = Completion | JudgmentReply | GenerationFailure
-"""The answer to a `JudgmentCall`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.judges.asking.calls import Reply
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription
-from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairJudge, PairVerdict, Reply
+from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairJudge, PairVerdict
 from winnow.tasks.judges.protocol import InvalidScore, checked_kind, checked_score
 from winnow.tasks.plugins.entry_points import Plugin, calling
 

@@ -23,7 +23,8 @@ import regex
 
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, Reply
+from winnow.tasks.judges.asking.calls import Reply
+from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict
 from winnow.tasks.judges.protocol import BEST_OF, Judge, Sample, Verdict, models_of, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 

@@ -13,8 +13,8 @@ import regex
 from winnow.tasks.engines.choices.probabilities import expected_value
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.asking.calls import NO_PROBABILITIES, PATTERN_TIMEOUT, VERDICT_MISSING
-from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall, Reply
+from winnow.tasks.judges.asking.calls import NO_PROBABILITIES, PATTERN_TIMEOUT, VERDICT_MISSING, Reply
+from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall
 from winnow.tasks.judges.rules.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]

@@ -13,18 +13,18 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure, Request
+from winnow.tasks.judges.asking.calls import Reply
 from winnow.tasks.judges.pairwise.protocol import (
     Duel,
     Judgment,
     JudgmentCall,
-    JudgmentReply,
     PairJudge,
     PairVerdict,
-    Reply,
     verdict_of,
 )
 from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.rounds.ask import read
 from winnow.tasks.rounds.generate import have_texts
 from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration
 
@@ -111,9 +111,7 @@ def _make_calls(
             answer = answers[place]
             if isinstance(answer, StoredText):
                 match.stored[call] = answer.id
-                match.replies[call] = JudgmentReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
-            else:
-                match.replies[call] = answer
+            match.replies[call] = read(answer)
 
 
 def plan_call(fingerprints: Mapping[str, str], call: JudgmentCall) -> PlannedGeneration:

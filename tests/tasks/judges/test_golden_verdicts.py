@@ -16,7 +16,6 @@ from tests.tasks.judges.rated import asked, rater, sample
 from tests.tasks.pair_judges.scripted_judges import MODEL, duel
 from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.isolated import libraries, similarity
-from winnow.tasks.judges.pairwise.protocol import JudgmentReply
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, judge_code
@@ -110,7 +109,7 @@ def played(row):
     this = duel(*row["answers"], targets=row["targets"], seed=row["seed"])
     replies = {}
     while wanted := judge.calls(this, replies):
-        replies |= {call: JudgmentReply(text=row["replies"][call.presentation_order]) for call in wanted}
+        replies |= {call: JudgeReply(text=row["replies"][call.presentation_order]) for call in wanted}
     found = judge.verdict(this, replies)
     return [found.outcome, found.reason]
 

@@ -1,7 +1,8 @@
 """LLM judges whose models are a function in the test."""
 
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentReply
+from winnow.tasks.judges.asking.calls import JudgeReply
+from winnow.tasks.judges.pairwise.protocol import Duel
 from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 MODEL = {"name": "m", "provider": "transformers", "model": "owner/judge"}
@@ -26,7 +27,7 @@ def play(judge, this, say):
         batches.append(wanted)
         for call in wanted:
             said = say(call)
-            replies[call] = JudgmentReply(text=said) if isinstance(said, str) else said
+            replies[call] = JudgeReply(text=said) if isinstance(said, str) else said
     return judge.verdict(this, replies), batches
 
 

@@ -8,7 +8,8 @@ import pytest
 from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
-from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentReply, PairVerdict, verdict_of
+from winnow.tasks.judges.asking.calls import JudgeReply
+from winnow.tasks.judges.pairwise.protocol import Judgment, PairVerdict, verdict_of
 from winnow.tasks.judges.pairwise.registry import create_pair_judge
 
 
@@ -127,7 +128,7 @@ def test_calls_survive_a_restart_and_follow_the_duels_seed():
     judge, again = panel(temperature=1.0), panel(temperature=1.0)
     calls = judge.calls(duel(), {})
     assert calls == again.calls(duel(), {})
-    assert again.calls(duel(), {calls[0]: JudgmentReply(text="[[A]]")}) == calls[1:]
+    assert again.calls(duel(), {calls[0]: JudgeReply(text="[[A]]")}) == calls[1:]
     assert not set(calls) & set(judge.calls(duel(seed=8), {}))
     for call in calls:
         Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed)

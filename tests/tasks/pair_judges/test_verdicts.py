@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scripted_judges import duel, panel, play
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.pairwise.protocol import JudgmentReply
+from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.pairwise.verdicts import mapped_format, named_format
 
 MUCH = 300_000
@@ -164,5 +164,5 @@ def test_the_probability_of_the_first_is_normalised_and_a_tie_counts_half(name, 
 )
 def test_without_probabilities_the_duel_is_unscored_and_not_asked_again(logprobs):
     judge = panel(template="alpaca", read="probabilities")
-    verdict, batches = play(judge, duel(), lambda call: JudgmentReply(text="m", choice_logprobs=logprobs))
+    verdict, batches = play(judge, duel(), lambda call: JudgeReply(text="m", choice_logprobs=logprobs))
     assert (verdict.reason, len(batches)) == ("no_probabilities", 1)
