@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from served_campaigns import run
+from spec_files import load_spec
 
 from winnow.flows.cli.start.specs import starter
 from winnow.infra.demo.data import evaluation_examples
@@ -22,7 +23,6 @@ from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.json_schema import campaign_schema
-from winnow.tasks.spec.yaml_file import load_spec
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "examples").glob("*.yaml"))

@@ -16,7 +16,7 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
 
     None where it cannot be read: what is wrong is said once the command is run.
     """
-    from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, last_used, reading
+    from winnow.flows.reports.open_readonly import last_used, reading
     from winnow.storage.errors import StorageError
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import WinnowError

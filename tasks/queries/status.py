@@ -110,7 +110,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
     names = campaign_records.candidate_names(session, campaign.id)
     certifies, routes = campaign.objective == "certify", campaign.objective == "route"
-    certificate = certificate_of(session, campaign, names, decision) if certifies else None
+    certificate = certificate_of(session, campaign, names) if certifies else None
     budgets = BudgetTracker(campaign).usage(session)
     stopped_by = ending_limit(session, campaign, decision, budgets)
     totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)

@@ -67,15 +67,6 @@ class SpecFile:
         return any(parts[: len(path)] == path for path in self.overridden)
 
 
-def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> CampaignSpec:
-    """The campaign a file describes, after `key=value` overrides.
-
-    Raises:
-        SpecError: With one line per mistake, each naming the file, the line, the key and the remedy.
-    """
-    return parse_spec(read_spec_file(path, overrides))
-
-
 def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
     """The values of a file and their lines, after `key=value` overrides.
 

@@ -37,7 +37,7 @@ from winnow.infra.demo.data import EVALUATION_SEED, EXAMPLES_PER_TASK
 from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.recipes import RECIPES
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import load_spec
+from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
 DRAWS = 60_000
 """Problems drawn of a task at most: some have few that differ."""
@@ -70,7 +70,7 @@ def prepared(demo: Path, folder: Path, examples: int) -> CampaignSpec:
     data.write_text("".join(json.dumps(line) + "\n" for line in lines))
     path = folder / "campaign.yaml"
     path.write_text(campaign_text(demo, data, RECIPES))
-    candidates = load_spec(path)
+    candidates = parse_spec(read_spec_file(path))
     grid = len(lines) * len(candidates.models) * len(candidates.prompts) * len(candidates.generate_configs)
     budget = round(BUDGET_SHARE * grid)
     overrides = [
@@ -78,7 +78,7 @@ def prepared(demo: Path, folder: Path, examples: int) -> CampaignSpec:
         f"stopping.budget={budget}",
         f"execution.log_folder={folder}/logs",
     ]
-    spec = load_spec(path, overrides)
+    spec = parse_spec(read_spec_file(path, overrides))
     path.write_text(spec.model_dump_json(exclude_unset=True))
     return spec
 

@@ -5,13 +5,13 @@ import sys
 from functools import partial
 
 import pytest
+from spec_files import load_spec
 from test_command_line import one_message, winnow
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.infra.demo import prepare
 from winnow.infra.demo.campaigns.quick import quick_lines, quick_text
 from winnow.infra.demo.recipes import QUICK, Recipe
-from winnow.tasks.spec.yaml_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -8,6 +8,7 @@ import sys
 import campaign_processes as processes
 import httpx
 import pytest
+from spec_files import load_spec
 from test_command_line import edit, one_message, winnow
 
 from winnow.flows.prefect_support.crashed_runs import (
@@ -26,7 +27,6 @@ from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.spec.yaml_file import load_spec
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -10,11 +10,11 @@ from cases import JSON_VALUES, NASTY_TEXT, damaged, kept, paths_in, put, settles
 from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
+from spec_files import load_spec
 
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import load_spec
 
 BASE = {
     "name": "letters",

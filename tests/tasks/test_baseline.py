@@ -1,10 +1,10 @@
 """The candidate that a gate holds the others against is named in the file, and is one of them."""
 
 import pytest
+from spec_files import load_spec
 
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.spec.yaml_file import load_spec
 
 NAMED = "selector: {name: gate, params: {baseline: small/asked/warm}}"
 UCB_E = "selector: {name: ucb-e, params: {a: 1.0}}"

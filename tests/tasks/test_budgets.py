@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from spec_files import load_spec
 from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
@@ -23,7 +24,6 @@ from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup import check
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import load_spec
 
 BUDGET = "budget: 40"
 EVERYTHING = "{comparisons: 40, tokens: 1000, gpu_seconds: 1.5, cost: 0.25}"

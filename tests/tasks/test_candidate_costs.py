@@ -1,10 +1,10 @@
 """What candidates cost is given for every one of them, by name, before the first score."""
 
 import pytest
+from spec_files import load_spec
 
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.spec.yaml_file import load_spec
 
 UCB_E = "selector: {name: ucb-e, params: {a: 1.0}}"
 TWO = "exclude: [{prompt: asked}, {generate_config: warm}]\n"

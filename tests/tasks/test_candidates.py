@@ -1,12 +1,12 @@
 """From models, prompts and ways of sampling to the arms of a campaign."""
 
 import pytest
+from spec_files import load_spec
 
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.protocol import Sampling
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.spec.yaml_file import load_spec
 
 DATASET = Dataset(
     name="letters",

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from spec_files import load_spec
 from tiny_models import save_tiny_llama
 
 from winnow.storage.records.values import NewCandidate
@@ -20,7 +21,6 @@ from winnow.tasks.engines.chat import Message, as_stored, words_of
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.sections.prompts import PromptSpec
-from winnow.tasks.spec.yaml_file import load_spec
 
 FIELDS = {"input": "1+1", "history": [{"role": "user", "content": "hi"}]}
 SYSTEM = {"role": "system", "content": "Be brief about {{ input }}."}

@@ -5,13 +5,13 @@ import pickle
 import re
 
 import pytest
+from spec_files import load_spec
 
 from winnow.flows.exit_codes import ERROR, USAGE, sentences_for_errors
 from winnow.storage.errors import CampaignNotFound
 from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.errors import DatasetError, SpecMistakes, WinnowError
 from winnow.tasks.queries.printable import LONGEST
-from winnow.tasks.spec.yaml_file import load_spec
 
 CLEAR = "\x1b[2J"
 

@@ -1,13 +1,13 @@
 """Ways of sampling in a campaign's file: what is refused, and what is kept of them."""
 
 import pytest
+from spec_files import load_spec
 
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.engines.protocol import Structure
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import load_spec
 
 WARM = "{name: warm, temperature: 1.0}"
 RARE = (

@@ -5,12 +5,13 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spec_files import load_spec
 
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import format_key, load_spec, parse_key, read_spec_file
+from winnow.tasks.spec.yaml_file import format_key, parse_key, read_spec_file
 
 
 def complaint(path, overrides=()):

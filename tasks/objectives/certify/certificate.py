@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.spec.stored_spec import is_human
 
 UNRELIABLE = ("eval", "autoeval")
@@ -86,16 +86,13 @@ def losses_of(selector: str, baseline: str | None = None) -> str:
     return f"mean {what} against {whose}"
 
 
-def certificate_of(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
-) -> Certificate:
+def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> Certificate:
     """What a campaign that certifies says at this moment.
 
     Args:
         session: Reads the results.
         campaign: One with the objective certify.
         names: Of its candidates, in testing order.
-        decision: Its latest; None before anything was compared.
     """
     from winnow.tasks.judges.pointwise.human import UNCLEAR
 

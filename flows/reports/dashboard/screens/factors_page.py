@@ -40,7 +40,7 @@ def show() -> None:
             if (reason := why_nothing(campaign, found)) is not None:
                 st.text(reason)
             elif found is not None:
-                _show(campaign, found)
+                _show(found)
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
@@ -65,7 +65,7 @@ def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | N
     return None
 
 
-def _show(campaign: CampaignRecord, found: FactorTables) -> None:
+def _show(found: FactorTables) -> None:
     cut = f", those of the first {found.examples:,} examples" if found.is_cut else ""
     show_soft(f"{found.scores:,} scores on {found.examples:,} examples{cut}.", key="scores")
     st.caption(UNCERTIFIED)
