@@ -62,8 +62,8 @@ def label(
     from winnow.tasks.errors import SpecError
     from winnow.tasks.judges.pointwise.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
-    from winnow.tasks.objectives.certify.human_labels import TERMINAL, require_certifying
-    from winnow.tasks.objectives.human.annotating import require_name
+    from winnow.tasks.objectives.certify.human_labels import require_certifying
+    from winnow.tasks.objectives.human.annotating import TERMINAL, require_name
     from winnow.tasks.spec.stored_spec import is_human
 
     if correct and file is None and not skip:
@@ -100,7 +100,8 @@ def _store(
     correct: bool,
 ) -> None:
     """Store the labels of a file and what nobody can answer, all or none."""
-    from winnow.tasks.objectives.certify.human_labels import TERMINAL, read_labels, store_labels
+    from winnow.tasks.objectives.certify.human_labels import read_labels, store_labels
+    from winnow.tasks.objectives.human.annotating import TERMINAL
 
     given = [] if file is None else read_labels(file)
     given += [("--skip", key, ()) for key in skip]

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.reports.open_readonly import DEFAULT_STORAGE as DEFAULT_STORAGE
 from winnow.flows.reports.open_readonly import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 
 
 def campaign_names(context: typer.Context, incomplete: str) -> list[str]:

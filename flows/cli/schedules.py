@@ -8,6 +8,7 @@ import typer
 
 from winnow.flows.cli.options import Overrides, SpecPath, SpecStorage, TrustOption, overrides_of
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.stored_spec import LONGEST_NAME
 
 if TYPE_CHECKING:
     from winnow.flows.run.trust_prompt import Trust
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from winnow.flows.schedule.trigger import When
     from winnow.tasks.spec.campaign import CampaignSpec
 
-LONGEST_NAME = 100 - len("-20261121T020000Z")
+LONGEST_OF_SERIES = LONGEST_NAME - len("-20261121T020000Z")
 """Characters of a name of a series that leave room for the time in the names of its campaigns."""
 
 
@@ -59,9 +60,9 @@ def schedule(
     given = overrides_of(set_, storage=storage)
     begins = Path(folder or Path.cwd())
     read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
-    if len(read.name) > LONGEST_NAME:
+    if len(read.name) > LONGEST_OF_SERIES:
         raise SpecError(
-            f"{spec}: name: a scheduled campaign's has at most {LONGEST_NAME} characters, since the "
+            f"{spec}: name: a scheduled campaign's has at most {LONGEST_OF_SERIES} characters, since the "
             f"time of each run is added to it; this one has {len(read.name)}"
         )
     from winnow.flows.schedule.deployments import Scheduled

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
@@ -45,8 +47,7 @@ def tell_if_unreadable(storage: str) -> None:
     tell(one_line(what))
 
 
-DEFAULT_STORAGE = "sqlite:///winnow.db"
-DEFAULT_FILE = Path("winnow.db")
+DEFAULT_FILE = Path(DEFAULT_STORAGE.removeprefix("sqlite:///"))
 NOTE = Path(".winnow") / "last-database"
 MOST_NOTED = 5
 """Databases that are noted."""
@@ -65,7 +66,6 @@ def remember(storage: str) -> None:
 
 def to_read(storage: str) -> str:
     """The database to read, said where it is not the one named; see `last_used`."""
-    # Imported here, as the process that answers a statement of the user's reads too, and knows no tasks.
     from winnow.flows.reports.output import tell
     from winnow.tasks.queries.printable import one_line
 

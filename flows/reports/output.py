@@ -74,7 +74,7 @@ def in_place_of(path: Path) -> Generator[Path]:
         try:
             yield beside
             # Temporary files are private; what users ask for is as public as their files are.
-            beside.chmod(0o666 & ~_umask())
+            beside.chmod(0o666 & ~umask())
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
@@ -82,7 +82,8 @@ def in_place_of(path: Path) -> Generator[Path]:
         raise WinnowError(f"{path}: {error.strerror}; name a place that can be written to") from error
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Permissions that new files of this process are made without."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

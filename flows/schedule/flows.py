@@ -34,7 +34,7 @@ from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, read_settled, run_scheduled
-from winnow.tasks.spec.campaign import DEFAULT_STORAGE
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 # Prefect imports this module in a process of its own, where nothing of ours has run before.
 logging.getLogger(TALKER).setLevel(logging.CRITICAL)

@@ -21,6 +21,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.queries.same_scores import exhaustive_name
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
+from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
@@ -86,8 +87,6 @@ def _recalled(spec: CampaignSpec) -> Revisions:
         return {} if stored is None else revisions_of(stored.spec)
     return {}
 
-
-LONGEST_NAME = 100
 
 PAIRS_AT_ONCE = 10_000
 """Pairs in a round: every round needs every model, and few rounds load them seldom."""

@@ -26,9 +26,7 @@ from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.spec_model import SpecModel
-from winnow.tasks.spec.stored_spec import Kind, limits_of, own_kind
-
-DEFAULT_STORAGE = "sqlite:///winnow.db"
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, Kind, limits_of, own_kind
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
 

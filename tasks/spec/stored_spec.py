@@ -7,6 +7,12 @@ from typing import Literal, get_args
 
 from winnow.storage.json_types import JsonObject, JsonView
 
+DEFAULT_STORAGE = "sqlite:///winnow.db"
+"""URL of the results database of a spec, or a command, that names none."""
+
+LONGEST_NAME = 100
+"""Characters, at the most, of the name of a campaign, a model or a prompt."""
+
 Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

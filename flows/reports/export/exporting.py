@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.export import battles
 from winnow.flows.reports.export.inspect_files import write_logs
+from winnow.flows.reports.output import umask
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
@@ -143,7 +144,7 @@ def whole_folder(folder: Path) -> Generator[Path, None, None]:
         beside = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
         try:
             # What mkdtemp makes is private; an export is as public as the user's other folders are.
-            beside.chmod(0o777 & ~_umask())
+            beside.chmod(0o777 & ~umask())
             yield beside
             os.replace(beside, folder)
         except BaseException:
@@ -154,9 +155,3 @@ def whole_folder(folder: Path) -> Generator[Path, None, None]:
             f"{error.filename or folder}: {error.strerror}; nothing was exported; "
             "name a place with room that can be written to"
         ) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from winnow.tasks.engines.openai.errors import SHOWN
+from winnow.tasks.engines.openai.server_line import MOST_REDIRECTS, origin_of
 
-MOST_REDIRECTS = 5
 SAID_BYTES = 4 * SHOWN + 1024
 """Of the body of a refusal, as much as is shown, with room for its JSON."""
 
@@ -101,11 +101,6 @@ def guard_http(url: str, proxies: Collection[str]) -> None:
     httpx.AsyncHTTPTransport.handle_async_request = guarded  # type: ignore[method-assign] # that is the guard
     httpx.HTTPTransport.handle_request = refused  # type: ignore[method-assign] # litellm is asked for none
     _guard_names({host for each in (url, *proxies) if (host := _host(each))})
-
-
-def origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
-    """Scheme, host and port, the latter None where it goes without saying."""
-    return url.scheme, url.host, url.port
 
 
 def _may_go(exchange: Exchange, request: httpx.Request, origin: tuple[str, str, int | None]) -> bool:

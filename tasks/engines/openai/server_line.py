@@ -39,9 +39,9 @@ class ServerLine:
     def __init__(self, server: Server, *, max_connections: int) -> None:
         self._server = server
         try:
-            self._origin = _origin(httpx.URL(server.url))
+            self._origin = origin_of(httpx.URL(server.url))
             self._client = httpx.AsyncClient(
-                headers=_headers(server, is_openai=self._origin == _origin(httpx.URL(OPENAI_URL))),
+                headers=_headers(server, is_openai=self._origin == origin_of(httpx.URL(OPENAI_URL))),
                 timeout=None,  # the caller bounds the whole exchange
                 limits=httpx.Limits(
                     max_connections=max_connections, max_keepalive_connections=max_connections
@@ -89,7 +89,7 @@ class ServerLine:
         await self._client.aclose()
 
     def _refuse_elsewhere(self, url: httpx.URL) -> None:
-        if _origin(url) != self._origin:
+        if origin_of(url) != self._origin:
             raise EngineLoadFailed(
                 self._server.model,
                 f"{self._server.url} sends requests on to {self._server.shown(str(url))}, which gets neither "
@@ -132,7 +132,8 @@ def _is_above(digits: str, limit: int) -> bool:
     return digits.isdecimal() and (len(digits) > 18 or int(digits) > limit)
 
 
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+def origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
+    """Scheme, host and port, the latter None where it goes without saying."""
     return url.scheme, url.host, url.port
 
 

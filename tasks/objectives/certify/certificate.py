@@ -79,6 +79,13 @@ def is_at_most(mean: float, risk: float) -> bool:
     return mean <= risk + ROUNDING
 
 
+def risk_of(campaign: CampaignRecord) -> float:
+    """The mean loss that a campaign that certifies allows, or the mean drop below its baseline."""
+    section = campaign.spec["certify"]
+    risk: float = section["drop"] if section["alpha"] is None else section["alpha"]
+    return risk
+
+
 def losses_of(selector: str, baseline: str | None = None) -> str:
     """What the estimates of a selector are means of; with a baseline, losses are drops from it."""
     what = "loss" if baseline is None else f"drop below {baseline}"
@@ -97,7 +104,7 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
     from winnow.tasks.judges.pointwise.human import UNCLEAR
 
     section = campaign.spec["certify"]
-    risk = section["alpha"] if section["alpha"] is not None else section["drop"]
+    risk = risk_of(campaign)
     means = labels.mean_losses(session, campaign.id)
     passing = [arm for arm, mean in enumerate(means) if mean is not None and is_at_most(mean, risk)]
     return Certificate(

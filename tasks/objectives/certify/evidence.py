@@ -17,7 +17,7 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most
+from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most, risk_of
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.objectives.certify.split import parts_of
 from winnow.tasks.objectives.human.files import label_rows as people_rows
@@ -85,8 +85,7 @@ def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
     for told in round_records.told_rounds(session, campaign.id):
         for arm in told.arms:
             counts[names[arm]] += 1
-    section = campaign.spec["certify"]
-    risk = section["drop"] if section["alpha"] is None else section["alpha"]
+    risk = risk_of(campaign)
     return [
         {
             "candidate": name,

@@ -20,7 +20,6 @@ from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
 from winnow.tasks.objectives.certify.split import parts_of
 
-TERMINAL = "terminal"
 ID, TARGET, SKIP = "id", "target", "skip"
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
 """What the column skip may say, in any case."""

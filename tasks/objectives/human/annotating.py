@@ -17,6 +17,7 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.pointwise.human import UNCLEAR, in_order
 
 TERMINAL, PAGE = "terminal", "page"
+"""Where judgments and labels were given, as stored; files are known by their names."""
 FIRST, SECOND, TIE = "first", "second", "tie"
 DUELS = "best-duel"
 

@@ -7,8 +7,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, mode
 
 from winnow.tasks.spec.sections.dataset import SolvedSpec
 from winnow.tasks.spec.spec_model import SpecModel
+from winnow.tasks.spec.stored_spec import LONGEST_NAME
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+Name = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}$")]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
 
 

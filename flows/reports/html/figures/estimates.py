@@ -60,8 +60,8 @@ def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatt
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [_reach(row["upper"], row[value]) for row in rows],
-            "arrayminus": [_reach(row[value], row["lower"]) for row in rows],
+            "array": [reach(row["upper"], row[value]) for row in rows],
+            "arrayminus": [reach(row[value], row["lower"]) for row in rows],
             "thickness": 2,
             "width": 0,
             "color": colour,
@@ -78,7 +78,8 @@ def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatt
     )
 
 
-def _reach(high: float | None, low: float | None) -> float | None:
+def reach(high: float | None, low: float | None) -> float | None:
+    """How far apart two ends are; None where one is not known, and no bar is drawn."""
     return None if high is None or low is None else high - low
 
 

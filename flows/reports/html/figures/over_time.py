@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from plotly.graph_objects import Bar, Figure, Scatter
 
+from winnow.flows.reports.html.figures.estimates import reach
 from winnow.flows.reports.html.figures.labels import as_label, shortened
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, dressed
 from winnow.storage.json_types import JsonView
@@ -72,8 +73,8 @@ def _track(name: str, rows: Sequence[JsonView], colour: str) -> Scatter:
         error_y={
             "type": "data",
             "symmetric": False,
-            "array": [_reach(row["upper"], row["estimate"]) for row in rows],
-            "arrayminus": [_reach(row["estimate"], row["lower"]) for row in rows],
+            "array": [reach(row["upper"], row["estimate"]) for row in rows],
+            "arrayminus": [reach(row["estimate"], row["lower"]) for row in rows],
             "thickness": 1.5,
             "width": 3,
             "color": colour,
@@ -97,7 +98,3 @@ def _leaders(rows: Sequence[JsonView]) -> Scatter:
         name="leads",
         hovertemplate="%{customdata} leads with %{y:.3f}<extra></extra>",
     )
-
-
-def _reach(high: float | None, low: float | None) -> float | None:
-    return None if high is None or low is None else high - low

@@ -1,7 +1,6 @@
 """Sections that only campaigns of duels, of certificates or of routed prompts have."""
 
 import math
-from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
@@ -12,6 +11,7 @@ from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.routes import by_type
 from winnow.flows.reports.html.figures.routes import shares as share_figure
 from winnow.flows.reports.html.model import Section, first_of
+from winnow.flows.reports.html.sections.common import Builder
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
@@ -68,8 +68,6 @@ def judges(session: Session, campaign: CampaignRecord) -> Section | None:
         table=rows,
     )
 
-
-Builder = Callable[[Session, CampaignRecord], Section | None]
 
 DIAMONDS = (
     "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "

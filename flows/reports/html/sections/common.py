@@ -29,6 +29,7 @@ from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.stored_spec import constraints_of
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
+"""Makes a section, or none where there is nothing to show yet."""
 
 MOST_ROUNDS = 600
 """Rounds that the curve shows: more would have less than two pixels each."""

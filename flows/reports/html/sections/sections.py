@@ -6,12 +6,9 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import by_objective, common
-from winnow.flows.reports.html.sections.common import ReadOnce
+from winnow.flows.reports.html.sections.common import Builder, ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.spec.stored_spec import grouping_of
-
-Builder = Callable[[Session, CampaignRecord], Section | None]
-"""Makes a section, or none where there is nothing to show yet."""
 
 
 def _of_scores(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
