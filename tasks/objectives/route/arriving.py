@@ -97,17 +97,24 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
     return list(range(first, first + len(examples)))
 
 
-def reopen_route(database: Database, name: str, storage: str) -> tuple[CampaignRecord, Route]:
+def reopen_route(
+    database: Database, name: str, storage: str, *, does: str = "answer prompts that arrive"
+) -> tuple[CampaignRecord, Route]:
     """A stored campaign that routes.
 
+    Args:
+        database: Where it is stored.
+        name: Its name.
+        storage: URL of the database.
+        does: What no other campaign does, as the end of the sentence that refuses one.
+
     Raises:
-        WinnowError: If it does not.
+        CampaignNotFound: If there is none of this name.
+        WinnowError: If it does not route.
     """
     campaign, checked = reopen_campaign(database, name, storage)
     if not isinstance(checked, Route):
-        raise WinnowError(
-            f"'{name}' is a {campaign.objective} campaign; only route campaigns answer prompts that arrive"
-        )
+        raise WinnowError(f"'{name}' is a {campaign.objective} campaign; only route campaigns {does}")
     return campaign, checked
 
 

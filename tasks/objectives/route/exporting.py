@@ -19,11 +19,10 @@ from winnow.tasks.answer.sentences.phrases import list_of, percent
 from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.objectives.route.arriving import reopen_route
 from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import advantage_of
-from winnow.tasks.setup.open_campaign import reopen_campaign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +41,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
     Raises:
         WinnowError: If the campaign does not route, or the folder cannot be written.
     """
-    record, checked = reopen_campaign(database, name, storage)
-    if not isinstance(checked, Route):
-        raise WinnowError(f"'{name}' is a {record.objective} campaign; only route campaigns have a policy")
+    record, checked = reopen_route(database, name, storage, does="have a policy")
     checked = checked.prepared(database)
     with database.reading() as session:
         selector, _, _ = restored(session, record, checked)
