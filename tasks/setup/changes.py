@@ -26,8 +26,9 @@ FOLLOWS = (
     (r"(?:metric_code|metric_fingerprints)\..+", ("metrics",)),
     (r"selector_code(?:\..+)?", ("selector.name",)),
     (r"embedder_identity\..+", ("embedder",)),
-    (r"candidate_costs\..+", ("certify", *PARTS)),
-    (r"deterministic", ("judge", *PARTS)),
+    (r"candidate_costs\..+", ("certify", "dataset_fingerprint", *PARTS)),
+    (r"betting_rule", ("selector", "stopping.budget", "certify", "dataset_fingerprint")),
+    (r"deterministic(?:\[\d+\])?", ("judge", "fresh_generations", "selector", *PARTS)),
 )
 """Keys that no file has, and those of a file by whose change they change."""
 

@@ -93,6 +93,27 @@ def named(*names, **more):
             ["prompts[b] is new"],
         ),
         (
+            {"generate_configs": named("warm", temperature=0.0), "deterministic": [True, True]},
+            {"generate_configs": named("warm", temperature=1.0), "deterministic": [True, False]},
+            ["generate_configs[warm].temperature: 0.0 -> 1.0"],
+        ),
+        (
+            {"fresh_generations": False, "deterministic": [True]},
+            {"fresh_generations": True, "deterministic": [False]},
+            ["fresh_generations: False -> True"],
+        ),
+        (
+            {"stopping": {"budget": 4}, "betting_rule": "star"},
+            {"stopping": {"budget": 4000}, "betting_rule": "up"},
+            ["stopping.budget: 4 -> 4000"],
+        ),
+        ({"betting_rule": "star"}, {"betting_rule": "up"}, ["betting_rule: 'star' -> 'up'"]),
+        (
+            {"dataset_fingerprint": OLD, "candidate_costs": {"m/a": 1.0}},
+            {"dataset_fingerprint": NEW, "candidate_costs": {"m/a": 2.0}},
+            ["the examples changed"],
+        ),
+        (
             {"candidate_costs": {"m/a": 1.0}},
             {"candidate_costs": {"m/a": 2.0}},
             ["candidate_costs.m/a: 1.0 -> 2.0"],
