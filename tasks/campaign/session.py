@@ -121,9 +121,13 @@ class CampaignSession:
     def tell(self, round_: RoundRecord, outcomes: FloatArray, answered: int) -> None:
         """Tell the selector a round that was just judged, and let it ask for what cost nothing again.
 
+        `selector` may be another object afterwards, which was told all that this one was: it is to be read
+        anew.
+
         Args:
             round_: The round, not yet stored as finished.
-            outcomes: What the selector is told of it.
+            outcomes: What the selector is told of its B comparisons, NaN where one has none: shape (B,); with
+                J constraints (B, 1 + J), the score first; to certify (B, 4), as `Losses` has them.
             answered: How many of its comparisons had all their texts.
         """
         if self.allowance.add(len(round_.examples), answered):

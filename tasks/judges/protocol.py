@@ -129,7 +129,9 @@ class Judge(Protocol):
     asks; `calls(sample, replies)`, the calls that it still wants for an output, given the replies to earlier
     ones; and `told(replies)`, the same judge with the replies at hand, which then judges. Whoever runs it
     makes the calls and keeps the replies, so that a run that was interrupted goes on with those that were
-    stored. `models_of`, `calls_of` and `told` ask this of any judge.
+    stored. `winnow db check` asks for the calls once more, of what is stored: so they depend on the sample
+    and the replies alone, and neither on a clock nor on `Sample.candidate`, which is empty then. `models_of`,
+    `calls_of` and `told` ask this of any judge.
 
     A class of judges, or whatever else builds them, may have an attribute `scale`, a
     `tasks.judges.protocol.Scale`: what it measures in, and the map to scores. A judge may have the methods

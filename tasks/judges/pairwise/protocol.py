@@ -146,7 +146,11 @@ class PairJudge(Protocol):
         """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
 
     def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> Sequence[JudgmentCall]:
-        """The calls still wanted, given the replies so far; empty when the verdict is ready."""
+        """The calls still wanted, given the replies so far; empty when the verdict is ready.
+
+        They depend on the duel and the replies alone, and on no clock: `winnow db check` asks for them once
+        more, of what is stored, and says of others that they are wrong or could not be checked.
+        """
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
         """The verdict, once `calls` wants nothing more."""
