@@ -28,7 +28,7 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.queries.campaign_views import totals
 from winnow.tasks.campaign.session import running
-from winnow.tasks.engines.pool.loads_and_evictions import ResidentModel, Room, room_for
+from winnow.tasks.engines.pool.loads_and_evictions import Allocation, ResidentModel, allocation_for
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.subprocess.fork_server import forking
@@ -162,19 +162,19 @@ def naive_order(checkpoints: Sequence[str]) -> Generator[None]:
     def order(wanted: Sequence[str], **_: object) -> list[str]:
         return sorted(wanted, key=lambda key: checkpoints.index(json.loads(key)[1]))
 
-    def room(
+    def allocation(
         width: int,
         *,
-        seated: Sequence[ResidentModel],
+        resident: Sequence[ResidentModel],
         waiting: Collection[str] = (),
         later: Collection[str] = (),
         **rest: Any,
-    ) -> Room | None:
-        return room_for(width, seated=[replace(each, credit=0.0) for each in seated], **rest)
+    ) -> Allocation | None:
+        return allocation_for(width, resident=[replace(each, priority=0.0) for each in resident], **rest)
 
     with (
         mock.patch("winnow.tasks.engines.pool.request_scheduler.asking_order", order),
-        mock.patch("winnow.tasks.engines.pool.slots.room_for", room),
+        mock.patch("winnow.tasks.engines.pool.slots.allocation_for", allocation),
     ):
         yield
 

@@ -50,7 +50,7 @@ def test_a_run_is_a_span_of_rounds_and_these_of_calls(recorded, tmp_path, monkey
 
 
 def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
-    class Seats:
+    class Slots:
         seconds = {}  # noqa: RUF012
 
         def keys(self, *, placed):
@@ -69,8 +69,8 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
     with tracing.CAMPAIGNS.start_as_current_span("round"):
         scheduler = RequestScheduler(
             ask=ask,
-            seats=(seats := Seats()),
-            replicas=Replicas(seats),
+            slots=(slots := Slots()),
+            replicas=Replicas(slots),
             failed=(),
             later=(),
             aside=True,

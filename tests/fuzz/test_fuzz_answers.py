@@ -23,7 +23,13 @@ from winnow.tasks.engines.openai.answers import (
     read_listing,
 )
 from winnow.tasks.engines.openai.engine import OpenaiEngine
-from winnow.tasks.engines.openai.errors import Server, StatusError, Unreadable, seconds_to_wait, setback
+from winnow.tasks.engines.openai.errors import (
+    Server,
+    StatusError,
+    Unreadable,
+    retryable_error,
+    seconds_to_wait,
+)
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
 
@@ -113,7 +119,7 @@ def read_all(body):
 
 
 def _said(error):
-    said = setback(error, SERVER).why
+    said = retryable_error(error, SERVER).why
     assert said.isprintable()
     assert len(said) < 1_000
 
@@ -148,7 +154,7 @@ def test_whatever_status_settles(status, headers, said):
 
     def told():
         with suppress(RequestRefused):
-            found = setback(StatusError(status, headers, said), SERVER)
+            found = retryable_error(StatusError(status, headers, said), SERVER)
             assert found.why.isprintable()
             assert found.wait is None or found.wait >= 0.0
 

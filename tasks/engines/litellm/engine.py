@@ -35,7 +35,7 @@ class LitellmEngine(OpenaiEngine):
     @property
     def identity(self) -> str:
         """Version of litellm and the id of the model; waits until litellm is loaded, and asks no server."""
-        self._greeted()
+        self._probed()
         return f"litellm {self._version} {self._model.model}"
 
     @property
@@ -57,13 +57,13 @@ class LitellmEngine(OpenaiEngine):
         )
         return self._line
 
-    def _meet(self) -> ServerInfo:
+    def _probe(self) -> ServerInfo:
         said = self._loop.call(self._line.ready, self._settings.load_timeout)
         self._version = str(said.get("ready"))
         self._takes = frozenset(map(str, said.get("takes", ())))
         return ServerInfo()
 
-    def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:
+    def _why_unsendable(self, request: Request, info: ServerInfo) -> GenerationFailure | None:
         why = None
         if request.continuations or request.sampling.choices or request.sampling.logprobs:
             why = "litellm tells no log-probabilities that are the same for all APIs"
@@ -75,7 +75,7 @@ class LitellmEngine(OpenaiEngine):
             return GenerationFailure(reason="refused", detail=why)
         return why_unsendable(self._model, request, is_vllm=False)
 
-    def _body(self, request: Request, greeting: ServerInfo) -> JsonObject:
+    def _body(self, request: Request, info: ServerInfo) -> JsonObject:
         sampling = request.sampling
         body = {
             **prompt_fields(self._model, request.asked),

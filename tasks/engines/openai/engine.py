@@ -63,10 +63,10 @@ class OpenaiEngine:
             variable=model.api_key,
         )
         self._root = self._server.url.removesuffix("/v1")
-        self._greeting: ServerInfo | None = None
+        self._info: ServerInfo | None = None
         self._chooser: TextChoices | TokenChoices | None = None
         self._likelihoods: TextLikelihoods | None = None
-        self._alone = threading.Lock()  # guards the greeting, what chooses and weighs, and their deadline
+        self._alone = threading.Lock()  # guards what probes, chooses and weighs, and the deadline of these
         self._deadline = float("inf")
         self._scopes: set[anyio.CancelScope] = set()  # of the groups that are asked about
         self._is_closed = False
@@ -87,35 +87,35 @@ class OpenaiEngine:
     @property
     def identity(self) -> str:
         """Software as far as the server tells it, and the id of the model; asks the server once."""
-        version = self._greeted().vllm
+        version = self._probed().vllm
         return " ".join(filter(None, ["openai", version and f"vllm/{version}", self._model.model]))
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
-        greeting = self._greeted()
+        info = self._probed()
         answers: dict[int, Answer] = {}
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
         weighing: dict[int, Request] = {}
         for i, request in enumerate(requests):
-            if failure := self._why_unsendable(request, greeting):
+            if failure := self._why_unsendable(request, info):
                 answers[i] = failure
             elif request.continuations:
                 weighing[i] = request
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
-            written = self._write(list(writing.values()), greeting)
+            written = self._write(list(writing.values()), info)
             answers.update(zip(writing, written, strict=True))
             if choosing or weighing:
                 with self._alone:
                     self._deadline = _from_now(self._settings.batch_timeout)
-                    chosen = self._choose(list(choosing.values()), greeting)
+                    chosen = self._choose(list(choosing.values()), info)
                     answers.update(zip(choosing, chosen, strict=True))
-                    answers.update(zip(weighing, self._weigh(list(weighing.values()), greeting), strict=True))
+                    answers.update(zip(weighing, self._weigh(list(weighing.values()), info), strict=True))
         except NotThere as error:
-            listed = self._server.shown(", ".join(greeting.listed)) or "no models"
-            may_chat = not self._model.chat and self._model.model in greeting.listed
+            listed = self._server.shown(", ".join(info.listed)) or "no models"
+            may_chat = not self._model.chat and self._model.model in info.listed
             remedy = ", so that it may only chat: set chat: true" if may_chat else ""
             raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}{remedy}") from error
         return [answers[i] for i in range(len(requests))]
@@ -152,28 +152,28 @@ class OpenaiEngine:
             max_retries=self._settings.max_retries,
         )
 
-    def _greeted(self) -> ServerInfo:
+    def _probed(self) -> ServerInfo:
         with self._alone:
-            if self._greeting is None:
-                self._greeting = self._meet()
-            return self._greeting
+            if self._info is None:
+                self._info = self._probe()
+            return self._info
 
-    def _meet(self) -> ServerInfo:
+    def _probe(self) -> ServerInfo:
         self._deadline = _from_now(self._settings.load_timeout)
         [found] = self._ask_all(partial(probe, self._calls, self._model), [self._root])
         return found
 
-    def _why_unsendable(self, request: Request, greeting: ServerInfo) -> GenerationFailure | None:
-        return why_unsendable(self._model, request, is_vllm=greeting.vllm is not None)
+    def _why_unsendable(self, request: Request, info: ServerInfo) -> GenerationFailure | None:
+        return why_unsendable(self._model, request, is_vllm=info.vllm is not None)
 
-    def _body(self, request: Request, greeting: ServerInfo) -> JsonObject:
-        return generation_body(self._model, request, vllm=greeting.vllm, max_model_len=greeting.max_model_len)
+    def _body(self, request: Request, info: ServerInfo) -> JsonObject:
+        return generation_body(self._model, request, vllm=info.vllm, max_model_len=info.max_model_len)
 
-    def _write(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
+    def _write(self, requests: Sequence[Request], info: ServerInfo) -> list[Answer]:
         deadline = _from_now(self._settings.batch_timeout)
         begun = self._shares.begin(len(requests))
         try:
-            generated = self._loop.call(self._in_time, partial(self._generated, greeting), requests, deadline)
+            generated = self._loop.call(self._in_time, partial(self._generated, info), requests, deadline)
         finally:
             share = self._shares.end(begun, len(requests))
         return [
@@ -184,10 +184,10 @@ class OpenaiEngine:
         ]
 
     async def _generated(
-        self, greeting: ServerInfo, request: Request
+        self, info: ServerInfo, request: Request
     ) -> tuple[Generated, float] | GenerationFailure:
         """What the server said, and its latency."""
-        body = self._body(request, greeting)
+        body = self._body(request, info)
         answer: tuple[Generated, float] | GenerationFailure
         try:
             answer = await self._calls.timed_post(
@@ -207,14 +207,14 @@ class OpenaiEngine:
         for scope in self._scopes:
             scope.deadline = anyio.current_time() + left
 
-    def _choose(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
+    def _choose(self, requests: Sequence[Request], info: ServerInfo) -> list[Answer]:
         if not requests:
             return []
         if self._chooser is None:
-            self._chooser = self._new_chooser(greeting)
+            self._chooser = self._new_chooser(info)
         return self._chooser.answer(requests)
 
-    def _weigh(self, requests: Sequence[Request], greeting: ServerInfo) -> list[Answer]:
+    def _weigh(self, requests: Sequence[Request], info: ServerInfo) -> list[Answer]:
         if not requests:
             return []
         if self._likelihoods is None:
@@ -223,7 +223,7 @@ class OpenaiEngine:
             from winnow.tasks.engines.openai.whole_texts import WholeTexts
 
             whole_texts = None
-            if greeting.vllm is not None and (window := greeting.max_model_len) is not None:
+            if info.vllm is not None and (window := info.max_model_len) is not None:
                 whole_texts = WholeTexts(self._model, self._calls, root=self._root, max_model_len=window)
             self._likelihoods = TextLikelihoods(
                 self._model,
@@ -234,18 +234,18 @@ class OpenaiEngine:
             )
         return self._likelihoods.answer(requests)
 
-    def _new_chooser(self, greeting: ServerInfo) -> "TextChoices | TokenChoices":
+    def _new_chooser(self, info: ServerInfo) -> "TextChoices | TokenChoices":
         # Imported here: both need torch, which texts without choices do not.
         from winnow.tasks.engines.openai.text_choices import TextChoices
         from winnow.tasks.engines.openai.token_choices import TokenChoices
 
-        if greeting.vllm is None or greeting.max_model_len is None:
+        if info.vllm is None or info.max_model_len is None:
             return TextChoices(self._model, self._calls, self._ask_all)
         return TokenChoices(
             self._model,
             self._calls,
             root=self._root,
-            max_model_len=greeting.max_model_len,
+            max_model_len=info.max_model_len,
             ask_all=self._ask_all,
         )
 

@@ -98,7 +98,7 @@ class RetryableError:
     """Seconds that it wants to be left alone."""
 
 
-def setback(error: Exception, server: Server) -> RetryableError:
+def retryable_error(error: Exception, server: Server) -> RetryableError:
     """What a failed request means, if it is worth sending again.
 
     Raises:

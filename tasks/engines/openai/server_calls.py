@@ -25,7 +25,7 @@ from winnow.tasks.engines.openai.errors import (
     RetryableError,
     Server,
     StatusError,
-    setback,
+    retryable_error,
 )
 from winnow.tasks.engines.openai.server_line import LISTING_BYTES
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
@@ -138,8 +138,8 @@ class ServerCalls:
                     self._places.widen()
                     self._n_answered += 1
                     return answer, latency
-                except Exception as error:  # `setback` raises what it does not know
-                    trouble = setback(error, self._server)
+                except Exception as error:  # `retryable_error` raises what it does not know
+                    trouble = retryable_error(error, self._server)
                     if trouble.too_much:
                         self._places.narrow(cuts)
                     if retries == self._max_retries:

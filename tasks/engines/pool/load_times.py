@@ -31,26 +31,26 @@ class LoadTimes:
     """Gets engines ready, and keeps what that took until it is asked for.
 
     Args:
-        seats: Learns what each engine takes, to keep the dear ones longer.
+        slots: Learns what each engine takes, to keep the dear ones longer.
         joins: Whether engines may be asked for more while they are at work, where they can.
     """
 
-    def __init__(self, seats: SlotTable, *, joins: bool = True) -> None:
-        self._seats, self._joins = seats, joins
+    def __init__(self, slots: SlotTable, *, joins: bool = True) -> None:
+        self._slots, self._joins = slots, joins
         self._lock = threading.Lock()
         self._times: list[LoadTime] = []
         self._begun: dict[str, float] = {}
 
-    def have_ready(self, model: ModelRef, seat: EngineSlot, engine: Engine) -> None:
-        """Wait until an engine can be asked, and wake it if it sleeps; the caller holds its seat.
+    def have_ready(self, model: ModelRef, slot: EngineSlot, engine: Engine) -> None:
+        """Wait until an engine can be asked, and wake it if it sleeps; the caller holds its slot.
 
         Raises:
             EngineError: If it cannot be loaded or woken, or takes too long.
         """
-        if seat.ready and not seat.asleep:
+        if slot.ready and not slot.asleep:
             return
         with self._waiting(model.name):
-            self._have_ready(model, seat, engine)
+            self._have_ready(model, slot, engine)
 
     @property
     def under_way(self) -> dict[str, float]:
@@ -69,18 +69,18 @@ class LoadTimes:
             with self._lock:
                 self._begun.pop(name, None)
 
-    def _have_ready(self, model: ModelRef, seat: EngineSlot, engine: Engine) -> None:
+    def _have_ready(self, model: ModelRef, slot: EngineSlot, engine: Engine) -> None:
         started = time.monotonic()
-        if seat.asleep and isinstance(engine, Sleeper):
+        if slot.asleep and isinstance(engine, Sleeper):
             engine.wake()
-            seat.asleep = False
-            self._add(model, seat, "wake", time.monotonic() - started)
-        elif not seat.ready and seat.devices:  # what runs elsewhere is not loaded for us
+            slot.asleep = False
+            self._add(model, slot, "wake", time.monotonic() - started)
+        elif not slot.ready and slot.devices:  # what runs elsewhere is not loaded for us
             engine.identity  # noqa: B018 -- waits until the model is loaded
-            waited = seat.start_seconds + time.monotonic() - started
-            self._add(model, seat, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
-        seat.joins = self._joins and isinstance(engine, JoinsBatches) and engine.joins
-        seat.ready = True
+            waited = slot.start_seconds + time.monotonic() - started
+            self._add(model, slot, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
+        slot.joins = self._joins and isinstance(engine, JoinsBatches) and engine.joins
+        slot.ready = True
 
     def take(self) -> list[LoadTime]:
         """The times since the last call, in the order in which engines were ready."""
@@ -88,11 +88,11 @@ class LoadTimes:
             taken, self._times = self._times, []
             return taken
 
-    def _add(self, model: ModelRef, seat: EngineSlot, kind: Literal["load", "wake"], seconds: float) -> None:
-        self._seats.note(seat.key, seconds)
+    def _add(self, model: ModelRef, slot: EngineSlot, kind: Literal["load", "wake"], seconds: float) -> None:
+        self._slots.note(slot.key, seconds)
         time_ = LoadTime(
             model=model.name,
-            devices=seat.assigned,
+            devices=slot.assigned,
             kind=kind,
             seconds=seconds,
             ended_at=dt.datetime.now(dt.UTC),

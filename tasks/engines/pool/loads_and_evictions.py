@@ -5,10 +5,10 @@ least one load for each of W that is not in L, and asking those of L first costs
 left to choose is who stays in memory for the next pass:
 
 * Models that are known to be asked soon stay before all others: Belady's rule, as far as the future is known.
-* Of the others, the one with the least credit goes. A model's credit is the time that it would take to load
-  again, on top of the credit of the last one that went when it was last asked: the GreedyDual rule of Young
-  (1994), which with k places costs at most k times as much as knowing the future, and with equal costs is
-  "least recently used".
+* Of the others, the one with the lowest priority goes. A model's priority is the time that it would take to
+  load again, on top of the priority of the last one that went when it was last asked: the GreedyDual rule of
+  Young (1994), which with k places costs at most k times as much as knowing the future, and with equal costs
+  is "least recently used".
 """
 
 import math
@@ -35,12 +35,12 @@ class ResidentModel:
     """Where it takes a place."""
     busy: bool = False
     """Whether it is being asked; it then cannot go, and its devices do nothing else."""
-    credit: float = 0.0
+    priority: float = 0.0
     """What speaks for keeping it, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Allocation:
     """Where a model finds a place, and who goes for it."""
 
     devices: tuple[int, ...]
@@ -76,50 +76,50 @@ def asking_order(
     return sorted(wanted, key=rank)
 
 
-def room_for(
+def allocation_for(
     width: int,
     *,
     devices: Sequence[int],
     places: int,
-    seated: Sequence[ResidentModel],
+    resident: Sequence[ResidentModel],
     waiting: Collection[str] = (),
     later: Collection[str] = (),
-) -> Room | None:
+) -> Allocation | None:
     """Where a model can be loaded now; None if it has to wait.
 
     Args:
         width: Devices it takes, at most as many as there are; 0 for a model that runs elsewhere.
         devices: All there are, or those that it has to take.
         places: Models that may be in memory on each device.
-        seated: Models in memory, the least recently used first.
+        resident: Models in memory, the least recently used first.
         waiting: Models that this pass still has to ask, which do not go.
         later: Models that the next pass will ask, which go last.
     """
-    at_work = {device for each in seated if each.busy for device in each.devices}
-    staying = [each for each in seated if each.key not in waiting and not each.busy]
-    spare = sorted(staying, key=lambda each: (each.key in later, each.credit))
-    rooms: list[tuple[_Price, Room]] = []
+    at_work = {device for each in resident if each.busy for device in each.devices}
+    staying = [each for each in resident if each.key not in waiting and not each.busy]
+    spare = sorted(staying, key=lambda each: (each.key in later, each.priority))
+    found: list[tuple[_Price, Allocation]] = []
     for chosen in combinations([device for device in devices if device not in at_work], width):
-        leaving = _leaving(chosen, places, seated, spare)
+        leaving = _leaving(chosen, places, resident, spare)
         if leaving is not None:
             price = _Price(
                 needed=sum(each.key in later for each in leaving),
                 leaving=len(leaving),
-                credit=sum(each.credit for each in leaving),
-                recency=sum(seated.index(each) for each in leaving),
-                company=sum(device in each.devices for each in seated for device in chosen),
+                priority=sum(each.priority for each in leaving),
+                recency=sum(resident.index(each) for each in leaving),
+                company=sum(device in each.devices for each in resident for device in chosen),
             )
-            rooms.append((price, Room(devices=chosen, leaving=tuple(each.key for each in leaving))))
-    return min(rooms, key=lambda room: room[0])[1] if rooms else None
+            found.append((price, Allocation(devices=chosen, leaving=tuple(each.key for each in leaving))))
+    return min(found, key=lambda each: each[0])[1] if found else None
 
 
 class _Price(NamedTuple):
-    """What a room costs; the lowest is taken, and of equals the first."""
+    """What an allocation costs; the lowest is taken, and of equals the first."""
 
     needed: int
     """Models that go although the next pass asks them."""
     leaving: int
-    credit: float
+    priority: float
     recency: int
     """Those that were asked longest ago go first."""
     company: int
@@ -127,12 +127,12 @@ class _Price(NamedTuple):
 
 
 def _leaving(
-    chosen: Sequence[int], places: int, seated: Sequence[ResidentModel], spare: Sequence[ResidentModel]
+    chosen: Sequence[int], places: int, resident: Sequence[ResidentModel], spare: Sequence[ResidentModel]
 ) -> list[ResidentModel] | None:
     """Who goes so that each of the devices has a free place; None if those that could are not enough."""
     leaving: list[ResidentModel] = []
     for device in chosen:
-        there = [each for each in seated if device in each.devices and each not in leaving]
+        there = [each for each in resident if device in each.devices and each not in leaving]
         if len(there) < places:
             continue
         going = next((each for each in spare if each in there), None)

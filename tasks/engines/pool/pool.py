@@ -89,9 +89,9 @@ class EnginePool:
         self._factory = factory
         self._n_devices = len(devices)
         self._width = width
-        self._seats = SlotTable(max_loaded, devices, most_asleep=most_asleep)
-        self._times = LoadTimes(self._seats, joins=streaming)
-        self._replicas = Replicas(self._seats)
+        self._slots = SlotTable(max_loaded, devices, most_asleep=most_asleep)
+        self._times = LoadTimes(self._slots, joins=streaming)
+        self._replicas = Replicas(self._slots)
         self._counting = threading.Lock()
         self._ends: Counter[str] = Counter()
         self._failed: dict[str, GenerationFailure] = {}
@@ -124,10 +124,10 @@ class EnginePool:
         if failure is None:
             if model.lora is not None:
                 requests = [replace(request, adapter=model.lora) for request in requests]
-            seat = None
+            slot = None
             try:
-                with engine_call(model, len(requests)) as span, self._taken(model, engine) as (seat, started):
-                    self._times.have_ready(model, seat, started)
+                with engine_call(model, len(requests)) as span, self._taken(model, engine) as (slot, started):
+                    self._times.have_ready(model, slot, started)
                     is_ready()
                     answers = started.generate(requests)
                     if len(answers) != len(requests):
@@ -137,14 +137,14 @@ class EnginePool:
                     tell_answers(span, answers)
                     return answers
             except Exception as error:
-                cause = _cause(error, seat)
+                cause = _cause(error, slot)
                 if not isinstance(cause, EngineError):
                     raise
                 if engine not in (None, key) and isinstance(cause, EngineLoadFailed):
                     log_end(cause)
                     self._replicas.give_up(key)
                     return self.generate(model, requests, is_ready=is_ready)
-                failure = self._record(key, cause, seat)
+                failure = self._record(key, cause, slot)
                 if failure is None:
                     raise cause from cause.__cause__
         return [failure] * len(requests)
@@ -193,7 +193,7 @@ class EnginePool:
             ask=lambda group, engine, is_ready: self.generate(
                 group.model, group.requests, engine=engine, is_ready=is_ready
             ),
-            seats=self._seats,
+            slots=self._slots,
             replicas=self._replicas,
             failed=self._failed.keys(),
             later={engine_key(model) for model in later},
@@ -217,8 +217,8 @@ class EnginePool:
         if key in self._failed:
             raise EngineLoadFailed(model.name, self._failed[key].detail)
         try:
-            with self._taken(model) as (seat, engine):
-                self._times.have_ready(model, seat, engine)
+            with self._taken(model) as (slot, engine):
+                self._times.have_ready(model, slot, engine)
                 self._identities[key] = engine.identity
                 return self._identities[key]
         except EngineError as error:
@@ -232,7 +232,7 @@ class EnginePool:
         An engine in a process of its own goes on loading after this returns, others load in this call.
         """
         key, width = engine_key(model), self._width(model)
-        if key in self._failed or not width or not self._seats.has_room(width):
+        if key in self._failed or not width or not self._slots.has_room(width):
             return
         try:
             with self._taken(model):
@@ -251,11 +251,11 @@ class EnginePool:
 
     def close(self) -> None:
         """Close all engines, each when its batch is done, and wait until they are gone."""
-        self._seats.close()
+        self._slots.close()
 
     def abandon(self) -> None:
         """Close all engines at once, in the middle of their batches, which then fail in their threads."""
-        self._seats.abandon()
+        self._slots.abandon()
 
     def __enter__(self) -> Self:
         return self
@@ -268,7 +268,7 @@ class EnginePool:
     def _taken(
         self, model: ModelRef, engine: str | None = None
     ) -> AbstractContextManager[tuple[EngineSlot, Engine]]:
-        return self._seats.taken(
+        return self._slots.taken(
             engine or engine_key(model), self._width(model), lambda devices: self._start(model, devices)
         )
 
@@ -277,14 +277,14 @@ class EnginePool:
         return self._factory(model, replace(self._settings, devices=devices, adapters=adapters))
 
     def _record(
-        self, key: str, error: EngineError, seat: EngineSlot | None = None
+        self, key: str, error: EngineError, slot: EngineSlot | None = None
     ) -> GenerationFailure | None:
         """Remember how an engine ended, once; return the model's failure if there is no more hope for it."""
         with self._counting:
-            if seat is not None and seat.end_is_known:
+            if slot is not None and slot.end_is_known:
                 return self._failed.get(key)
-            if seat is not None:
-                seat.end_is_known = True
+            if slot is not None:
+                slot.end_is_known = True
         log_end(error)
         with self._counting:
             self._ends[key] += 1
@@ -298,9 +298,9 @@ class EnginePool:
             return self._failed.get(key)
 
 
-def _cause(error: Exception, seat: EngineSlot | None) -> BaseException:
+def _cause(error: Exception, slot: EngineSlot | None) -> BaseException:
     """Why an engine ended: for a thread that shared it, what went wrong in another."""
-    return error if seat is None or seat.ended_by is None else seat.ended_by
+    return error if slot is None or slot.ended_by is None else slot.ended_by
 
 
 class RequestStream:

@@ -21,12 +21,12 @@ class Replicas:
     Threads may share it.
 
     Args:
-        seats: Where engines find places.
+        slots: Where engines find places.
         clock: Seconds that pass.
     """
 
-    def __init__(self, seats: SlotTable, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seats, self._clock = seats, clock
+    def __init__(self, slots: SlotTable, clock: Callable[[], float] = time.monotonic) -> None:
+        self._slots, self._clock = slots, clock
         self._lock = threading.Lock()  # guards everything below
         self._short: frozenset[str] = frozenset()
         self._since = 0.0
@@ -36,7 +36,7 @@ class Replicas:
 
     def engines(self, key: str) -> list[str]:
         """The engine of a model, and those of its replicas that are in memory."""
-        placed = self._seats.keys(placed=True)
+        placed = self._slots.keys(placed=True)
         with self._lock:
             others = [_replica(key, number) for number in range(1, self._begun[key] + 1)]
         return [key, *(each for each in others if each in placed)]
@@ -51,7 +51,7 @@ class Replicas:
 
     def due(self, key: str) -> str | None:
         """The engine to load beside those of a model; None while it is not worth it."""
-        needed = self._seats.seconds.get(key, SHORTEST)
+        needed = self._slots.seconds.get(key, SHORTEST)
         with self._lock:
             if key in self._given_up or self._seconds[key] < needed:
                 return None

@@ -39,7 +39,7 @@ class RequestScheduler:
     Args:
         ask: Makes an ask of an engine, and calls what it is given beside once the engine is ready; called in
             threads.
-        seats: Where engines find places.
+        slots: Where engines find places.
         replicas: The engines of each model, of which there are several where devices would do nothing.
         failed: Engines that are known to answer nothing; they need no place.
         later: Engines that are asked when these asks are done.
@@ -50,7 +50,7 @@ class RequestScheduler:
     """
 
     ask: Callable[[RequestGroup, str, Callable[[], None]], list[Answer]]
-    seats: SlotTable
+    slots: SlotTable
     replicas: Replicas
     failed: Collection[str]
     later: Collection[str]
@@ -131,7 +131,7 @@ class RequestScheduler:
         if self.spreads:
             self.replicas.watch(())
         if self._running:
-            self.seats.abandon()
+            self.slots.abandon()
 
     def _one_done(self) -> tuple[int, list[Answer]] | None:
         """Wait for an ask; None where it failed, which is remembered, or where an engine is ready."""
@@ -148,15 +148,15 @@ class RequestScheduler:
         return number, outcome
 
     def _next(self) -> tuple[str, str] | None:
-        """Whose group is next and which engine it asks, whose seat is reserved; None if nothing can begin."""
+        """Whose group is next and which engine it asks, whose slot is reserved; None if nothing can begin."""
         if self._running and not self.aside:
             return None
         order = asking_order(
             [key for key in self._waiting if self._may_begin(key)],
-            loaded=self.seats.keys(placed=True),
-            asleep=self.seats.keys(placed=False),
+            loaded=self.slots.keys(placed=True),
+            asleep=self.slots.keys(placed=False),
             later=self.later,
-            seconds=self.seats.seconds,
+            seconds=self.slots.seconds,
         )
         for key in order:
             if key in self.failed:
@@ -170,7 +170,7 @@ class RequestScheduler:
         return self.beside or not self._running or any(map(self._may_join, self._engines_of(key)))
 
     def _may_join(self, engine: str) -> bool:
-        return self.joins and engine in self._running and self.seats.may_be_joined(engine)
+        return self.joins and engine in self._running and self.slots.may_be_joined(engine)
 
     def _engines_of(self, key: str) -> list[str]:
         return self.replicas.engines(key) if self.spreads else [key]
@@ -186,14 +186,14 @@ class RequestScheduler:
         return min(filter(self._may_join, engines), key=self._running.__getitem__, default=None)
 
     def _reserve(self, engine: str, key: str, *, is_replica: bool) -> bool:
-        return self.seats.reserve(
+        return self.slots.reserve(
             engine, self._widths[key], waiting=self._waiting, later=self.later, is_replica=is_replica
         )
 
     def _new_replica(self, key: str) -> str | None:
         if not (self.spreads and self._has_room_beside(key)) or (engine := self.replicas.due(key)) is None:
             return None
-        if not self.seats.reserve(engine, self._widths[key], waiting=self._wanted, is_replica=True):
+        if not self.slots.reserve(engine, self._widths[key], waiting=self._wanted, is_replica=True):
             return None
         self.replicas.begin(key)
         return engine
@@ -204,7 +204,7 @@ class RequestScheduler:
         return {*self._waiting, *self.later, *self._running}
 
     def _has_room_beside(self, key: str) -> bool:
-        return self._widths[key] > 0 and self.seats.has_room_beside(self._widths[key], self._wanted)
+        return self._widths[key] > 0 and self.slots.has_room_beside(self._widths[key], self._wanted)
 
     def _short_of_engines(self) -> list[str]:
         """Models whose engines are at work, with more to do, while a device has nothing to do."""
@@ -239,7 +239,7 @@ class RequestScheduler:
             self._done.put((number, error))
         finally:
             if is_first:
-                self.seats.cancel(engine)
+                self.slots.cancel(engine)
 
     def _wake(self, engine: str) -> None:
         """Have a look taken at what an engine that is ready could be asked as well."""

@@ -1,4 +1,4 @@
-"""Places for loaded engines on devices: who sits where, who is at work, who makes room, who sleeps."""
+"""Slots for loaded engines on devices: which engine is where, is at work, makes room, or sleeps."""
 
 import logging
 import threading
@@ -9,7 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from winnow.tasks.engines.errors import EngineError
-from winnow.tasks.engines.pool.loads_and_evictions import SHORTEST, ResidentModel, Room, room_for, weight
+from winnow.tasks.engines.pool.loads_and_evictions import (
+    SHORTEST,
+    Allocation,
+    ResidentModel,
+    allocation_for,
+    weight,
+)
 from winnow.tasks.engines.protocol import Engine, Sleeper
 
 log = logging.getLogger(__name__)
@@ -50,7 +56,7 @@ class EngineSlot:
     """Whether it was counted that its engine ended."""
     reserved: bool = False
     """Busy, and its thread has not come yet."""
-    credit: float = 0.0
+    priority: float = 0.0
     """See `tasks.engines.pool.loads_and_evictions`."""
     leaving: tuple["EngineSlot", ...] = ()
     """Who has to be gone before its own engine may start or wake."""
@@ -83,9 +89,9 @@ class SlotTable:
         self._devices = tuple(devices) or ANYWHERE
         self._most_asleep = most_asleep
         self._changed = threading.Condition()  # guards everything below
-        self._seats: OrderedDict[str, EngineSlot] = OrderedDict()  # least recently used first
+        self._slots: OrderedDict[str, EngineSlot] = OrderedDict()  # least recently used first
         self._seconds: dict[str, float] = {}
-        self._clock = 0.0  # credit of the last one that made room
+        self._clock = 0.0  # priority of the last one that made room
         self._closed = self._told = False
 
     def reserve(
@@ -97,7 +103,7 @@ class SlotTable:
         later: Collection[str] = (),
         is_replica: bool = False,
     ) -> bool:
-        """Keep the seat of `key` for the thread that will come for it; False if it would have to wait.
+        """Keep the slot of `key` for the thread that will come for it; False if it would have to wait.
 
         Args:
             key: The engine's.
@@ -107,27 +113,27 @@ class SlotTable:
             is_replica: Whether its model has another engine.
         """
         with self._changed:
-            seat = None if self._closed else self._seat(key, width, waiting, later)
-            if seat is None:
+            slot = None if self._closed else self._acquire(key, width, waiting, later)
+            if slot is None:
                 return False
-            seat.reserved, seat.is_replica = True, is_replica
+            slot.reserved, slot.is_replica = True, is_replica
             return True
 
     def cancel(self, key: str) -> None:
-        """Give up a seat that was reserved, if nobody came for it."""
+        """Give up a slot that was reserved, if nobody came for it."""
         with self._changed:
-            seat = self._seats.get(key)
-            if seat is None or not seat.reserved:
+            slot = self._slots.get(key)
+            if slot is None or not slot.reserved:
                 return
-            seat.reserved = False
-        self._see_off(seat)
-        self._give_up(seat)
+            slot.reserved = False
+        self._evict_all(slot)
+        self._give_up(slot)
 
     @contextmanager
     def taken(
         self, key: str, width: int, start: Callable[[tuple[int, ...]], Engine]
     ) -> Generator[tuple[EngineSlot, Engine]]:
-        """The seat of `key` for this thread, with an engine that was started; waits for a free one.
+        """The slot of `key` for this thread, with an engine that was started; waits for a free one.
 
         An engine that joins may serve others at the same time.
 
@@ -141,24 +147,24 @@ class SlotTable:
         Raises:
             RuntimeError: If `close` was called.
         """
-        seat = self._take(key, width)
+        slot = self._take(key, width)
         try:
-            self._see_off(seat)
-            if seat.engine is None:
+            self._evict_all(slot)
+            if slot.engine is None:
                 started = time.monotonic()
-                seat.engine = start(seat.assigned)
-                seat.start_seconds = time.monotonic() - started
-            yield seat, seat.engine
+                slot.engine = start(slot.assigned)
+                slot.start_seconds = time.monotonic() - started
+            yield slot, slot.engine
         except BaseException as error:
-            self._give_up(seat, error)
+            self._give_up(slot, error)
             raise
-        self._give_back(seat)
+        self._give_back(slot)
 
     def may_be_joined(self, key: str) -> bool:
         """Whether an engine is at work that can be asked for more meanwhile."""
         with self._changed:
-            seat = self._seats.get(key)
-            return seat is not None and seat.may_be_joined
+            slot = self._slots.get(key)
+            return slot is not None and slot.may_be_joined
 
     def note(self, key: str, seconds: float) -> None:
         """Learn what it took to get an engine ready."""
@@ -174,168 +180,168 @@ class SlotTable:
     def keys(self, *, placed: bool) -> set[str]:
         """The engines that are in memory, or those that sleep."""
         with self._changed:
-            return {key for key, seat in self._seats.items() if seat.placed is placed}
+            return {key for key, slot in self._slots.items() if slot.placed is placed}
 
     def has_room_beside(self, width: int, wanted: Collection[str]) -> bool:
         """Whether an engine could start now without one of these making room."""
         with self._changed:
-            return not self._closed and self._room(width, waiting=wanted) is not None
+            return not self._closed and self._allocation(width, waiting=wanted) is not None
 
     def has_room(self, width: int) -> bool:
         """Whether an engine could start without another making room."""
         with self._changed:
-            room = self._room(width)
-            return not self._closed and room is not None and not room.leaving
+            allocation = self._allocation(width)
+            return not self._closed and allocation is not None and not allocation.leaving
 
     def close(self) -> None:
         """Close all engines, each when its batch is done, and refuse new ones. May be called again."""
         with self._changed:
             self._closed = True
-            self._changed.wait_for(lambda: not any(seat.busy for seat in self._seats.values()))
-            while self._seats:
-                _close(self._seats.popitem(last=False)[1])
+            self._changed.wait_for(lambda: not any(slot.busy for slot in self._slots.values()))
+            while self._slots:
+                _close(self._slots.popitem(last=False)[1])
 
     def abandon(self) -> None:
         """Close all engines at once, in the middle of their batches, and refuse new ones."""
         with self._changed:
             self._closed = True
-            seats = list(self._seats.values())
-            self._seats.clear()
+            slots = list(self._slots.values())
+            self._slots.clear()
             self._changed.notify_all()
-        for seat in seats:
-            _close(seat)
+        for slot in slots:
+            _close(slot)
 
     def _take(self, key: str, width: int) -> EngineSlot:
         with self._changed:
-            seat = self._await_seat(key, width)
-            seat.users += 1
-            return seat
+            slot = self._await_slot(key, width)
+            slot.users += 1
+            return slot
 
-    def _await_seat(self, key: str, width: int) -> EngineSlot:
+    def _await_slot(self, key: str, width: int) -> EngineSlot:
         while True:
-            seat = self._seats.get(key)
-            if seat is not None and (seat.reserved or seat.may_be_joined):
-                seat.reserved = False  # whoever comes first; the others join
-                return seat
+            slot = self._slots.get(key)
+            if slot is not None and (slot.reserved or slot.may_be_joined):
+                slot.reserved = False  # whoever comes first; the others join
+                return slot
             if self._closed:
                 raise RuntimeError("the engine pool is closed")
-            if (seat := self._seat(key, width)) is not None:
-                return seat
+            if (slot := self._acquire(key, width)) is not None:
+                return slot
             self._changed.wait()
 
-    def _seat(
+    def _acquire(
         self, key: str, width: int, waiting: Collection[str] = (), later: Collection[str] = ()
     ) -> EngineSlot | None:
-        """The seat of `key`, made busy; None if it is, or there is no room for it now."""
-        seat = self._seats.get(key)
-        if seat is not None and (seat.busy or (seat.placed and self._disturbs(seat))):
+        """The slot of `key`, made busy; None if it is, or there is no room for it now."""
+        slot = self._slots.get(key)
+        if slot is not None and (slot.busy or (slot.placed and self._disturbs(slot))):
             return None
-        if seat is None or not seat.placed:
-            room = self._room(width, seat, waiting, later)
-            if room is None:
+        if slot is None or not slot.placed:
+            allocation = self._allocation(width, slot, waiting, later)
+            if allocation is None:
                 return None
-            seat = seat or self._seats.setdefault(key, EngineSlot(key=key, devices=room.devices))
-            seat.placed = True
-            seat.leaving = tuple(self._seats[leaving] for leaving in room.leaving)
-            for each in seat.leaving:
+            slot = slot or self._slots.setdefault(key, EngineSlot(key=key, devices=allocation.devices))
+            slot.placed = True
+            slot.leaving = tuple(self._slots[leaving] for leaving in allocation.leaving)
+            for each in slot.leaving:
                 each.placed, each.busy = False, True
-                self._clock = max(self._clock, each.credit)
-        seat.busy = True
-        self._seats.move_to_end(key)
-        return seat
+                self._clock = max(self._clock, each.priority)
+        slot.busy = True
+        self._slots.move_to_end(key)
+        return slot
 
-    def _room(
+    def _allocation(
         self,
         width: int,
-        seat: EngineSlot | None = None,
+        slot: EngineSlot | None = None,
         waiting: Collection[str] = (),
         later: Collection[str] = (),
-    ) -> Room | None:
-        return room_for(
+    ) -> Allocation | None:
+        return allocation_for(
             min(width, len(self._devices)),
-            devices=seat.devices if seat else self._devices,
+            devices=slot.devices if slot else self._devices,
             places=self._places,
-            seated=[
-                ResidentModel(key=each.key, devices=each.devices, busy=each.busy, credit=each.credit)
-                for each in self._seats.values()
+            resident=[
+                ResidentModel(key=each.key, devices=each.devices, busy=each.busy, priority=each.priority)
+                for each in self._slots.values()
                 if each.placed
             ],
             waiting=waiting,
             later=later,
         )
 
-    def _disturbs(self, seat: EngineSlot) -> bool:
+    def _disturbs(self, slot: EngineSlot) -> bool:
         """Whether another engine is at work on one of its devices."""
-        others = (each for each in self._seats.values() if each.busy and each.placed)
-        return any(set(seat.devices) & set(each.devices) for each in others)
+        others = (each for each in self._slots.values() if each.busy and each.placed)
+        return any(set(slot.devices) & set(each.devices) for each in others)
 
-    def _see_off(self, seat: EngineSlot) -> None:
-        """Wait until all that make room for a seat's engine are gone."""
-        with ExitStack() as goodbyes:
-            for each in seat.leaving:
-                goodbyes.callback(self._put_away, each)
-            seat.leaving = ()
+    def _evict_all(self, slot: EngineSlot) -> None:
+        """Wait until all that make room for a slot's engine are gone."""
+        with ExitStack() as evictions:
+            for each in slot.leaving:
+                evictions.callback(self._evict, each)
+            slot.leaving = ()
 
-    def _put_away(self, seat: EngineSlot) -> None:
+    def _evict(self, slot: EngineSlot) -> None:
         """Have an engine that makes room sleep, or close it."""
         try:
-            seat.asleep = self._fell_asleep(seat)
-            if not seat.asleep:
-                _close(seat)
+            slot.asleep = self._fell_asleep(slot)
+            if not slot.asleep:
+                _close(slot)
         finally:
             with self._changed:
-                seat.busy = False
-                if not seat.asleep:
-                    self._forget(seat)
-                sleepers = [each for each in self._seats.values() if not each.placed and not each.busy]
+                slot.busy = False
+                if not slot.asleep:
+                    self._forget(slot)
+                sleepers = [each for each in self._slots.values() if not each.placed and not each.busy]
                 for each in sleepers[: max(0, len(sleepers) - self._most_asleep)]:
                     self._forget(each)
                     _close(each)
                 self._changed.notify_all()
 
-    def _fell_asleep(self, seat: EngineSlot) -> bool:
-        if not (self._most_asleep and seat.ready and isinstance(seat.engine, Sleeper)):
+    def _fell_asleep(self, slot: EngineSlot) -> bool:
+        if not (self._most_asleep and slot.ready and isinstance(slot.engine, Sleeper)):
             return False
-        if not seat.engine.can_sleep:
+        if not slot.engine.can_sleep:
             if not self._told:
                 log.warning("models cannot sleep on this device: those that make room are closed")
             self._told = True
             return False
         try:
-            seat.engine.sleep()
+            slot.engine.sleep()
         except EngineError as error:
             log.warning("a model that should sleep is closed: %s", error)
             return False
         return True
 
-    def _give_back(self, seat: EngineSlot) -> None:
+    def _give_back(self, slot: EngineSlot) -> None:
         with self._changed:
-            seat.users -= 1
-            seat.busy = seat.users > 0
-            kept = self._clock + self._seconds.get(seat.key, SHORTEST)
-            seat.credit = 0.0 if seat.is_replica else kept
+            slot.users -= 1
+            slot.busy = slot.users > 0
+            kept = self._clock + self._seconds.get(slot.key, SHORTEST)
+            slot.priority = 0.0 if slot.is_replica else kept
             self._changed.notify_all()
 
-    def _give_up(self, seat: EngineSlot, error: BaseException | None = None) -> None:
+    def _give_up(self, slot: EngineSlot, error: BaseException | None = None) -> None:
         with self._changed:
-            was_closed, seat.is_closed = seat.is_closed, True
-            seat.joins = False
-            seat.ended_by = seat.ended_by or error
+            was_closed, slot.is_closed = slot.is_closed, True
+            slot.joins = False
+            slot.ended_by = slot.ended_by or error
         if was_closed:  # by a thread that shared it
             return
         # It stays busy until its memory is free: nobody may start an engine in its place before.
         try:
-            _close(seat)
+            _close(slot)
         finally:
             with self._changed:
-                self._forget(seat)
+                self._forget(slot)
                 self._changed.notify_all()
 
-    def _forget(self, seat: EngineSlot) -> None:
-        if self._seats.get(seat.key) is seat:  # not abandoned
-            del self._seats[seat.key]
+    def _forget(self, slot: EngineSlot) -> None:
+        if self._slots.get(slot.key) is slot:  # not abandoned
+            del self._slots[slot.key]
 
 
-def _close(seat: EngineSlot) -> None:
-    if seat.engine is not None:
-        seat.engine.close()
+def _close(slot: EngineSlot) -> None:
+    if slot.engine is not None:
+        slot.engine.close()

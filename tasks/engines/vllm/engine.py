@@ -44,8 +44,8 @@ WORKER_ENVIRONMENT = {
 }
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-GREETING = {"ready", "at", "waited", "can_sleep"}
-"""What a worker says once its model is loaded."""
+READY_KEYS = {"ready", "at", "waited", "can_sleep"}
+"""Keys of what a worker says once its model is loaded."""
 
 
 class VllmEngine:
@@ -145,7 +145,7 @@ class VllmEngine:
             if "load_failed" in reply:
                 why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}{self._share_said(reply)}"
                 raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
-            if not reply.keys() >= GREETING:
+            if not reply.keys() >= READY_KEYS:
                 raise self._unreadable("it says neither that it is ready nor why not")
             for said in (reply["at"], reply["waited"]):
                 if not (isinstance(said, int | float) and math.isfinite(said)):

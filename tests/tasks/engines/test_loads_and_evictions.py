@@ -3,7 +3,13 @@ from itertools import chain, combinations, permutations
 
 import pytest
 
-from winnow.tasks.engines.pool.loads_and_evictions import ResidentModel, Room, asking_order, room_for, weight
+from winnow.tasks.engines.pool.loads_and_evictions import (
+    Allocation,
+    ResidentModel,
+    allocation_for,
+    asking_order,
+    weight,
+)
 
 ONE_DEVICE = (0,)
 
@@ -19,25 +25,27 @@ def loads_of_the_plan(loaded, passes, places, seconds=None, later=None):
     """
     seconds = seconds or {}
     hints = [*passes[1:], ()] if later is None else [later] * len(passes)
-    credit, clock, made = {key: seconds.get(key, 0.0) for key in loaded}, 0.0, []
+    priority, clock, made = {key: seconds.get(key, 0.0) for key in loaded}, 0.0, []
     memory = list(loaded)  # least recently used first
     for wanted, hint in zip(passes, hints, strict=True):
         waiting = list(wanted)
         while waiting:
             key = asking_order(waiting, loaded=memory, later=hint, seconds=seconds)[0]
             if key not in memory:
-                seated = [ResidentModel(key=each, devices=ONE_DEVICE, credit=credit[each]) for each in memory]
-                room = room_for(
-                    1, devices=ONE_DEVICE, places=places, seated=seated, waiting=waiting, later=hint
+                resident = [
+                    ResidentModel(key=each, devices=ONE_DEVICE, priority=priority[each]) for each in memory
+                ]
+                allocation = allocation_for(
+                    1, devices=ONE_DEVICE, places=places, resident=resident, waiting=waiting, later=hint
                 )
-                for each in room.leaving:
+                for each in allocation.leaving:
                     memory.remove(each)
-                    clock = max(clock, credit.pop(each))
+                    clock = max(clock, priority.pop(each))
                 made.append(key)
             else:
                 memory.remove(key)
             memory.append(key)
-            credit[key] = clock + seconds.get(key, 0.0)
+            priority[key] = clock + seconds.get(key, 0.0)
             waiting.remove(key)
     return made
 
@@ -106,7 +114,7 @@ def test_what_is_loaded_comes_first_then_what_sleeps_and_what_is_equal_keeps_its
 
 
 def test_a_dear_model_stays_but_not_for_ever():
-    """Beside it two cheap models take turns; each of their loads uses up some of its credit."""
+    """Beside it two cheap models take turns; each of their loads uses up some of its priority."""
     passes = [("dear",), *[("a",), ("b",)] * 9]
     made = loads_of_the_plan((), passes, 2, {"dear": 5.0, "a": 1.0, "b": 1.0}, later=())
     turns = made[1:]
@@ -121,44 +129,48 @@ def test_loads_that_are_alike_count_the_same():
 
 
 def test_of_equals_on_different_devices_the_one_asked_longest_ago_goes():
-    company = [seated("b", 1, credit=1.0), seated("a", 0, credit=1.0)]
-    assert room_for(1, devices=(0, 1), places=1, seated=company) == Room(devices=(1,), leaving=("b",))
+    company = [resident("b", 1, priority=1.0), resident("a", 0, priority=1.0)]
+    assert allocation_for(1, devices=(0, 1), places=1, resident=company) == Allocation(
+        devices=(1,), leaving=("b",)
+    )
 
 
-def seated(key, *devices, **fields):
+def resident(key, *devices, **fields):
     return ResidentModel(key=key, devices=devices, **fields)
 
 
 def test_models_are_spread_over_devices():
     here = {"devices": (0, 1, 2), "places": 2}
-    company = [seated("a", 0), seated("b", 1), seated("c", 1)]
-    assert room_for(1, seated=company, **here) == Room(devices=(2,))
-    assert room_for(2, seated=company, **here) == Room(devices=(0, 2))
+    company = [resident("a", 0), resident("b", 1), resident("c", 1)]
+    assert allocation_for(1, resident=company, **here) == Allocation(devices=(2,))
+    assert allocation_for(2, resident=company, **here) == Allocation(devices=(0, 2))
 
 
 def test_a_device_at_work_takes_no_other_model():
     here = {"devices": (0, 1), "places": 2}
-    assert room_for(1, seated=[seated("a", 0, busy=True)], **here) == Room(devices=(1,))
-    assert room_for(2, seated=[seated("a", 0, busy=True)], **here) is None
-    assert room_for(1, seated=[seated("a", 0, 1, busy=True)], **here) is None
-    assert room_for(0, seated=[seated("a", 0, 1, busy=True)], **here) == Room(devices=())
+    assert allocation_for(1, resident=[resident("a", 0, busy=True)], **here) == Allocation(devices=(1,))
+    assert allocation_for(2, resident=[resident("a", 0, busy=True)], **here) is None
+    assert allocation_for(1, resident=[resident("a", 0, 1, busy=True)], **here) is None
+    assert allocation_for(0, resident=[resident("a", 0, 1, busy=True)], **here) == Allocation(devices=())
 
 
 def test_a_wide_model_makes_room_on_all_devices_it_takes_and_goes_from_all():
     here = {"devices": (0, 1), "places": 1}
-    assert room_for(2, seated=[seated("a", 0), seated("b", 1)], **here).leaving == ("a", "b")
-    assert room_for(1, seated=[seated("wide", 0, 1)], **here) == Room(devices=(0,), leaving=("wide",))
-    assert room_for(2, seated=[seated("wide", 0, 1)], **here).leaving == ("wide",)
+    assert allocation_for(2, resident=[resident("a", 0), resident("b", 1)], **here).leaving == ("a", "b")
+    assert allocation_for(1, resident=[resident("wide", 0, 1)], **here) == Allocation(
+        devices=(0,), leaving=("wide",)
+    )
+    assert allocation_for(2, resident=[resident("wide", 0, 1)], **here).leaving == ("wide",)
 
 
 def test_who_is_asked_in_this_pass_does_not_go_and_who_is_asked_in_the_next_goes_last():
-    here = {"devices": (0, 1), "places": 1, "seated": [seated("a", 0), seated("b", 1, credit=9.0)]}
-    assert room_for(1, **here).leaving == ("a",)
-    assert room_for(1, later={"a"}, **here).leaving == ("b",)
-    assert room_for(1, waiting={"a"}, **here).leaving == ("b",)
-    assert room_for(1, waiting={"a", "b"}, **here) is None
+    here = {"devices": (0, 1), "places": 1, "resident": [resident("a", 0), resident("b", 1, priority=9.0)]}
+    assert allocation_for(1, **here).leaving == ("a",)
+    assert allocation_for(1, later={"a"}, **here).leaving == ("b",)
+    assert allocation_for(1, waiting={"a"}, **here).leaving == ("b",)
+    assert allocation_for(1, waiting={"a", "b"}, **here) is None
 
 
 def test_a_model_that_sleeps_finds_room_on_its_own_devices_alone():
-    here = {"places": 1, "seated": [seated("a", 0, credit=9.0), seated("b", 1)]}
-    assert room_for(1, devices=(0,), **here) == Room(devices=(0,), leaving=("a",))
+    here = {"places": 1, "resident": [resident("a", 0, priority=9.0), resident("b", 1)]}
+    assert allocation_for(1, devices=(0,), **here) == Allocation(devices=(0,), leaving=("a",))

@@ -343,7 +343,7 @@ def test_what_is_asked_meanwhile_is_answered_meanwhile_and_the_shares_of_the_tim
 
     _, engine = serve(script)
     answered = []
-    engine.generate(ask("before"))  # the server is greeted
+    engine.generate(ask("before"))  # the server is probed
     started = time.perf_counter()
     other = threading.Thread(target=lambda: answered.extend(engine.generate(ask("slow"))))
     other.start()

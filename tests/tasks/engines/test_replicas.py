@@ -134,7 +134,7 @@ def test_groups_that_join_go_to_the_engine_with_the_fewest(pool_of):
         def two_at_work():
             if all_begun():
                 stream.add(groups("a"))
-            return sum(map(pool._seats.may_be_joined, running)) == 2
+            return sum(map(pool._slots.may_be_joined, running)) == 2
 
         until(two_at_work)
         until(all_begun)
@@ -180,8 +180,8 @@ def test_a_model_over_both_devices_has_no_replica(pool_of):
 
 def test_each_further_engine_has_to_be_worth_its_load_again():
     now = [0.0]
-    seats = SimpleNamespace(keys=lambda *, placed: {"a", "a#1"}, seconds={"a": 8.0})
-    replicas = Replicas(seats, clock=lambda: now[0])
+    slots = SimpleNamespace(keys=lambda *, placed: {"a", "a#1"}, seconds={"a": 8.0})
+    replicas = Replicas(slots, clock=lambda: now[0])
     replicas.watch(["a"])
     now[0] = 7.0
     replicas.watch(["a"])

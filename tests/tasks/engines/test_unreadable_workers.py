@@ -121,12 +121,12 @@ def test_an_answer_that_can_be_read_is_one(engine_that_wrote):
 
 
 @pytest.mark.parametrize("at", ["NaN", "1e999", '"now"', "null"])
-def test_a_greeting_at_no_time_is_the_end_of_the_engine(engine_that_wrote, at):
+def test_a_worker_that_is_ready_at_no_time_is_the_end_of_the_engine(engine_that_wrote, at):
     with pytest.raises(EngineDied, match="which is no time"):
         _ = engine_that_wrote(READY.replace(b"0.0", at.encode())).load_seconds
 
 
-def test_a_greeting_that_says_nothing_is_the_end_of_the_engine(engine_that_wrote):
+def test_a_first_message_that_says_nothing_is_the_end_of_the_engine(engine_that_wrote):
     with pytest.raises(EngineDied, match="neither that it is ready nor why not"):
         _ = engine_that_wrote(b'{"hello": 1}\n').identity
 
