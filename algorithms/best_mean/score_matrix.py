@@ -10,17 +10,11 @@ from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import Groups, draw_weighted
-from winnow.algorithms.errors import (
-    MalformedBatch,
-    OutcomeOutOfRange,
-    PairAlreadyTold,
-    PairOutsideGrid,
-    PairRepeated,
-)
+from winnow.algorithms.errors import MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 from winnow.algorithms.state.dropping import too_many_unscored
-from winnow.algorithms.state.in_flight import InFlight
+from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
 
 class ScoreMatrix:
@@ -203,15 +197,8 @@ class ScoreMatrix:
         scores = np.array(outcomes, dtype=np.float64)
         if scores.shape != arms.shape:
             raise MalformedBatch("outcomes", f"of shape {arms.shape}", f"shape {scores.shape}")
-        inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
-        if (where := _first(~inside)) is not None:
-            raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)
-        if (where := _first(self._told[arms, examples])) is not None:
-            raise PairAlreadyTold(int(arms[where]), int(examples[where]))
-        pairs = np.sort(arms * self.n_examples + examples)
-        if (where := _first(pairs[1:] == pairs[:-1])) is not None:
-            raise PairRepeated(*map(int, divmod(pairs[where], self.n_examples)))
-        if (where := _first((scores < 0.0) | (scores > 1.0))) is not None:
+        require_untold(arms, examples, self._told)
+        if (where := first_of((scores < 0.0) | (scores > 1.0))) is not None:
             arm, example = int(arms[where]), int(examples[where])
             raise OutcomeOutOfRange(arm, example, float(scores[where]), "in [0, 1]")
         self._in_flight.check(batch)
@@ -233,7 +220,3 @@ def highest(bounds: FloatArray, free: IntArray, pending: IntArray, rng: np.rando
     arms = arms[bounds[arms] == bounds[arms].max()]
     arms = arms[pending[arms] == pending[arms].min()]
     return int(arms[rng.integers(arms.size)])
-
-
-def _first(flags: BoolArray) -> int | None:
-    return int(flags.argmax()) if flags.any() else None

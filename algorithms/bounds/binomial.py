@@ -5,6 +5,8 @@ import math
 from scipy.special import betaincinv
 from scipy.stats import binomtest
 
+from winnow.algorithms.errors import InvalidParameter
+
 
 def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, float]:
     """Ends that hold together with probability at least 1 - alpha, half of it for either end.
@@ -16,7 +18,14 @@ def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, f
         count: Of successes, in 0..trials.
         trials: Independent ones with one probability.
         alpha: In (0, 1).
+
+    Raises:
+        InvalidParameter: If a count is not in its range, or alpha is not.
     """
+    if not 0 <= count <= trials:
+        raise InvalidParameter("count", count, f"in [0, {trials}]")
+    if not 0.0 < alpha < 1.0:
+        raise InvalidParameter("alpha", alpha, "in (0, 1)")
     lower = float(betaincinv(count, trials - count + 1, alpha / 2.0)) if count > 0 else 0.0
     upper = float(betaincinv(count + 1, trials - count, 1.0 - alpha / 2.0)) if count < trials else 1.0
     return lower, upper

@@ -2,6 +2,8 @@
 
 from math import comb
 
+from winnow.algorithms.errors import InvalidParameter
+
 
 def larger_share_p_value(first: int, second: int, n: int) -> float:
     """The probability that chance alone makes the second count this large, given the sum of both.
@@ -18,13 +20,13 @@ def larger_share_p_value(first: int, second: int, n: int) -> float:
         n: Trials behind each count, at least 1.
 
     Raises:
-        ValueError: If n is below 1 or a count is not in [0, n].
+        InvalidParameter: If n is below 1 or a count is not in [0, n].
     """
     if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+        raise InvalidParameter("n", n, "at least 1")
     for name, count in (("first", first), ("second", second)):
         if not 0 <= count <= n:
-            raise ValueError(f"{name} must be in [0, {n}], got {count}")
+            raise InvalidParameter(name, count, f"in [0, {n}]")
     total = first + second
     ways = sum(comb(n, k) * comb(n, total - k) for k in range(second, min(n, total) + 1))
     return ways / comb(2 * n, total)

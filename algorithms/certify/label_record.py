@@ -6,17 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.certify.config import CertifyConfig
-from winnow.algorithms.errors import (
-    MalformedBatch,
-    OutcomeOutOfRange,
-    PairAlreadyTold,
-    PairOutsideGrid,
-    PairRepeated,
-)
+from winnow.algorithms.errors import MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.state.dropping import too_many_unscored
-from winnow.algorithms.state.in_flight import InFlight
+from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
 HUMAN, AUTOEVALUATED, UNLABELLED, MISSING = range(4)
 """Columns of the outcomes: the human loss l on a labelled example, the autoevaluator's loss a on it, u, the
@@ -193,22 +187,11 @@ class LabelRecord:
             raise MalformedBatch("outcomes", wanted, f"shape {losses.shape}")
         if losses.shape[1] == MISSING:
             losses = np.column_stack([losses, np.zeros(len(batch))])
-        inside = (arms >= 0) & (arms < self.n_arms) & (examples >= 0) & (examples < self.n_examples)
-        if (where := _first(~inside)) is not None:
-            raise PairOutsideGrid(int(arms[where]), int(examples[where]), self.n_arms, self.n_examples)
-        if (where := _first(self._told[arms, examples])) is not None:
-            raise PairAlreadyTold(int(arms[where]), int(examples[where]))
-        pairs = np.sort(arms * self.n_examples + examples)
-        if (where := _first(pairs[1:] == pairs[:-1])) is not None:
-            raise PairRepeated(*map(int, divmod(pairs[where], self.n_examples)))
+        require_untold(arms, examples, self._told)
         is_bad: BoolArray = (losses < 0.0) | (losses > 1.0)
-        if (where := _first(is_bad.ravel())) is not None:
+        if (where := first_of(is_bad.ravel())) is not None:
             value = float(losses.flat[where])
             where //= losses.shape[1]
             raise OutcomeOutOfRange(int(arms[where]), int(examples[where]), value, "losses in [0, 1]")
         self._in_flight.check(batch)
         return losses
-
-
-def _first(flags: BoolArray) -> int | None:
-    return int(flags.argmax()) if flags.any() else None

@@ -4,7 +4,7 @@
 `control_variates` and `wealth` test arms against a known mean, `allocation` says what to ask next, `evidence`
 holds it all together and says who is out, `verdict` when to stop and what may be claimed, `selector` is the
 selector.
-`the_best` is for the m best arms, `thrift` for the cheapest that is good enough, `constraints` for what the
+`top_m` is for the m best arms, `thrift` for the cheapest that is good enough, `constraints` for what the
 best has to meet beside, `shown_intervals` and `differences` are for showing.
 docs/how-the-guarantee-works.md has the proof.
 """

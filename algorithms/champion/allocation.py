@@ -79,14 +79,17 @@ def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) 
 def spread(
     evidence: Evidence, arm: int, asked: IntArray, wanted: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Of which parts so many examples of an arm are to be: a part, and how many of it, each once.
+    """Of which parts the next examples of an arm are to be.
 
     Args:
         evidence: What was told.
         arm: The arm.
         asked: Shape (P,), its examples of each part told or in flight.
-        wanted: How many, at least 1.
+        wanted: How many, at least 1; fewer are given where fewer are free.
         rng: For parts that nothing is known of.
+
+    Returns:
+        A part, and how many of its examples, each part once.
     """
     groups, given = evidence.groups, np.zeros_like(asked)
     free = groups.part_sizes - asked

@@ -18,14 +18,10 @@ from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.champion.draws import Draws, Grouped
 from winnow.algorithms.champion.switch import Start
 from winnow.algorithms.champion.thrift import Prefer
-from winnow.algorithms.champion.wealth import Wealths, log_factors
+from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
-
-MOST_ADAPTIVE = 5.0
-FIRST_ADAPTIVE = 0.3  # the bet on an arm that was not seen yet
-LEAST_GAP = 1.4  # standard errors: what the distance to c_j is taken for where less was seen
 
 
 class Constraint(NamedTuple):
@@ -52,12 +48,9 @@ class Constraint(NamedTuple):
         """By how far the mean so far is from c_j; all that was told before these draws decides."""
         draws = self.draws
         counts = np.maximum(draws.count[arms], 1)
-        deviations = np.maximum(draws.squares[arms] - draws.sums[arms] ** 2 / counts, 0.0)
-        variance = (deviations + 0.1) / (counts + 1)
+        squares = np.maximum(draws.squares[arms] - draws.sums[arms] ** 2 / counts, 0.0)
         gap = self.least / draws.n_examples - draws.sums[arms] / counts
-        gap = np.maximum(gap, LEAST_GAP * np.sqrt(variance / counts))
-        bets = np.minimum(gap / variance, MOST_ADAPTIVE)
-        return np.where(draws.count[arms] > 0, bets, FIRST_ADAPTIVE)
+        return adaptive_bets(gap, squares, draws.count[arms])
 
 
 class Constraints:
@@ -101,7 +94,8 @@ class Constraints:
         return np.array(np.any(missed, axis=0)) if missed else np.zeros(self._n_arms, dtype=np.bool_)
 
     def add_arms(self, count: int) -> None:
-        """Let more arms take part, which the selector refuses where there are constraints."""
+        """Let more arms take part, where there are no constraints: the selector refuses them elsewhere."""
+        assert not self._each
         self._n_arms += count
 
     def tell(self, batch: Batch, values: FloatArray) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.champion.draws import Draws, Grouped, History
+from winnow.algorithms.champion.draws import DrawHistory, Draws, Grouped
 from winnow.algorithms.low_rank.factor_model import Floats
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
@@ -180,7 +180,7 @@ class Controls:
         """
         self._absorb(batch.arms, batch.starts, features, scores, draws)
 
-    def fill(self, row: FloatArray, arms: IntArray, drawn: History, draws: Draws) -> None:
+    def fill(self, row: FloatArray, arms: IntArray, drawn: DrawHistory, draws: Draws) -> None:
         """Take another filled row, and work out the features of all draws of some arms again.
 
         Args:

@@ -16,7 +16,7 @@ from winnow.algorithms.state.arrays import FloatArray
 
 
 class Ends(NamedTuple):
-    """Of the differences of K arms' means to that of one arm; NaN where nothing is known."""
+    """Intervals of the differences of K arms' means to that of one arm; NaN where nothing is known."""
 
     estimates: FloatArray
     """Shape (K,)."""
@@ -25,9 +25,9 @@ class Ends(NamedTuple):
     upper: FloatArray
     """Shape (K,)."""
 
-    def within(self, other: "Ends") -> "Ends":
-        """What both allow; these alone where they contradict each other. The estimates are these."""
-        lower, upper = np.fmax(self.lower, other.lower), np.fmin(self.upper, other.upper)
+    def within(self, lower: FloatArray, upper: FloatArray) -> "Ends":
+        """What others, NaN where nothing is known, allow as well; these alone where there is nothing left."""
+        lower, upper = np.fmax(self.lower, lower), np.fmin(self.upper, upper)
         is_empty = lower > upper
         lower, upper = np.where(is_empty, self.lower, lower), np.where(is_empty, self.upper, upper)
         return Ends(np.clip(self.estimates, lower, upper), lower, upper)
@@ -38,8 +38,10 @@ def by_means(estimates: FloatArray, lower: FloatArray, upper: FloatArray, best: 
     return Ends(estimates - estimates[best], lower - upper[best], upper - lower[best])
 
 
-def by_race(race: Race, best: int, n_arms: int, n_examples: int, alpha: float) -> Ends:
-    """What the common examples of the race say of the differences to one arm.
+def by_race(
+    race: Race, best: int, n_arms: int, n_examples: int, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """The lower and the upper ends that the common examples of the race give to the differences to one arm.
 
     Those of all K (K - 1) / 2 pairs of arms that were in the race hold at once.
 
@@ -49,8 +51,11 @@ def by_race(race: Race, best: int, n_arms: int, n_examples: int, alpha: float) -
         n_arms: K, the arms that were in the race.
         n_examples: N.
         alpha: The probability that any of these intervals is ever wrong.
+
+    Returns:
+        Both of shape (K,), NaN where nothing is known.
     """
-    ends = Ends(*np.full((3, len(race.columns)), np.nan))
+    lower, upper = np.full((2, len(race.columns)), np.nan)
     others = np.delete(np.arange(n_arms), best)
     # K - 1 of all pairs, each with the share 2 / (K (K - 1)).
     intervals = FinitePopulationIntervals(n_arms - 1, n_examples, 2.0 * alpha / n_arms)
@@ -58,10 +63,8 @@ def by_race(race: Race, best: int, n_arms: int, n_examples: int, alpha: float) -
         scores = race.differences(arm, best)
         if scores.size:
             intervals.update(np.full(scores.size, row), (1.0 + scores) / 2.0)
-    ends.estimates[others] = 2.0 * intervals.estimates - 1.0
-    ends.lower[others] = 2.0 * intervals.lower - 1.0
-    ends.upper[others] = 2.0 * intervals.upper - 1.0
-    return ends
+    lower[others], upper[others] = 2.0 * intervals.lower - 1.0, 2.0 * intervals.upper - 1.0
+    return lower, upper
 
 
 def differences(ends: Ends, best: int, delta: float) -> Differences:

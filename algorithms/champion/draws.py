@@ -23,8 +23,6 @@ class Grouped(NamedTuple):
     """Shape (G,)."""
     group: IntArray
     """Shape (B,), which of the arms each pair is of."""
-    place: IntArray
-    """Shape (B,), how many pairs of its arm are before it in the batch."""
     examples: IntArray
     """Shape (B,)."""
     scores: FloatArray
@@ -38,9 +36,8 @@ class Grouped(NamedTuple):
         is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
         starts = np.flatnonzero(is_first)
         group = is_first.cumsum() - 1
-        place = np.arange(len(arms)) - starts[group]
         sizes = np.diff(np.append(starts, len(arms)))
-        return cls(ordered[starts], starts, sizes, group, place, examples[order], scores[order])
+        return cls(ordered[starts], starts, sizes, group, examples[order], scores[order])
 
     @property
     def rows(self) -> IntArray:
@@ -70,7 +67,7 @@ class Played(NamedTuple):
 FIRST_CAPACITY = 1024
 
 
-class History(NamedTuple):
+class DrawHistory(NamedTuple):
     """All draws of some rows: those of one after those of the other, in the order they were drawn."""
 
     played: Played
@@ -159,7 +156,7 @@ class Draws:
         row[self._pairs[1, mine]] = self._values[0, mine]
         return row
 
-    def history(self, arms: IntArray) -> History:
+    def history(self, arms: IntArray) -> DrawHistory:
         """All draws of some arms, given in ascending order, each with a draw."""
         of_arm = self._pairs[0, : self._size]
         is_wanted = np.zeros(len(self.count), dtype=np.bool_)
@@ -176,7 +173,7 @@ class Draws:
         before = sums - np.repeat(sums[starts], counts)
         left = np.maximum(totals - (told - np.repeat(told[starts], counts)), weights)
         played = Played(scores, before, left, totals, control, most, adaptive)
-        return History(played, examples, residuals, starts)
+        return DrawHistory(played, examples, residuals, starts)
 
 
 def _before(values: FloatArray) -> FloatArray:

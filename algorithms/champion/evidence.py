@@ -16,16 +16,13 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.constraints import Constraints
 from winnow.algorithms.champion.control_variates import Band, Controls
-from winnow.algorithms.champion.draws import Draws, Grouped, History, Played
+from winnow.algorithms.champion.draws import DrawHistory, Draws, Grouped, Played
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.switch import Mode
-from winnow.algorithms.champion.wealth import Wealths, log_factors
+from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
-MOST_ADAPTIVE = 5.0
-FIRST_ADAPTIVE = 0.3  # the bet on an arm that was not seen yet
-LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where less was seen
 
 
 class Evidence:
@@ -50,9 +47,10 @@ class Evidence:
         n_arms: int,
         n_examples: int,
         mode: Mode,
+        *,
         level: float,
         epsilon: float,
-        past: FloatArray | None,
+        past: FloatArray | None = None,
         top_m: int = 1,
         groups: Groups | None = None,
         at_least: FloatArray | None = None,
@@ -66,7 +64,7 @@ class Evidence:
         self.draws = Draws(n_arms, groups)
         self.controls = Controls(n_arms, groups, past)
         self.constraints = Constraints(n_arms, n_examples, at_least)
-        self.race = Race(n_arms, n_examples)
+        self.race = Race(n_arms, n_examples, bets=mode.weight > 0.0)
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
@@ -161,7 +159,7 @@ class Evidence:
             scores: Shape (A, B), on the common examples in the order they were drawn.
         """
         weights = self.groups.weights[batch.examples[: scores.shape[1]]]
-        self.race.tell(arms, scores, weights, bets=self.mode.weight > 0.0)
+        self.race.tell(arms, scores, weights)
         nothing = np.zeros(len(batch.examples))
         self._absorb(batch, self.draws.next_of(batch, nothing, nothing, nothing))
         self._raced[batch.arms] = self.draws.count[batch.arms]
@@ -197,7 +195,7 @@ class Evidence:
         return band
 
     def add_arms(self, levels: FloatArray) -> None:
-        """Let more arms take part, each on an order of examples of its own; the race, if still on, is left.
+        """Let more arms take part, each on an order of examples of its own; a race that has begun is left.
 
         What was shown of the others stands: a better arm can only make it more true. Only where nothing can
         be proven any more, all that are not dropped are in question again.
@@ -229,7 +227,7 @@ class Evidence:
             levels: Shape (K,), the wealth at which each arm is out from now on.
         """
         self.active, self.levels = active.copy(), levels
-        self._met_dropped = np.asarray(self.race.has_met[:, ~active].any(axis=1))
+        self._met_dropped = self.race.met_any(~active)
         self.is_out[:] = self.is_beaten[:] = False
         self.champion, self.total = None, math.nan
         self._rule_out_by_race()
@@ -244,12 +242,9 @@ class Evidence:
         self.controls.learn(batch, residuals)
 
     def _adaptive_bets(self, arms: IntArray) -> FloatArray:
-        counts = np.maximum(self.draws.count[arms], 1)
-        variance = (self.controls.residual_squares(self.draws, arms) + 0.1) / (counts + 1)
         gap = self.total / self.n_examples - self.controls.estimates(self.draws, arms)
-        gap = np.maximum(gap, LEAST_GAP * np.sqrt(variance / counts))
-        bets = np.minimum(gap / variance, MOST_ADAPTIVE)
-        return np.where(self.draws.count[arms] > 0, bets, FIRST_ADAPTIVE)
+        squares = self.controls.residual_squares(self.draws, arms)
+        return adaptive_bets(gap, squares, self.draws.count[arms])
 
     def _crown(self) -> None:
         """Make the m-th best of the filled rows the champion, and test all others against it anew."""
@@ -279,7 +274,7 @@ class Evidence:
         totals = self.total * (played.total / self.n_examples)  # N T of the row of each
         return log_factors(played, totals, played.total)
 
-    def _bet_again(self, arms: IntArray, drawn: History) -> None:
+    def _bet_again(self, arms: IntArray, drawn: DrawHistory) -> None:
         """Work out the wealth of some rows from all of their draws, for the T there is now."""
         assert self._untested is not None
         starts = drawn.starts

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.algorithms.champion.wealth import HIGHEST_LOG, LEAST_ROOM, MOST_STAKED
-from winnow.algorithms.state.arrays import FloatArray, IntArray, with_more
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
 """Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""
 SHARE_OF_FIXED = 0.7  # of the stake; the rest is bet adaptively
 FIRST_ADAPTIVE = 0.3
 LEAST_LEAD = 1.4  # standard errors: what a lead is taken for where less was seen
-GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])
+OPPONENT_COUNTS = np.array([1, 2, 3, 4, 6, 8, 12])
 """How many of the best other arms are the opponents, the best number being chosen for each arm."""
 
 
@@ -43,10 +43,15 @@ class Race:
     supermartingale whatever decides about opponents and bets, as long as the scores of the next example do
     not. An unscored pair counts 0 for an opponent and 1 for the arm itself, so that this holds for every
     completion.
+
+    Args:
+        n_arms: K.
+        n_examples: N.
+        bets: Whether it bets at all; without, neither products nor scores are kept.
     """
 
-    def __init__(self, n_arms: int, n_examples: int) -> None:
-        self._n_examples = n_examples
+    def __init__(self, n_arms: int, n_examples: int, *, bets: bool = True) -> None:
+        self._n_examples, self._bets = n_examples, bets
         self._weight = 0.0  # of the examples told
         self._worth_low = np.zeros(n_arms)  # (K,) sums of the scores times weights, unscored as 0
         self._worth_high = np.zeros(n_arms)  # (K,) sums of the scores times weights, unscored as 1
@@ -54,10 +59,11 @@ class Race:
         """Shape (K,), examples told of each arm while it was in the race."""
         self.low = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self.high = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
-        self.products = np.zeros((n_arms, n_arms))  # (K, K) sums of products of scores, unscored as 0
+        n_betting = n_arms if bets else 0
+        self.products = np.zeros((n_betting, n_betting))
+        """Shape (K, K), sums of products of scores, unscored as 0; of no arm where nothing is bet."""
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
-        self.has_met = np.zeros((n_arms, n_arms), dtype=np.bool_)
-        """Shape (K, K), whether the arm of the row was bet against the arm of the column."""
+        self._has_met = np.zeros((n_betting, n_betting), dtype=np.bool_)  # [i, j]: i was bet against j
         self._told: list[tuple[IntArray, FloatArray]] = []  # arms (A,) and their scores (A, B), by batch
 
     def add_arms(self, count: int) -> None:
@@ -66,8 +72,9 @@ class Race:
         self.low, self.high = with_more(self.low, count), with_more(self.high, count)
         self._worth_low = with_more(self._worth_low, count)
         self._worth_high = with_more(self._worth_high, count)
-        self.products = with_more(self.products, count, axes=2)
-        self.has_met = with_more(self.has_met, count, axes=2)
+        if self._bets:
+            self.products = with_more(self.products, count, axes=2)
+            self._has_met = with_more(self._has_met, count, axes=2)
 
     @property
     def n_columns(self) -> int:
@@ -80,9 +87,13 @@ class Race:
         fixed = wealths[:, :-1].mean(axis=1)
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
 
-    def tell(
-        self, arms: IntArray, scores: FloatArray, weights: FloatArray | None = None, *, bets: bool = True
-    ) -> None:
+    def met_any(self, arms: BoolArray) -> BoolArray:
+        """Which arms were bet against any of those in `arms`; both of shape (K,)."""
+        if not self._bets:
+            return np.zeros_like(arms)
+        return np.asarray(self._has_met[:, arms].any(axis=1))
+
+    def tell(self, arms: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
         """Bet on the next columns, then absorb them.
 
         Args:
@@ -90,11 +101,10 @@ class Race:
             scores: Shape (A, B), on B examples, each drawn from those not told with a probability that goes
                 as its weight; NaN where unscored.
             weights: Shape (B,), of these examples; all examples' sum to N. None where all are 1.
-            bets: Whether to bet at all; without, neither products nor scores are kept.
         """
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
         weights = np.ones(scores.shape[1]) if weights is None else weights
-        if bets and len(arms) > 1:
+        if self._bets and len(arms) > 1:
             opponents = self._choose(arms)
             self._bet(arms, low, high, weights, opponents)
             self._remember(arms, opponents)
@@ -120,7 +130,7 @@ class Race:
         """Note who was bet against whom."""
         for row, size in {(int(v), int(s)) for v, s in zip(opponents.which, opponents.size, strict=True)}:
             mine = (opponents.which == row) & (opponents.size == size)
-            self.has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
+            self._has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
 
     def _bet(
         self, arms: IntArray, low: FloatArray, high: FloatArray, weights: FloatArray, opponents: Opponents
@@ -147,14 +157,14 @@ class Race:
 
     def _choose(self, arms: IntArray) -> Opponents:
         """The opponents with the clearest lead so far, and the bet that this lead calls for."""
-        width = min(int(GROUPS[-1]), len(arms) - 1)
+        width = min(int(OPPONENT_COUNTS[-1]), len(arms) - 1)
         ranked = arms[np.argsort(-self.low[arms], kind="stable")]
         top = ranked[: width + 1]
         members = np.stack([np.delete(top, row) for row in range(width + 1)])  # (W + 1, W)
         rank = np.full(len(self.low), width)
         rank[top] = np.arange(width + 1)
         which = rank[arms]
-        sizes = GROUPS[width >= GROUPS]
+        sizes = OPPONENT_COUNTS[width >= OPPONENT_COUNTS]
         t = self.n_columns
         if t == 0:
             size = np.full(len(arms), sizes[-1])

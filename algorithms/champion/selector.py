@@ -15,8 +15,8 @@ from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.switch import Start, mode_of, race_costs_more
-from winnow.algorithms.champion.the_best import check_top_m
 from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
+from winnow.algorithms.champion.top_m import check_top_m
 from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
 from winnow.algorithms.decision import Bets, Decision
 from winnow.algorithms.errors import InvalidParameter
@@ -103,8 +103,8 @@ class Champion:
         has_no_race = top_m > 1 or given.n_parts > 1 or at_least is not None
         self._mode = mode_of(config.n_arms, config.n_examples, "champion" if has_no_race else start)
         self._matrix = ScoreMatrix(config, given)
-        self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m)
-        self._verdict.thrift = self._thrift = thrift
+        self._thrift = thrift
+        self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m, thrift)
         level = float(self._verdict.levels[0])
         past = None
         if history is not None:
@@ -113,15 +113,14 @@ class Champion:
             config.n_arms,
             config.n_examples,
             self._mode,
-            level,
-            config.epsilon,
-            past,
-            top_m,
-            given,
-            at_least,
+            level=level,
+            epsilon=config.epsilon,
+            past=past,
+            top_m=top_m,
+            groups=given,
+            at_least=at_least,
         )
-        self.rounds_told = 0
-        """Batches told so far."""
+        self._rounds_told = 0  # until the best is known
         self.out_in_round = np.full(config.n_arms, -1)
         """Shape (K,), the round, counted from 0, in which an arm was shown to be out; -1 where it is not."""
         self.out_at = np.full(config.n_arms, -1)
@@ -149,8 +148,8 @@ class Champion:
     def add_arms(self, count: int) -> None:
         """Let more arms take part from now on, a list of them at once; those before them keep their indices.
 
-        What was learned of the others stays as it is. The race, if it is still on, is left, as the examples
-        of the new arms come in an order of their own. A replay adds the same arms at the same places among
+        What was learned of the others stays as it is. A race that has begun is left, as the examples of the
+        new arms come in an order of their own. A replay adds the same arms at the same places among
         its tells. See `additions` for what an answer then states.
 
         Args:
@@ -346,10 +345,10 @@ class Champion:
     def _note_who_is_out(self) -> None:
         is_out = self.evidence.is_out
         newly = is_out & (self.out_in_round < 0)
-        self.out_in_round[newly] = self.rounds_told
+        self.out_in_round[newly] = self._rounds_told
         self.out_at[newly] = int(self._matrix.told.sum())
         self.out_in_round[~is_out] = self.out_at[~is_out] = -1
-        self.rounds_told += 1
+        self._rounds_told += 1
 
 
 def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -> None:

@@ -151,12 +151,12 @@ class ShownIntervals:
 
     @property
     def lower(self) -> FloatArray:
-        """Lower ends, shape (K,)."""
+        """Lower ends, shape (K,); those of a list, with the upper ones, all hold but for its `alpha_of`."""
         return np.concatenate([each.lower for each in self._lists])
 
     @property
     def upper(self) -> FloatArray:
-        """Upper ends, shape (K,)."""
+        """Upper ends, shape (K,); see `lower`."""
         return np.concatenate([each.upper for each in self._lists])
 
 
@@ -169,7 +169,6 @@ def _part(batch: Grouped, band: Band | None, arms: slice, offset: int) -> tuple[
         starts=starts - starts[0],
         sizes=sizes,
         group=batch.group[pairs] - arms.start,
-        place=batch.place[pairs],
         examples=batch.examples[pairs],
         scores=batch.scores[pairs],
     )

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from winnow.algorithms.champion.race import OPPONENT_COUNTS
 from winnow.algorithms.state.arrays import FloatArray
 
 Start = Literal["auto", "race", "champion"]
@@ -45,7 +46,6 @@ def mode_of(n_arms: int, n_examples: int, start: Start) -> Mode:
 
 
 DRAWS = 24
-GROUPS = np.array([1, 2, 3, 4, 6, 8, 12])
 GUESS_PER_ARM = 2.5  # n_0 / K: columns that a race of K arms takes, before anything is seen of it
 TRUSTED_COLUMNS = 32  # as many columns say as much as the guess
 WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
@@ -96,7 +96,7 @@ def _expected_cost(
     drawn = centre + noise * rng.standard_normal((DRAWS, len(means)))  # (R, A)
     order = np.argsort(-drawn, axis=1, kind="stable")
     best = order[:, 0]
-    sizes = GROUPS[: max(1, int(np.searchsorted(GROUPS, len(means))))]
+    sizes = OPPONENT_COUNTS[: max(1, int(np.searchsorted(OPPONENT_COUNTS, len(means))))]
     highest = (
         np.take_along_axis(drawn, order[:, : int(sizes[-1])], axis=1).cumsum(axis=1)[:, sizes - 1] / sizes
     )

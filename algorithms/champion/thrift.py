@@ -46,8 +46,8 @@ def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
     return Thrift(config.n_examples, costs, config.epsilon / 2.0, config.delta / 2.0)
 
 
-class Bets(NamedTuple):
-    """Bets on one arm: that its mean is high enough, and that it is not."""
+class CandidateTests(NamedTuple):
+    """CandidateTests on one arm: that its mean is high enough, and that it is not."""
 
     is_enough: Wealth
     is_less: Wealth
@@ -70,7 +70,7 @@ class Thrift:
         self._row: FloatArray = np.zeros(n_examples)  # (N,) scores of the best arm, unscored as 0
         self._least = -margin  # what an arm's mean may be above low_L, and no less, to be good enough
         self._order: list[int] = []  # the arms that are tested, the cheapest first
-        self._tests: dict[int, Bets] = {}
+        self._tests: dict[int, CandidateTests] = {}
         self._level = np.inf
         self.has_begun = False
         """Whether the best arm is known."""
@@ -157,7 +157,7 @@ class Thrift:
         # The mean of what is left if the arm's whole row were just good enough, and the same in [0, 1].
         least = (self._least * self._n_examples - differences.sum()) / left
         grid = np.array([(1.0 + least) / 2.0])
-        self._tests[arm] = Bets(
+        self._tests[arm] = CandidateTests(
             Wealth(1, left, 1.0 / self._level, grid), Wealth(1, left, FUTILITY, 1.0 - grid)
         )
 

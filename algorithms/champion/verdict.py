@@ -17,8 +17,8 @@ from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
 from winnow.algorithms.champion.shown_intervals import ShownIntervals
 from winnow.algorithms.champion.switch import Mode
-from winnow.algorithms.champion.the_best import TheBest, below_the_best, known_best
 from winnow.algorithms.champion.thrift import Thrift
+from winnow.algorithms.champion.top_m import TopM, below_the_best, known_best
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, ArmStatus, Claim, Raise, Reason
 from winnow.algorithms.decision import Decision, Differences, statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
@@ -67,13 +67,13 @@ class Verdict:
         dropping: Dropping,
         additions: Additions,
         top_m: int,
+        thrift: Thrift | None,
     ) -> None:
         self._config = config
         self._matrix = matrix
         self._dropping, self._additions = dropping, additions
         self._list_of = np.zeros(config.n_arms, dtype=np.int64)  # (K,) with which list each arm came
-        self.thrift: Thrift | None = None
-        """The search for a cheaper arm that follows, where there is one."""
+        self._thrift = thrift
         self.delta = interval_alpha(config)
         """The probability of an error that the tests are made at."""
         self._mode, self._top_m = mode, top_m
@@ -111,7 +111,7 @@ class Verdict:
     @property
     def may_choose(self) -> bool:
         """Whether anything can be stated of the best arm and of a cheaper one together."""
-        return self.thrift is not None and self._stated + self.thrift.delta < 1.0
+        return self._thrift is not None and self._stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:
         """How many pairs may be asked; 0 when stopped."""
@@ -163,8 +163,7 @@ class Verdict:
         ends = by_means(intervals.estimates, intervals.lower, intervals.upper, best)
         n_first, is_full = self._config.n_arms, self._matrix.fully_scored[best]
         if has_ended and self._has_pairs and best < n_first and not is_full:
-            pairs = by_race(evidence.race, best, n_first, self._config.n_examples, self._share)
-            ends = ends.within(pairs)
+            ends = ends.within(*by_race(evidence.race, best, n_first, self._config.n_examples, self._share))
         return differences(ends, best, delta)
 
     @property
@@ -177,7 +176,7 @@ class Verdict:
         if not matrix.active.any():
             return "all-dropped"
         is_spent = config.budget is not None and matrix.told.sum() >= config.budget
-        if self.thrift is not None and self.thrift.goes_on and evidence.is_decided:
+        if self._thrift is not None and self._thrift.goes_on and evidence.is_decided:
             return "budget" if is_spent else "running"
         if config.delta is not None and evidence.is_decided:
             return "confident"
@@ -191,7 +190,7 @@ class Verdict:
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """The arm to recommend, what is known of each, and what may be claimed."""
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._config.epsilon)
-        has_begun_again = self.thrift is not None and self.thrift.has_begun
+        has_begun_again = self._thrift is not None and self._thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
         if self._top_m > 1:
             return self._answer_of_many(evidence, estimates, has_ended=has_ended, is_open=reason == "budget")
@@ -201,7 +200,9 @@ class Verdict:
             best = certain.best(estimates)
             return best, certain.statuses(best, settled=True), EXACT
         if has_ended and evidence.is_decided:
-            spent = self.thrift.delta if self.thrift is not None and self.thrift.chosen is not None else 0.0
+            spent = (
+                self._thrift.delta if self._thrift is not None and self._thrift.chosen is not None else 0.0
+            )
             claim = self._proven_claim(spent)
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
@@ -227,7 +228,7 @@ class Verdict:
             best = _highest(estimates, evidence.alive & ~is_beaten)
             status = statuses(matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
             return best, status, HEURISTIC if is_open and self._config.delta is None else NOTHING_CLAIMED
-        groups = TheBest.of(matrix, members).groups(is_beaten, evidence.active)
+        groups = TopM.of(matrix, members).groups(is_beaten, evidence.active)
         return int(members[0]), statuses(matrix.n_arms, groups), claim
 
     def _answer_that_meets(
@@ -307,12 +308,12 @@ class Verdict:
         return statuses(matrix.n_arms, groups)
 
     def _chosen(self) -> int | None:
-        return None if self.thrift is None else self.thrift.chosen
+        return None if self._thrift is None else self._thrift.chosen
 
     @property
     def _n_dropped(self) -> int:
-        if self.thrift is not None and self.thrift.has_begun:
-            return self.thrift.n_dropped
+        if self._thrift is not None and self._thrift.has_begun:
+            return self._thrift.n_dropped
         return int(np.count_nonzero(~self._matrix.active))
 
     @property

@@ -17,6 +17,24 @@ MOST_STAKED = 0.8
 LEAST_ROOM = 1e-9
 SHARE_OF_FIXED = 0.5
 HIGHEST_LOG = 600.0
+MOST_ADAPTIVE = 5.0
+FIRST_ADAPTIVE = 0.3  # the bet on an arm that was not seen yet
+LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where less was seen
+
+
+def adaptive_bets(gap: FloatArray, squares: FloatArray, counts: IntArray) -> FloatArray:
+    """The bets that what was told of each arm before calls for.
+
+    Args:
+        gap: Shape (A,), how far below T each mean seems to be.
+        squares: Shape (A,), sums of squared deviations of the draws from what was expected.
+        counts: Shape (A,), draws told.
+    """
+    told = np.maximum(counts, 1)
+    variance = (squares + 0.1) / (told + 1)
+    gap = np.maximum(gap, LEAST_GAP * np.sqrt(variance / told))
+    bets = np.minimum(gap / variance, MOST_ADAPTIVE)
+    return np.where(counts > 0, bets, FIRST_ADAPTIVE)
 
 
 def log_factors(played: Played, total: FloatArray, n_examples: FloatArray) -> FloatArray:

@@ -1,5 +1,5 @@
 """Whether candidates are no worse than a baseline, by bets on the same random examples.
 
-`pairs` puts the scores of an arm and of the baseline on one example together, `evidence` bets on their
+`evidence` puts the scores of an arm and of the baseline on one example together and bets on their
 differences, `selector` asks and decides. docs/how-a-gate-decides.md has the proof.
 """

@@ -1,14 +1,37 @@
 """What every selector that routes promises beyond what others do."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.protocols import Batch, RoutedBatch
+from winnow.algorithms.errors import UnusableContexts
+from winnow.algorithms.protocols import Batch
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
-from winnow.algorithms.state.arrays import IntArray
+from winnow.algorithms.state.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoutedBatch(Batch):
+    """The prompts of one round with the arm that each was routed to; equal when all arrays are."""
+
+    contexts: FloatArray
+    """Shape (B, d), rows of length 1; see `unit_rows`. Read-only."""
+
+    def __post_init__(self) -> None:
+        Batch.__post_init__(self)  # `super()` does not work in a dataclass with slots
+        object.__setattr__(self, "contexts", unit_rows(self.contexts))
+        if len(self.contexts) != len(self.examples):
+            expected = f"of shape ({len(self.examples)}, d), a row for each prompt"
+            raise UnusableContexts(None, expected, f"shape {self.contexts.shape}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RoutedBatch):
+            return NotImplemented if not isinstance(other, Batch) else False
+        return Batch.__eq__(self, other) is True and np.array_equal(self.contexts, other.contexts)
 
 
 class Router(Protocol):

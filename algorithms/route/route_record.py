@@ -19,8 +19,9 @@ from winnow.algorithms.errors import (
     PromptTaken,
     UnusableContexts,
 )
-from winnow.algorithms.protocols import Batch, RoutedBatch, frozen_integers
+from winnow.algorithms.protocols import Batch, frozen_integers
 from winnow.algorithms.route.config import RouteConfig
+from winnow.algorithms.route.protocol import RoutedBatch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 from winnow.algorithms.state.dropping import too_many_unscored
 from winnow.algorithms.state.in_flight import InFlight

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.protocols import Batch, RoutedBatch
+from winnow.algorithms.protocols import Batch
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.contexts import unit_rows
 from winnow.algorithms.route.policy import Policy
+from winnow.algorithms.route.protocol import RoutedBatch
 from winnow.algorithms.route.route_record import RouteRecord
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 

@@ -1,12 +1,13 @@
-"""Batches asked and not told yet, and the one order in which they may be told."""
+"""Batches asked and not told yet, the one order in which they may be told, and which pairs may be."""
 
 from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
 
-from winnow.algorithms.errors import ToldOutOfOrder
+from winnow.algorithms.errors import PairAlreadyTold, PairOutsideGrid, PairRepeated, ToldOutOfOrder
 from winnow.algorithms.protocols import Batch
+from winnow.algorithms.state.arrays import BoolArray, IntArray
 
 Pair = tuple[int, ...]
 
@@ -70,3 +71,32 @@ class InFlight:
 def _pairs(batch: Batch) -> list[Pair]:
     """The arm, or both arms of a duel, and the example of each pair."""
     return list(map(tuple, np.column_stack([batch.arms, batch.examples]).tolist()))
+
+
+def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
+    """Refuse pairs that cannot be told.
+
+    Args:
+        arms: Shape (B,).
+        examples: Shape (B,).
+        told: Shape (K, N), pairs that were told before.
+
+    Raises:
+        PairOutsideGrid: If there is no such arm or example.
+        PairAlreadyTold: If one was told before.
+        PairRepeated: If one stands there twice.
+    """
+    n_arms, n_examples = told.shape
+    inside = (arms >= 0) & (arms < n_arms) & (examples >= 0) & (examples < n_examples)
+    if (where := first_of(~inside)) is not None:
+        raise PairOutsideGrid(int(arms[where]), int(examples[where]), n_arms, n_examples)
+    if (where := first_of(told[arms, examples])) is not None:
+        raise PairAlreadyTold(int(arms[where]), int(examples[where]))
+    pairs = np.sort(arms * n_examples + examples)
+    if (where := first_of(pairs[1:] == pairs[:-1])) is not None:
+        raise PairRepeated(*map(int, divmod(pairs[where], n_examples)))
+
+
+def first_of(flags: BoolArray) -> int | None:
+    """Where the first true one of B flags is; None where none is."""
+    return int(flags.argmax()) if flags.any() else None

@@ -127,6 +127,18 @@ def test_where_no_probability_below_1_could_be_stated_only_certain_answers_are_g
     assert (selector.decision().claim, selector.decision().best) == (EXACT, 0)
 
 
+def test_where_nothing_is_bet_on_common_examples_many_arms_take_no_room_for_pairs_of_them():
+    n_arms, n_examples = 3_000, 100
+    selector = create_selector("champion", n_arms=n_arms, n_examples=n_examples, delta=0.05, batch_size=64)
+    batch = selector.ask(round_rng(0, 0))
+    selector.tell(batch, np.zeros(len(batch)))
+    selector.add_arms(1)
+    race = selector.evidence.race
+    held = sum(each.nbytes for each in vars(race).values() if isinstance(each, np.ndarray))
+    assert held < 500 * n_arms  # K x K numbers would take 24,000 bytes an arm
+    assert not race.met_any(np.ones(n_arms + 1, dtype=bool)).any()
+
+
 def test_of_nothing_no_list_is_made_and_others_take_none():
     with pytest.raises(InvalidParameter, match="count must be at least 1, got 0"):
         new(rows(3, 2, n=5), 2).add_arms(0)
@@ -180,7 +192,7 @@ ADDED = np.array([0.0, 1.0, 0.0, 0.6, 0.4])  # as good as the first one, which b
 
 def wealth_of_added(order, *, uses_first_draw=False):
     """Of an arm added after a race of two others, told in this order; with a flaw, its first draw is seen."""
-    evidence = Evidence(2, N, Mode(0.5, 1, leaves=True), np.inf, 0.0, None)
+    evidence = Evidence(2, N, Mode(0.5, 1, leaves=True), level=np.inf, epsilon=0.0)
     for example in (3, 1):
         batch = Grouped.of(np.arange(2), np.full(2, example), FIRST[:, example])
         evidence.tell_columns(batch, np.arange(2), FIRST[:, [example]])

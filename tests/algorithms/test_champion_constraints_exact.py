@@ -32,7 +32,7 @@ ORDERS = list(permutations(range(4)))
 
 
 def new_evidence(at_least):
-    return Evidence(3, 4, Mode(0.0, 1, leaves=True), np.inf, 0.0, None, at_least=at_least)
+    return Evidence(3, 4, Mode(0.0, 1, leaves=True), level=np.inf, epsilon=0.0, at_least=at_least)
 
 
 def rest_of(evidence, arm):

@@ -30,7 +30,7 @@ HELPFUL, HOSTILE = (-0.4, 0.5, -0.5, 0.2, 0.0), (0.5, -0.5, 0.6, -0.3, -0.1)
 
 def new_evidence(past=None):
     past = None if past is None else np.array(past)
-    return Evidence(len(SCORES), N, Mode(0.5, 1, leaves=True), np.inf, 0.0, past)
+    return Evidence(len(SCORES), N, Mode(0.5, 1, leaves=True), level=np.inf, epsilon=0.0, past=past)
 
 
 def tell(evidence, arm, examples, scores=SCORES):
@@ -154,12 +154,12 @@ def test_bets_that_forget_that_draws_are_without_replacement_are_caught(monkeypa
 def test_opponents_that_are_chosen_after_their_scores_are_seen_are_caught(monkeypatch):
     tell_race = Race.tell
 
-    def peeking(self, arms, scores, weights=None, *, bets=True):
+    def peeking(self, arms, scores, weights=None):
         self.low[arms] += 10.0 * scores.sum(axis=1)
         chosen = Race._choose(self, arms)
         self.low[arms] -= 10.0 * scores.sum(axis=1)
         self._choose = lambda _: chosen
-        tell_race(self, arms, scores, weights, bets=bets)
+        tell_race(self, arms, scores, weights)
 
     monkeypatch.setattr(Race, "tell", peeking)
     assert final_wealths(3).mean() > 1.02

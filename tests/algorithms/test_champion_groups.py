@@ -306,7 +306,7 @@ def refuted(pick, paths=150, n_groups=8, size=24):
         rng = np.random.default_rng([45, path])
         row = (np.arange(n) % 2).astype(float)
         scores = np.array([row, rng.permuted(row.reshape(n_groups, size), axis=1).ravel()])
-        evidence = Evidence(2, n, mode, np.inf, 0.0, None, groups=groups)
+        evidence = Evidence(2, n, mode, level=np.inf, epsilon=0.0, groups=groups)
         untold, highest = np.ones((2, n), dtype=bool), 0.0
         for arm, step in [(0, size), *[(1, 2)] * (size // 2 - 1)]:
             drawn = [

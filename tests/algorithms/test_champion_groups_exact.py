@@ -35,7 +35,7 @@ ABOVE[TESTED, 1::2] = [1.0, 0.5, 0.3]  # better in the second group than it need
 
 def new_evidence(groups, weight):
     mode = Mode(weight, 1, leaves=True)
-    return Evidence(len(SCORES), len(groups.weights), mode, np.inf, 0.0, None, groups=groups)
+    return Evidence(len(SCORES), len(groups.weights), mode, level=np.inf, epsilon=0.0, groups=groups)
 
 
 def rest_of(evidence, arm):

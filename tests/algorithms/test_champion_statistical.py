@@ -144,12 +144,12 @@ def test_with_an_arm_dropped_they_are_wrong_as_seldom_as_they_state():
 class Peeking(Race):
     """Chooses opponents and bets after it has seen the scores."""
 
-    def tell(self, arms, scores, *, bets=True):
+    def tell(self, arms, scores):
         self.low[arms] += 10.0 * scores.sum(axis=1)
         chosen = Race._choose(self, arms)
         self.low[arms] -= 10.0 * scores.sum(axis=1)
         self._choose = lambda _: chosen
-        super().tell(arms, scores, bets=bets)
+        super().tell(arms, scores)
 
 
 def outruns(race_class, paths=150, n_arms=4, n_examples=40):

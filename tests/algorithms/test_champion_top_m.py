@@ -152,7 +152,7 @@ def highest_wealths(orders):
 
     The third row is filled first; whose is the second to be filled depends on the first scores.
     """
-    evidence = Evidence(3, N, mode_of(3, N, "champion"), np.inf, 0.0, None, top_m=2)
+    evidence = Evidence(3, N, mode_of(3, N, "champion"), level=np.inf, epsilon=0.0, top_m=2)
     left, highest = [list(order) for order in orders], np.zeros(2)
 
     def tell(arm, size):

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from winnow.algorithms.bounds.fisher import larger_share_p_value
+from winnow.algorithms.errors import InvalidParameter
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 16])
@@ -49,5 +50,5 @@ def test_two_equal_shares_are_told_apart_at_most_as_often_as_the_level_says(shar
 
 @pytest.mark.parametrize(("counts", "name"), [((-1, 0, 4), "first"), ((0, 5, 4), "second"), ((0, 0, 0), "n")])
 def test_counts_that_cannot_be_are_refused(counts, name):
-    with pytest.raises(ValueError, match=f"^{name} must be "):
+    with pytest.raises(InvalidParameter, match=f"^{name} must be "):
         larger_share_p_value(*counts)

@@ -12,9 +12,10 @@ from scipy.optimize import brentq
 from selector_worlds import RouteWorld
 
 from winnow.algorithms.errors import MalformedBatch
-from winnow.algorithms.protocols import RoutedBatch, round_rng
+from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import selector_names
 from winnow.algorithms.route.advantage import N_BETS, STAKED, AdvantageRecord
+from winnow.algorithms.route.protocol import RoutedBatch
 
 EXPLORE, DELTA = 0.3, 0.2
 

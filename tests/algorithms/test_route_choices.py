@@ -5,8 +5,10 @@ import pytest
 from selector_worlds import RouteWorld
 
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch, UnusableContexts
-from winnow.algorithms.protocols import Batch, RoutedBatch, round_rng, unit_rows
+from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
+from winnow.algorithms.route.contexts import unit_rows
+from winnow.algorithms.route.protocol import RoutedBatch
 
 
 def solved(kernel, alpha, told, context):

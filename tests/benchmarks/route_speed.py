@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.benchmarks.tables import Row
-from winnow.algorithms.protocols import RoutedBatch, round_rng
+from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.algorithms.route.protocol import Router
+from winnow.algorithms.route.protocol import RoutedBatch, Router
 
 N_ARMS = 5
 MOST_CONTEXTS = 30_000

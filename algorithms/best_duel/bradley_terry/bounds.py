@@ -1,6 +1,6 @@
 """Bounds on the log-likelihood of the Bradley-Terry model that hold however far a search has come.
 
-Letters as in `bradley_terry`. As log(1 + e^u) >= a u + H(a) for every a in [0, 1], with H the entropy of a
+Letters as in `model`. As log(1 + e^u) >= a u + H(a) for every a in [0, 1], with H the entropy of a
 coin in nats, every vector a of shares in [0, 1], one for each pair, bounds the log-likelihood from above for
 all theta at once:
 

@@ -1,6 +1,6 @@
 """The ends of the intervals of K arms, without a search for each of the K (K - 1) differences of two arms.
 
-Letters as in `bradley_terry`; C is the confidence set of all theta with l(theta) >= c. An arm's lower end is
+Letters as in `model`; C is the confidence set of all theta with l(theta) >= c. An arm's lower end is
 the least of K - 1 minima over C, so a difference matters only if its minimum may be the least of them.
 
 Most are ruled out by an ellipsoid around C. Let H be the Hessian of -l at the fitted theta, |d| the root of

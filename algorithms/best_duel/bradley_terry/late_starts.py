@@ -1,6 +1,6 @@
 """Mixtures that let some duels pass, learn a prior from them, and count those that follow.
 
-Letters as in `bradley_terry_mixture`, whose L is here L_0. What a mixture pays for not knowing theta grows
+Letters as in `mixture`, whose L is here L_0. What a mixture pays for not knowing theta grows
 like half the logarithm of the number of duels n, for every coordinate: with six of them and ten thousand
 duels about 20 nats, where log(1 / delta) is 3. A mixture that begins to count after m duels, with
 N(theta_m, H_m^-1) as its prior, what was fitted by then and how sharply, pays like log(n / m). It gives away
@@ -9,7 +9,7 @@ m / n of the evidence, which is less.
 Nobody knows n before. So one such mixture begins at the first tell after which `FIRST` duels were told, and
 one at the first after which there were 2, 4, 8, ... times as many; L_k is the logarithm of the k-th and l_k
 the log-likelihood of the duels told after it began. When it begins, and from what, depends on what was told
-before alone. So by the proof in `bradley_terry_mixture`, exp(L_k - l_k(theta*)) is a non-negative
+before alone. So by the proof in `mixture`, exp(L_k - l_k(theta*)) is a non-negative
 supermartingale that starts at 1, if it is 1 until it begins, and so is the mean of all of them with weights
 fixed beforehand,
 

@@ -1,13 +1,13 @@
 """Whether the duels speak against the Bradley-Terry model: mixtures over what does without the features.
 
-Letters as in `bradley_terry`. Two mixtures of the likelihood of the duels, in equal parts: over strengths of
-each arm's own, which are what `bradley_terry_mixture` makes of arms that have nothing in common; and over
+Letters as in `model`. Two mixtures of the likelihood of the duels, in equal parts: over strengths of
+each arm's own, which are what `mixture` makes of arms that have nothing in common; and over
 preferences q of each pair's own, the product over pairs of B(W + 1/2, N - W + 1/2) / B(1/2, 1/2), which is
 the mean of q^W (1 - q)^(N - W) for q from Beta(1/2, 1/2). The first notices soon that factors interact, the
 second notices cycles.
 
 If theta* is the truth, the ratio of each to exp(l(theta*)) is a non-negative supermartingale that starts at
-1, by the proof in `bradley_terry_mixture` with log q in place of log sigmoid(theta . z). As l(theta*) is at
+1, by the proof in `mixture` with log q in place of log sigmoid(theta . z). As l(theta*) is at
 most the supremum of l, the ratio to that supremum ever reaches 1/delta with probability at most delta.
 
 Duels without a score are taken at their worst, as there: the product is the least that any outcomes of them

@@ -1,6 +1,6 @@
 """How likely the duels are if theta is drawn at random: the evidence that a wrong theta cannot keep up with.
 
-Letters as in `bradley_terry`. For each scale s the mixture is the integral of exp(l(theta)) over theta from
+Letters as in `model`. For each scale s the mixture is the integral of exp(l(theta)) over theta from
 N(0, s^2 I), r coordinates; L is the logarithm of their mean over the scales. Large scales serve when
 preferences are strong, small ones when they are weak.
 

@@ -28,8 +28,8 @@ class NaivePooling:
             None to learn from this campaign's scores alone.
         rank: Factors of the low-rank model, at least 1 and cut down to the number of arms or of rows of the
             history; None for 64 with a history and 4 without.
-        ridge: lambda in loss (1), positive, for fits of examples' factors; `cross_validate` chooses one. None
-            for a weight derived from how many scores there are.
+        ridge: lambda in loss (1), positive, for fits of examples' factors; `low_rank.cross_validation`
+            chooses one. None for a weight derived from how many scores there are.
         tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
         a: How much uncertainty is worth, non-negative.
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.protocols import Batch, RoutedBatch
+from winnow.algorithms.protocols import Batch
 from winnow.algorithms.route.advantage import Advantage
 from winnow.algorithms.route.policy import Policy
-from winnow.algorithms.route.protocol import Router
+from winnow.algorithms.route.protocol import RoutedBatch, Router
 from winnow.algorithms.state.arrays import FloatArray
 
 

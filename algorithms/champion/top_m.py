@@ -31,7 +31,7 @@ def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:
         raise InvalidParameter("prefer", prefer, "'mean' with a top_m above 1")
 
 
-class TheBest(NamedTuple):
+class TopM(NamedTuple):
     """The m best arms, and how the others stand to the last of them."""
 
     members: IntArray
@@ -42,7 +42,7 @@ class TheBest(NamedTuple):
     """Shape (K,), arms whose mean is lower than that of the last member, whatever is not known."""
 
     @classmethod
-    def of(cls, matrix: ScoreMatrix, members: IntArray) -> "TheBest":
+    def of(cls, matrix: ScoreMatrix, members: IntArray) -> "TopM":
         """How all arms stand to these, by the known scores."""
         least, most = matrix.possible_means
         last = float(least[members].min())
