@@ -17,6 +17,7 @@ from winnow.flows.cli.options import (
     overrides_of,
 )
 from winnow.flows.run.log_format import LogFormat, logged
+from winnow.tasks.spec.selector_traits import GATE
 
 
 def gate(
@@ -56,7 +57,6 @@ def gate(
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.errors import SpecError, WinnowError
     from winnow.tasks.setup.load import check_campaign_file
-    from winnow.tasks.spec.stored_spec import GATE
 
     for path in filter(None, (junit, markdown)):
         if path.is_dir() or not path.parent.is_dir():

@@ -16,10 +16,11 @@ from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.strengths import strengths
 from winnow.tasks.objectives.certify import evidence
-from winnow.tasks.objectives.certify.certificate import UNRELIABLE, losses_of
+from winnow.tasks.objectives.certify.certificate import losses_of
 from winnow.tasks.objectives.route import status as standing
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 from winnow.tasks.spec.stored_spec import grouping_of
 
 Section = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
@@ -61,7 +62,7 @@ def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
         f"Risks: {losses_of(campaign.spec['selector']['name'])}, least first, and intervals",
         _by_id(certify_views.leaderboard),
     )
-    if campaign.spec["selector"]["name"] in UNRELIABLE:
+    if campaign.spec["selector"]["name"] in TRUSTS_A_MEAN:
         return (risks,)
     delta = campaign.spec["stopping"]["delta"]
     return (

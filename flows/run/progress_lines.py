@@ -11,9 +11,8 @@ from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences.rounding import ends
 from winnow.tasks.campaign.budget import amount
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.objectives.certify.certificate import UNRELIABLE
 from winnow.tasks.queries.warnings import EarlyWarnings
-from winnow.tasks.spec.stored_spec import GATE
+from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
 
 IN_QUESTION = "active"
 
@@ -102,7 +101,7 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
     spec = campaign.checked.spec
     if spec.selector.name == GATE:
         return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
-    certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in UNRELIABLE
+    certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in TRUSTS_A_MEAN
     if decision.best is None:
         return "nothing certified yet" if certifies else "nothing known yet"
     arm, word = decision.best, "certified" if certifies and not trusts_a_mean else "best"

@@ -21,14 +21,13 @@ from sqlalchemy.orm import Session
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.candidates.cache_keys import digest
+from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
 
 if TYPE_CHECKING:
     from winnow.algorithms.state.arrays import FloatArray
 
 LEVEL = 0.05
 """Error probability of the interval, over all pairs of candidates."""
-CHOOSING = ("ucb-e-lrf",)
-"""Selectors of ours that choose examples by what they predict; what others do is not known."""
 LEAST = 30
 """Examples scored for both; of fewer, the interval would say next to nothing."""
 
@@ -152,4 +151,4 @@ def draws_examples(selector: str, objective: str) -> bool:
     """Whether a selector is known to draw examples uniformly from those that are left."""
     from winnow.algorithms.registry import SELECTORS
 
-    return selector in SELECTORS[objective] and selector not in CHOOSING
+    return selector in SELECTORS[objective] and selector not in CHOOSES_EXAMPLES

@@ -21,7 +21,8 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
 from winnow.tasks.rounds.draws import MADE_OF, made_of, seed_of_draws
-from winnow.tasks.spec.stored_spec import GATE, ONLY
+from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
+from winnow.tasks.spec.stored_spec import ONLY
 
 TESTED = ("certify", "holdout", "selector")
 """What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
@@ -226,7 +227,6 @@ def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection
 
     A candidate that was mended where it failed on these seems better on them than it is, too.
     """
-    from winnow.tasks.objectives.certify.certificate import HUMAN_ONLY
     from winnow.tasks.objectives.certify.split import parts_of
 
     if campaign.spec["selector"]["name"] in HUMAN_ONLY:

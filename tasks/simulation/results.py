@@ -22,7 +22,7 @@ from winnow.tasks.simulation.environments import DuelEnvironment, Environment, S
 from winnow.tasks.simulation.route_environments import RouteEnvironment
 from winnow.tasks.simulation.route_results import optimal_picks_by, outscore_by, regret_by
 from winnow.tasks.simulation.simulate import ComparedSelector, Run
-from winnow.tasks.spec.stored_spec import GATE
+from winnow.tasks.spec.selector_traits import GATE
 
 Metric = Literal[
     "accuracy",

@@ -8,7 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError, unknown_name
-from winnow.tasks.spec.stored_spec import CHAMPION
+from winnow.tasks.spec.selector_traits import PREFERS_COST
 
 if TYPE_CHECKING:
     from winnow.tasks.candidates.candidates import Candidate
@@ -24,7 +24,7 @@ def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> Floa
         SpecError: If it is not a mapping from every candidate to a number of at least 0.
     """
     params = spec.selector.params
-    if spec.selector.name != CHAMPION or not {"prefer", "costs"} & params.keys():
+    if spec.selector.name != PREFERS_COST or not {"prefer", "costs"} & params.keys():
         return None
     costs = params.get("costs")
     if params.get("prefer") != "cost":

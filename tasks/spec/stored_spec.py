@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.spec.selector_traits import GATE, NEEDS_FEATURES, PREFERS_COST
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
 """URL of the results database of a spec, or a command, that names none."""
@@ -117,10 +118,6 @@ def is_human(spec: Mapping[str, object]) -> bool:
     return isinstance(judge, Mapping) and judge.get("type") == HUMAN
 
 
-GATE = "gate"
-"""The selector that compares candidates with a baseline in the place of finding the best."""
-
-
 def baseline_name(selector: JsonView) -> str | None:
     """Whom a campaign's selector, as it is stored, holds the others against; None where it is no gate."""
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
@@ -209,18 +206,13 @@ def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
     return tuple(Constraint(**each) for each in spec.get("constraints", ()))
 
 
-CHAMPION = "champion"
-"""The selector that can look for the cheapest candidate that is good enough."""
-
-
 def costs_of(selector: JsonView) -> dict[str, float] | None:
     """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
     params = selector["params"]
-    is_thrifty = selector["name"] == CHAMPION and params.get("prefer") == "cost"
+    is_thrifty = selector["name"] == PREFERS_COST and params.get("prefer") == "cost"
     return dict(params["costs"]) if is_thrifty else None
 
 
-NEEDS_FEATURES = "llm-po-bt"
 FEATURES = "features"
 FACTORS = "factors"
 

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spec_files import load_spec
 
+from winnow.algorithms.registry import SELECTORS
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec import selector_traits
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import format_key, parse_key, read_spec_file
 
@@ -322,3 +324,11 @@ def test_aliases_may_repeat_what_is_short(tmp_path):
     path = tmp_path / "campaign.yaml"
     path.write_text("a: &a {x: [1, 2]}\nb: [*a, *a]")
     assert read_spec_file(path).values == {"a": {"x": [1, 2]}, "b": [{"x": [1, 2]}] * 2}
+
+
+def test_traits_are_of_selectors_that_there_are():
+    known = {name for names in SELECTORS.values() for name in names}
+    traits = {name: value for name, value in vars(selector_traits).items() if name.isupper()}
+    assert len(traits) >= 9
+    for name, value in traits.items():
+        assert known >= ({value} if isinstance(value, str) else {*value}), name

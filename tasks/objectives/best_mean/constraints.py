@@ -10,15 +10,14 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Values
 from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.spec.selector_traits import MEETS_CONSTRAINTS
 from winnow.tasks.spec.stored_spec import Constraint, constraints_of
 
 if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
-ABLE = "champion"
-"""Our selector that can."""
 PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
-"""Parameters of it, and the values at which they ask for nothing that does not go with constraints."""
+"""Parameters that do not go with constraints, and the values at which they ask for nothing."""
 
 
 def told_outcomes(
@@ -57,10 +56,10 @@ def params_of(constraints: Sequence[Constraint]) -> JsonObject:
 
 def _check_question(spec: "CampaignSpec") -> None:
     name, params = spec.selector.name, spec.selector.params
-    if name != ABLE:
+    if name != MEETS_CONSTRAINTS:
         raise SpecError(
             f"{name} compares all candidates by their scores and knows no constraints; choose selector "
-            f"{ABLE}, or leave constraints out",
+            f"{MEETS_CONSTRAINTS}, or leave constraints out",
             path="constraints",
         )
     if "constraints" in params:

@@ -10,14 +10,13 @@ from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.spec.selector_traits import COMPARES_GROUPS
 
 if TYPE_CHECKING:
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.spec.campaign import CampaignSpec
     from winnow.tasks.spec.sections.objectives import GroupsSpec
 
-ABLE = ("champion", "race")
-"""Our selectors that can."""
 MOST_GROUPS = 100
 MOST_NAMED = 5
 
@@ -89,10 +88,10 @@ def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> Examp
 
 def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
     name = spec.selector.name
-    if name not in ABLE:
+    if name not in COMPARES_GROUPS:
         raise SpecError(
             f"{name} compares candidates by the mean over all examples and knows no groups; choose selector "
-            f"{' or '.join(ABLE)}, or leave groups out",
+            f"{' or '.join(COMPARES_GROUPS)}, or leave groups out",
             path="groups",
         )
     for key in sorted({"groups", "group_weights"} & spec.selector.params.keys()):

@@ -24,7 +24,8 @@ from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
 from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
-from winnow.tasks.spec.stored_spec import GATE, Constraint
+from winnow.tasks.spec.selector_traits import GATE
+from winnow.tasks.spec.stored_spec import Constraint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,22 +8,14 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN
 from winnow.tasks.spec.stored_spec import is_human
-
-UNRELIABLE = ("eval", "autoeval")
-"""Selectors that trust a mean and guarantee nothing."""
-
-BY_MODEL = "autoeval"
-"""The selector whose losses are those that the autoevaluator finds on unlabelled examples, and no others."""
 
 ROUNDING = 1e-9
 """By which two sums of the same losses may differ, as of two databases."""
 
 BONFERRONI = "bonferroni"
 """The procedure that tests all candidates at once."""
-
-HUMAN_ONLY = ("eval", "r-eval")
-"""Selectors that read no autoevaluated losses, for which none are made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +58,7 @@ class Certificate:
     @property
     def is_reliable(self) -> bool:
         """Whether certificates hold with the stated probability."""
-        return self.selector not in UNRELIABLE
+        return self.selector not in TRUSTS_A_MEAN
 
     @property
     def reads_autoevaluator(self) -> bool:

@@ -15,9 +15,10 @@ from winnow.flows.reports.html.sections.common import Builder
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
-from winnow.tasks.objectives.certify.certificate import UNRELIABLE, losses_of
+from winnow.tasks.objectives.certify.certificate import losses_of
 from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 
 
 def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
@@ -160,7 +161,7 @@ def _certified(session: Session, campaign: CampaignRecord) -> set[str]:
 
 
 def _trusts_a_mean(campaign: CampaignRecord) -> bool:
-    return campaign.spec["selector"]["name"] in UNRELIABLE
+    return campaign.spec["selector"]["name"] in TRUSTS_A_MEAN
 
 
 def _allowed(section: JsonObject) -> tuple[float, str]:
