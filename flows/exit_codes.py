@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.infra.demo.errors import DemoError
@@ -40,6 +41,13 @@ def sentences_for_errors() -> Generator[None, None, None]:
     except BrokenPipeError:
         # The reader of our output (`| head`) has seen enough.
         sys.stderr.close()
+        sys.exit(ERROR)
+    except PermissionError as error:
+        if error.filename is None:
+            raise
+        where = "" if Path(error.filename).is_absolute() else " in the working folder"
+        remedy = "run it in a folder that you may use, or ask for its rights"
+        print(f"winnow: {printable(str(error.filename))}{where}: {error.strerror}; {remedy}", file=sys.stderr)
         sys.exit(ERROR)
     except OSError as error:
         if error.errno not in NO_ROOM:

@@ -43,9 +43,9 @@ def server_error(scene: Scene) -> Meeting:
     yield _met(scene, SERVER_ERROR)
 
 
-@fault("a server answers 500 until all retries are spent", "served", codes=DONE, states=SETTLED)
+@fault("a server answers 503 until all retries are spent", "served", codes=DONE, states=SETTLED)
 def retries_spent(scene: Scene) -> Meeting:
-    run = _met(scene, SERVER_ERROR, times=SPENT, texts=1)
+    run = _met(scene, OVERLOADED, times=SPENT, texts=1)
     assert "after 4 attempts" in run.said, "no retries were spent"
     yield run
 

@@ -134,7 +134,7 @@ def _as_nobody(folder: str) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
     for name in ("logs", ".winnow"):
         (Path(folder) / name).mkdir(exist_ok=True)
-    for path in [*Path(folder).parents, Path(folder)][:3]:
+    for path in [Path(folder), *Path(folder).parents][:3]:
         path.chmod(path.stat().st_mode | 0o555)
     if os.geteuid() == 0:
         os.setgid(nobody)

@@ -1,6 +1,8 @@
 # ruff: noqa: E501 -- an error is a line
 """What an error says is one printable line, whoever wrote what it quotes."""
 
+import errno
+import os
 import pickle
 import re
 
@@ -67,3 +69,17 @@ def test_a_lack_of_memory_is_said_with_its_remedy(capsys):
         raise MemoryError
     assert ended.value.code == ERROR
     assert "there is no memory left; nothing that was stored is lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (".env", "winnow: .env in the working folder: Permission denied; run it in a folder"),
+        ("/etc/\x1b[2J", "winnow: /etc/\\x1b[2J: Permission denied; run it in a folder"),
+    ],
+)
+def test_a_folder_that_may_not_be_used_is_named(capsys, path, said):
+    with pytest.raises(SystemExit) as ended, sentences_for_errors():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    assert ended.value.code == ERROR
+    assert capsys.readouterr().err.startswith(said)
