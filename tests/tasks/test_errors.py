@@ -75,7 +75,7 @@ def test_a_lack_of_memory_is_said_with_its_remedy(capsys):
     ("path", "said"),
     [
         (".env", "winnow: .env in the working folder: Permission denied; run it in a folder"),
-        ("/etc/\x1b[2J", "winnow: /etc/\\x1b[2J: Permission denied; run it in a folder"),
+        ("/etc/\x1b[2J", "winnow: /etc/·[2J: Permission denied; run it in a folder"),
     ],
 )
 def test_a_folder_that_may_not_be_used_is_named(capsys, path, said):
