@@ -14,7 +14,7 @@ from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CopyRefused
-from winnow.storage.models import Base, Campaign, PrunedCampaign, table_of
+from winnow.storage.models import Base, Campaign, PrunedCampaign, ReuseStats, table_of
 from winnow.storage.text import storable
 
 ROWS_AT_ONCE = 5_000
@@ -118,17 +118,25 @@ def _canonical(value: object) -> object:
 
 def set_sequences(session: Session) -> None:
     """Let the next row of each table get the id after the last one, deleted campaigns among them."""
-    is_postgresql = session.get_bind().dialect.name == "postgresql"
-    statement = (
-        "SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"
-        if is_postgresql
-        else "UPDATE sqlite_sequence SET seq = :last WHERE name = :name"
+    # SQLite keeps no sequence of a table that never had a row, as that of campaigns where all were deleted.
+    statements = (
+        ["SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"]
+        if session.get_bind().dialect.name == "postgresql"
+        else [
+            "DELETE FROM sqlite_sequence WHERE name = :name",
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)",
+        ]
     )
     for table in Base.metadata.sorted_tables:
         if "id" not in table.columns:
             continue
-        ids = [table.c.id, *([PrunedCampaign.campaign_id] if table is table_of(Campaign) else [])]
+        ids = [table.c.id, *(_CAMPAIGN_IDS if table is table_of(Campaign) else ())]
         lasts = [session.scalar(select(func.max(each))) for each in ids]
-        last = max((each for each in lasts if each is not None), default=None)
-        if last is not None:
-            session.execute(text(statement), {"name": table.name, "last": last})
+        last = max((each for each in lasts if each is not None), default=0)
+        if last:
+            for statement in statements:
+                session.execute(text(statement), {"name": table.name, "last": last})
+
+
+_CAMPAIGN_IDS = (PrunedCampaign.campaign_id, ReuseStats.taken_from_id)
+"""Where ids of deleted campaigns stand."""

@@ -16,9 +16,9 @@ from winnow.storage.admin.copy import content, copy_database
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CopyRefused
-from winnow.storage.models import Base, Campaign, Comparison
+from winnow.storage.models import Base, Campaign, Comparison, ReuseStats
 from winnow.storage.queries import campaign_views
-from winnow.storage.queries.objective.earlier import scored_positions
+from winnow.storage.queries.objective.earlier import campaigns_before, scored_positions
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.text import storable
@@ -88,6 +88,33 @@ def test_a_campaign_in_the_copy_does_not_get_the_id_of_a_deleted_one(full, elsew
         pruning.prune(session, found, is_gone=lambda _: True, seen_by=scored_positions)
     copy_database(full, elsewhere)
     assert store_campaign(elsewhere, "later").record.id == last + 1
+
+
+def test_the_copy_of_a_database_without_campaigns_knows_those_that_were_deleted(full, elsewhere):
+    with full.writing() as session:
+        ids = sorted(session.scalars(select(Campaign.id)))
+        found = pruning.prunable(session, before=NOW + dt.timedelta(days=1))
+        assert sorted(each.id for each in found) == ids
+        pruning.prune(session, found, is_gone=lambda _: True, seen_by=scored_positions)
+    copy_database(full, elsewhere)
+    later = store_campaign(elsewhere, "later")
+    assert later.record.id == ids[-1] + 1
+    with elsewhere.writing() as session:
+        earlier = campaigns_before(session, later.record, with_duels=True)
+        assert [each.id for each in earlier] == ids[::-1]
+        found = pruning.prunable(session, before=NOW + dt.timedelta(days=1))
+        pruning.prune(session, found, is_gone=lambda _: True, seen_by=lambda *_: {0})
+
+
+def test_a_campaign_in_the_copy_does_not_get_the_id_of_one_that_texts_were_taken_from(full, elsewhere):
+    """A deleted campaign that had no outcome is remembered nowhere else."""
+    with full.writing() as session:
+        last = max(session.scalars(select(Campaign.id)))
+        counts = {"generations": 1, "input_tokens": 1, "output_tokens": 1, "seconds": 0.5}
+        key = {"campaign_id": last, "role": "candidate", "name": "a", "taken_from_id": last + 1}
+        session.add(ReuseStats(**key, **counts))
+    copy_database(full, elsewhere)
+    assert store_campaign(elsewhere, "later").record.id == last + 2
 
 
 def test_rows_are_compared_in_an_order_that_no_language_of_a_database_changes():
