@@ -5,7 +5,7 @@ import datetime as dt
 from sqlalchemy import CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from winnow.storage.columns import LARGE, AnyText
+from winnow.storage.columns import LARGE, NAME, AnyText
 from winnow.storage.json_types import JsonObject
 from winnow.storage.models.base import NEVER_TWICE, Base
 
@@ -42,7 +42,7 @@ class Comparison(Base):
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"))
     generation_a_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
-    judge: Mapped[str] = mapped_column(String(64))
+    judge: Mapped[str] = mapped_column(NAME)
     answer: Mapped[str | None] = mapped_column(AnyText)
     """What the judge read from the output."""
     outcome: Mapped[float | None]
@@ -96,7 +96,7 @@ class Metric(Base):
     )
 
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
-    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    name: Mapped[str] = mapped_column(NAME, primary_key=True)
     """As the campaign calls it."""
     score: Mapped[float | None]
     reason: Mapped[str | None] = mapped_column(String(64))
@@ -117,12 +117,12 @@ class Judgment(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
-    metric: Mapped[str | None] = mapped_column(String(100))
+    metric: Mapped[str | None] = mapped_column(NAME)
     """For which of the comparison's metrics it was asked; NULL where it is behind the outcome."""
     presentation_order: Mapped[str] = mapped_column(String(16))
     """Whether the first candidate's answer was shown first ("original", as of any single output) or second
     ("swapped")."""
-    judge: Mapped[str] = mapped_column(String(64))
+    judge: Mapped[str] = mapped_column(NAME)
     repeat: Mapped[int]
     attempt: Mapped[int]
     """Above 0 where the reply before it could not be read."""

@@ -1,14 +1,28 @@
 """What the schema itself refuses, whoever writes."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import insert, select
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import StatementError
-from stored_campaigns import NOW, store_campaign
+from stored_campaigns import NOW, judgment, store_campaign
 
 from winnow.storage.errors import ConflictingRecord
-from winnow.storage.models import Campaign, Comparison, Decision, Generation, Judgment, Prompt, Round
+from winnow.storage.models import (
+    Base,
+    Campaign,
+    Comparison,
+    Decision,
+    Generation,
+    Judgment,
+    Metric,
+    Prompt,
+    Round,
+)
+from winnow.storage.records import outcomes
+from winnow.storage.records.values import NewMetric
 
 
 @pytest.fixture
@@ -191,3 +205,51 @@ def test_times_come_back_aware_and_in_utc_whatever_zone_they_were_given_in(campa
         created_at = session.scalar(select(Campaign.created_at))
     assert planned_at == created_at == NOW
     assert planned_at.tzinfo is dt.UTC
+
+
+NEVER_A_USERS_WORDS = {
+    # Digests, and a number of 64 bits.
+    *("datasets.fingerprint", "examples.input_digest", "prompts.digest", "generations.key"),
+    *("generations.request_key", "embeddings.embedder", "embeddings.digest", "annotation_tasks.key"),
+    *(
+        "canaries.model",
+        "canaries.prompts",
+        "file_digests.place",
+        "file_digests.sha256",
+        "file_digests.inode",
+    ),
+    # Words that Winnow chooses, plug-ins' among them, which it refuses where they are longer.
+    *("campaigns.objective", "pruned_campaigns.objective", "model_loads.kind", "canaries.verdict"),
+    *("generations.finish_reason", "standings.status", "decisions.reason", "candidate_stats.reason"),
+    *("cost_stats.role", "reuse_stats.role", "judgments.presentation_order"),
+    *("annotation_tasks.presentation_order", "comparisons.reason", "outputs.reason", "metrics.reason"),
+    *("judgments.reason", "annotations.reason"),
+}
+"""The columns that hold texts of a length that is known."""
+
+
+def test_no_column_holds_what_users_call_something_to_a_length():
+    """PostgreSQL refuses what is longer, once all texts of a round are paid for."""
+    found = {
+        f"{table.name}.{column.name}"
+        for table in Base.metadata.sorted_tables
+        for column in table.columns
+        if getattr(column.type.dialect_impl(postgresql.dialect()), "length", None) is not None
+    }
+    assert found == NEVER_A_USERS_WORDS
+
+
+def test_names_are_stored_however_long_they_are(database):
+    long = "n" * 300
+    campaign = store_campaign(database, objective="best-duel", names=[f"{long}{i}" for i in range(3)])
+    round_ = campaign.plan(0, [[0, 1]], [0])
+    [duel] = campaign.duels(round_, [(1.0, [judgment("original", 1.0, judge=long)])])
+    judged = [replace(each, metric=long) for each in duel.judgments]
+    duel = replace(
+        duel, judge=long, judgments=[*duel.judgments, *judged], metrics=[NewMetric(name=long, score=1.0)]
+    )
+    with database.writing() as session:
+        outcomes.add_outcomes(session, round_.id, [duel], campaign.decision(), NOW)
+        for column in (Comparison.judge, Judgment.judge, Metric.name):
+            assert set(session.scalars(select(column))) == {long}
+        assert set(session.scalars(select(Judgment.metric))) == {None, long}
