@@ -4,6 +4,7 @@ Both questions count or fetch the comparisons of the candidates that are asked a
 the answers: `statements.give_up_after` bounds the wait.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.models import Candidate, Comparison, Example, Round
+from winnow.storage.text import storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
 """Which examples: those on which
@@ -108,8 +110,9 @@ def matrix_rows(
     if reason is not None:
         examples = examples.having(func.count().filter(Comparison.reason == reason) > 0)
     if words:
-        texts = (Example.key, cast(Example.fields, Text))
-        examples = examples.where(or_(*(text.icontains(words, autoescape=True) for text in texts)))
+        # Fields are stored as JSON in ASCII, in which é, a quote and a line's end are written otherwise.
+        texts = ((Example.key, storable(words)), (cast(Example.fields, Text), json.dumps(words)[1:-1]))
+        examples = examples.where(or_(*(text.icontains(each, autoescape=True) for text, each in texts)))
     if fits is None:
         examples = examples.limit(most)
     rows = session.execute(examples.execution_options(yield_per=READ_AT_ONCE))
