@@ -105,7 +105,7 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
     """
     connection = session.connection()
     if connection.dialect.name == "postgresql":
-        among = ",".join(str(_number(each)) for each in _sequences(words))
+        among = ",".join(str(_number(each)) for each in _sequences(folded(words)))
         asked = f"""SELECT block FROM {TABLE} WHERE sequences @> string_to_array(?, ',')::integer[]
             AND block BETWEEN ? AND ? ORDER BY block DESC"""
         # The newest ones by themselves: all blocks of a common word are found at the cost of each, and its
@@ -114,6 +114,7 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
         for begin, end in ((older + 1, last), (first, older)):
             yield from (block for (block,) in run(connection, asked, (among, begin, end)))
     else:
+        # As they are: FTS5 folds them as it folded those of the texts.
         quoted = ('"{}"'.format(each.replace('"', '""')) for each in _sequences(words))
         asked = (
             f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
@@ -132,8 +133,21 @@ def _sequences(words: str) -> Sequence[str]:
 
 
 def _all_sequences(words: str) -> list[str]:
-    lower = words.lower()
-    return list(dict.fromkeys(lower[i : i + SEQUENCE] for i in range(len(lower) - SEQUENCE + 1)))
+    return list(dict.fromkeys(words[i : i + SEQUENCE] for i in range(len(words) - SEQUENCE + 1)))
+
+
+def folded(words: str) -> str:
+    """The words, such that all that a server may take for equal to them in lower case are the same.
+
+    What becomes of a character hangs on no other one, so that a part of a text is a part of it folded, too:
+    `lower` writes a sigma at the end of a word otherwise. The dotted and the dotless i are one letter or two
+    by the language of a database, and what the dotted one is made of differs as well.
+    """
+    return (
+        words.casefold()
+        .replace("\N{COMBINING DOT ABOVE}", "")
+        .replace("\N{LATIN SMALL LETTER DOTLESS I}", "i")
+    )
 
 
 def _number(sequence: str) -> int:
@@ -156,6 +170,6 @@ def _add(connection: Connection, begin: int, end: int) -> None:
         run(connection, f"INSERT INTO {TABLE} (rowid, words) {rows}", (begin, end))
         return
     for block, words in run(connection, _WORDS.format(together="string_agg"), (begin, end)):
-        numbers = ",".join(str(_number(each)) for each in _all_sequences(words))
+        numbers = ",".join(str(_number(each)) for each in _all_sequences(folded(words)))
         values = (block, numbers)
         run(connection, f"INSERT INTO {TABLE} VALUES (?, string_to_array(?, ',')::integer[])", values)

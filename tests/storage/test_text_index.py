@@ -41,14 +41,15 @@ def filled(database):
     return campaign
 
 
-def fill(campaign, number):
-    """Store a round, each comparison with a text of its own."""
+def fill(campaign, number, more=()):
+    """Store a round, each comparison with a text of its own; the last ones have more at their ends."""
     pairs = [divmod(number * A_ROUND + i, 3) for i in range(A_ROUND)]
     round_ = campaign.plan(number, [arm for _, arm in pairs], [example for example, _ in pairs])
     said = [
         f'text of {number}: number {i}; say "hi" ÉÉ 100%_ {campaign.record.name} {number}'
         for i in range(A_ROUND)
     ]
+    said = [f"{each} {end}" for each, end in zip(said, [""] * (A_ROUND - len(more)) + [*more], strict=True)]
     made = [generation(f"{campaign.record.name} {number} {i}", text=each) for i, each in enumerate(said)]
     rows = campaign.comparisons(round_, [1.0] * A_ROUND)
     with campaign.database.writing() as session:
@@ -86,6 +87,48 @@ def test_words_are_found_with_an_index_as_without_one(filled, monkeypatch):
     assert len(found(filled, "text of")) == 240
     assert build(filled.database) == 384
     assert len(found(filled, "text of")) == 240
+
+
+HOSTILE = (
+    *("İstanbul", "istanbul", "ISTANBUL", "ıstanbul", "i\u0307stanbul", "\u0307\u0307\u0307\u0307", "ııııı"),
+    *("ΟΔΥΣΣΕΥΣ", "οδυσσευς", "οδυσσευσ", "ΛΟΓΟΣ του", "straße", "strasse", "STRAẞE", "ﬁnden", "finden"),
+    *(
+        "e\u0301te\u0301",
+        "été",
+        "E\u0301T",
+        "a\u0304\u0304\u0304",
+        "\u212aelvin",
+        "\U00010400\U00010429\U00010402",
+    ),
+    *("\ufeff\u202e\ufffe\uffff", "a\nb\rc", 'say "" AND "', "\\%_/*^:-", "ǄǅǆǄ", "ŉŉŉ", "ΐΰΐ"),
+)
+
+
+def test_letters_of_any_alphabet_are_found_with_an_index_as_without_one(database):
+    """Where one is written as two in the other case, or otherwise at the end of a word."""
+    campaign = store_campaign(database, n_examples=200)
+    apart = [HOSTILE[number::3] for number in range(3)]  # in blocks of their own
+    for number, texts in enumerate([*apart, ()]):
+        fill(campaign, number, texts)
+    asked = {
+        part
+        for each in HOSTILE
+        for word in (each, each.upper(), each.lower(), each.title(), each.casefold())
+        for part in (word, word[1:], word[:4])
+        if len(part) >= text_index.SEQUENCE
+    }
+    without = {words: found(campaign, words) for words in asked}
+    for number, texts in enumerate(apart):
+        assert all((number, A_ROUND - i) in without[each] for i, each in enumerate(reversed(texts), 1))
+    assert build(database) == 192
+    assert {words: found(campaign, words) for words in asked} == without
+
+
+def test_what_a_server_may_take_for_one_letter_is_one_in_the_index():
+    cases = [(each, each.lower(), each.upper()) for each in map(chr, range(0x110000))]
+    cased = [case for case in cases if len({*case}) > 1]
+    assert len(cased) > 2_000
+    assert [case for case in cased if len({text_index.folded(each) for each in case}) > 1] == []
 
 
 def test_an_indexed_word_is_looked_for_where_the_index_names_it_alone(filled):
