@@ -112,7 +112,7 @@ class Database:
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
         if type(error).__name__ == "InsufficientPrivilege":
             return NotPermitted(self.url, one_line(error))
-        if type(error).__name__ == "QueryCanceled" or is_interrupted(error):
+        if is_broken_off(error):
             return TookTooLong(self.url)
         if is_busy(error):
             return StorageLocked(self.url, why_file_is_locked(str(make_url(self.url).database), waited_s))
@@ -155,6 +155,11 @@ def _require_local(path: str, shown: str) -> None:
             f"it is on a network file system ({kind}, mounted at {mounted_at}), whose locks SQLite cannot "
             "rely on: name a file on a disk of this machine, or use PostgreSQL",
         )
+
+
+def is_broken_off(error: BaseException | None) -> bool:
+    """Whether a driver's error says that a question took longer than it may."""
+    return type(error).__name__ == "QueryCanceled" or is_interrupted(error)
 
 
 def cause(error: DBAPIError) -> str:

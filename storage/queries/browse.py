@@ -5,7 +5,7 @@ A person waits for these answers: `statements.give_up_after` bounds the wait.
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Select, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.engine.database import is_broken_off
 from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
@@ -25,6 +26,7 @@ from winnow.storage.search.text_index import (
     candidate_blocks,
     indexed_blocks,
 )
+from winnow.storage.text import storable
 
 REPLY = aliased(Generation)
 
@@ -129,6 +131,7 @@ def comparisons(
     Raises:
         QueryRefused: If it takes longer than the session may.
     """
+    filters = replace(filters, words=storable(filters.words))
     rows = (
         joined(
             select(
@@ -357,4 +360,6 @@ def _told_when_too_slow(filters: Filters = ANYTHING) -> Generator[None, None, No
     try:
         yield
     except OperationalError as error:
+        if not is_broken_off(error.orig):
+            raise
         raise QueryRefused(f"the search was broken off ({error.orig}); {remedy}") from error

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
-from winnow.storage.engine.raw_sql import driver_of, run
+from winnow.storage.engine.raw_sql import driver_of, errors_of, run
 
 BLOCK = 64
 """Comparisons of consecutive ids."""
@@ -99,7 +99,7 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
 
     Args:
         session: Reads.
-        words: Of at least `SEQUENCE` characters.
+        words: Of at least `SEQUENCE` characters, as a text is stored.
         first: The least block that is asked for.
         last: The greatest.
     """
@@ -120,9 +120,9 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
             f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
         )
         # One by one: of a common word the first few are enough.
-        yield from (
-            block for (block,) in driver_of(connection).execute(asked, (" AND ".join(quoted), first, last))
-        )
+        with errors_of(connection, asked):
+            rows = driver_of(connection).execute(asked, (" AND ".join(quoted), first, last))
+            yield from (block for (block,) in rows)
 
 
 def _sequences(words: str) -> Sequence[str]:

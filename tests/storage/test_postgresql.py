@@ -18,7 +18,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import ConflictingRecord, NotPermitted, QueryRefused, StorageUnavailable
 from winnow.storage.models import Base
-from winnow.storage.queries import campaign_views
+from winnow.storage.queries import browse, campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
@@ -252,3 +252,14 @@ def test_a_role_that_may_only_select_cannot_keep_a_writer_from_writing(postgresq
         campaign_of_writer.finish(campaign_of_writer.plan(0, [0], [0]), [1.0])
     writer.close()
     postgresql.execute("DROP ROLE stranger")
+
+
+def test_a_search_whose_connection_breaks_is_not_said_to_have_taken_too_long(postgresql, campaign):
+    def search():
+        with campaign.database.reading() as session:
+            pid = session.scalar(text("SELECT pg_backend_pid()"))
+            postgresql.execute(f"SELECT pg_terminate_backend({pid})")
+            browse.choices(session, campaign.record.id)
+
+    with pytest.raises(StorageUnavailable, match="is unavailable: "):
+        search()

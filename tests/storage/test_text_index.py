@@ -8,6 +8,8 @@ from sqlalchemy import text
 from stored_campaigns import NOW, decision, generation, store_campaign
 
 from winnow.storage.admin import prune as pruning
+from winnow.storage.engine.raw_sql import driver_of
+from winnow.storage.errors import QueryRefused
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Filters
 from winnow.storage.queries.objective.earlier import scored_positions
@@ -28,6 +30,8 @@ WORDS = (
     "of",
     "e7",
     "letters 2",
+    "number 17\0;",
+    "half \ud83d;",
 )
 
 
@@ -77,7 +81,7 @@ def test_words_are_found_with_an_index_as_without_one(filled, monkeypatch):
     monkeypatch.setattr(text_index, "NEWEST", 2)
     asked = [{}, {"before": (1, 7)}, {"most": 4}, {"candidate": "b"}]
     without = [[found(filled, words, **more) for more in asked] for words in WORDS]
-    assert [len(rows[0]) for rows in without] == [180, 60, 3, 180, 180, 180, 0, 180, 3, 60]
+    assert [len(rows[0]) for rows in without] == [180, 60, 3, 180, 180, 180, 0, 180, 3, 60, 0, 0]
     steps = []
     assert build(filled.database, lambda *step: steps.append(step)) == 320  # of 360, whole blocks alone
     assert steps == [(128, 320), (256, 320), (320, 320)]
@@ -139,6 +143,20 @@ def test_an_indexed_word_is_looked_for_where_the_index_names_it_alone(filled):
         found(filled, "zebra") == []
     )  # it was written behind the index's back, which shows that it is asked
     assert found(filled, "eb") == [(0, 5)]  # too short for the index
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_search_that_is_broken_off_within_the_index_says_so(filled, monkeypatch):
+    build(filled.database)
+    asked, breaks = text_index.candidate_blocks, iter([True])
+
+    def too_slow(session, words, **blocks):
+        driver_of(session.connection()).set_progress_handler(lambda: next(breaks, False), 1)
+        return asked(session, words, **blocks)
+
+    monkeypatch.setattr(browse, "candidate_blocks", too_slow)
+    with pytest.raises(QueryRefused, match=r"the search was broken off \(interrupted\)"):
+        found(filled, "text of 1")
 
 
 def test_what_was_deleted_is_not_found(filled):
