@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import event
 from stored_campaigns import NOW, decision, store_campaign
 
 from winnow.storage.admin import prune as pruning
@@ -56,6 +57,20 @@ def test_tasks_come_example_by_example_and_each_person_gets_another_one(asking):
     with campaign.database.writing() as session:
         annotations.release(session, campaign.record.id, "Cem")
     assert given(campaign, "Ben", passed=["b" * 64]) == "c"
+
+
+def test_no_more_tasks_are_read_than_it_takes_to_find_the_next_one(asking):
+    campaign, _ = asking
+    read = []
+    with campaign.database.writing() as session:
+        event.listen(session, "loaded_as_persistent", lambda _, task: read.append(task.key[0]))
+        for passed, key in (((), "a"), (("a" * 64,), "b"), (("b" * 64, "z" * 64), "a")):
+            task = annotations.next_open(
+                session, campaign.record.id, annotator="Ann", passed=passed, held_since=NOW
+            )
+            assert task.key[0] == key
+            session.expunge_all()
+    assert read == ["a", "a", "b", "a", "b", "c"]
 
 
 def test_a_task_is_open_until_it_is_answered_or_its_round_is_recorded(asking):

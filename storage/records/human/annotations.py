@@ -135,7 +135,8 @@ def next_open(
         AnnotationTask.held_at < held_since,
     )
     query = _open(campaign_id).where(free).order_by(Round.number, *_IN_ORDER)
-    rows = session.scalars(query)
+    # Among so many one is not passed, if there is one; of the others there may be tens of thousands.
+    rows = session.scalars(query.limit(len(passed) + 1))
     return next((_task(row, None) for row in rows if row.key not in passed), None)
 
 
