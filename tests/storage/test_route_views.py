@@ -34,16 +34,13 @@ def ask(campaign, view, *arguments, **named):
 
 def test_picks_are_counted_by_window_type_and_candidate(routed):
     rows = [tuple(row.values()) for row in ask(routed, route_views.picks, "type")]
-    assert sorted(rows, key=str) == sorted(
-        [
-            (3, "sum", "a", 1, 0.5, 1.0),
-            (3, "sum", "b", 1, 0.5, 0.5),
-            (3, "word", "b", 1, 1.0, None),
-            (5, "word", "a", 1, 1.0, 0.0),
-            (5, None, "a", 1, 1.0, 1.0),
-        ],
-        key=str,
-    )
+    assert rows == [
+        (3, "sum", "a", 1, 0.5, 1.0),
+        (3, "sum", "b", 1, 0.5, 0.5),
+        (3, "word", "b", 1, 1.0, None),
+        (5, "word", "a", 1, 1.0, 0.0),
+        (5, None, "a", 1, 1.0, 1.0),
+    ]
 
 
 def test_without_a_type_all_prompts_are_of_one(routed):

@@ -3,9 +3,10 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from sqlalchemy import Integer, cast, func, literal, select
+from sqlalchemy import Integer, String, cast, func, literal, select
 from sqlalchemy.orm import Session
 
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Example, Round
 
@@ -37,7 +38,7 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
     # Python's // rounds as integer division does in every database.
     width = -(-n_rounds // WINDOWS)
     window = cast(Round.number - Round.number % width, Integer).label("window")
-    kind = literal(None) if prompt_type is None else Example.fields[prompt_type].as_string()
+    kind = literal(None, String) if prompt_type is None else Example.fields[prompt_type].as_string()
     found = session.execute(
         select(
             window,
@@ -51,7 +52,7 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
         .join(Example, Example.id == Comparison.example_id)
         .where(Round.campaign_id == campaign_id)
         .group_by(window, "prompt_type", Candidate.id, Candidate.name)
-        .order_by(window, "prompt_type", Candidate.position)
+        .order_by(window, ByCodePoints(kind).nulls_last(), Candidate.position)
     ).all()
     totals: dict[tuple[int, str | None], int] = defaultdict(int)
     by_window: dict[int, int] = defaultdict(int)
