@@ -115,12 +115,11 @@ def matrix_rows(
         examples = examples.where(or_(*(text.icontains(each, autoescape=True) for text, each in texts)))
     if fits is None:
         examples = examples.limit(most)
-    rows = session.execute(examples.execution_options(yield_per=READ_AT_ONCE))
-    like_this = (
-        (id_, key, targets) for id_, key, targets, fields in rows if fits is None or fits(key, fields)
-    )
-    found = list(islice(like_this, most))
-    rows.close()
+    with session.execute(examples.execution_options(yield_per=READ_AT_ONCE)) as rows:
+        like_this = (
+            (id_, key, targets) for id_, key, targets, fields in rows if fits is None or fits(key, fields)
+        )
+        found = list(islice(like_this, most))
     cells = _cells(session, campaign_id, candidates, [id_ for id_, *_ in found])
     return [MatrixRow(id_, key, targets, cells.get(id_, {})) for id_, key, targets in found]
 

@@ -36,7 +36,7 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
 
     Comparisons that lack a text are left out.
     """
-    rows = session.execute(
+    newest_first = (
         select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
         .join(Round, Round.id == Comparison.round_id)
         .where(
@@ -44,10 +44,11 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
             Comparison.generation_a_id.is_not(None),
             Comparison.generation_b_id.is_not(None) | Comparison.candidate_b_id.is_(None),
         )
-        .order_by(Round.number.desc(), Comparison.position.desc()),
-        execution_options={"yield_per": 500},
+        .order_by(Round.number.desc(), Comparison.position.desc())
+        .execution_options(yield_per=500)
     )
-    return [(row[0], row[1]) for row in takewhile(lambda row: row[2] == reason, rows)]
+    with session.execute(newest_first) as rows:
+        return [(row[0], row[1]) for row in takewhile(lambda row: row[2] == reason, rows)]
 
 
 def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:

@@ -18,7 +18,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import ConflictingRecord, NotPermitted, QueryRefused, StorageUnavailable
 from winnow.storage.models import Base
-from winnow.storage.queries import browse, campaign_views
+from winnow.storage.queries import browse, campaign_views, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
@@ -263,3 +263,11 @@ def test_a_search_whose_connection_breaks_is_not_said_to_have_taken_too_long(pos
 
     with pytest.raises(StorageUnavailable, match="is unavailable: "):
         search()
+
+
+def test_rows_that_nobody_needs_are_not_kept_for_the_rest_of_a_transaction(campaign):
+    campaign.finish(campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, None, None])
+    with campaign.database.writing() as session:
+        found = unscored.latest(session, campaign.record.id, "no_answer")
+        assert found == [(campaign.candidate_ids[2], None), (campaign.candidate_ids[1], None)]
+        assert session.scalars(text("SELECT statement FROM pg_cursors")).all() == []
