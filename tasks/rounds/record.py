@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from decimal import ROUND_DOWN, Context
 
 from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Bets, Decision, Differences
@@ -105,10 +106,15 @@ THE_ANSWER = ("best", "top", "tied", "chosen")
 def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | None]]:
     """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out.
 
+    Wealths have six digits, but for one that these would put below the level that it has reached.
+
     Who is a part of the answer is not out, though it may have been shown not to be the best: those that are
     within epsilon of the highest mean are tied with it, and the cheapest that is good enough is chosen.
     """
-    wealths: list[float | None] = [float(f"{min(each, LARGEST):.6g}") for each in bets.wealths.tolist()]
+    wealths: list[float | None] = [
+        _rounded_wealth(min(wealth, LARGEST), level)
+        for wealth, level in zip(bets.wealths.tolist(), bets.levels.tolist(), strict=True)
+    ]
     levels = [None if math.isinf(each) else each for each in bets.levels.tolist()]
     out_in_round, out_at = (
         [
@@ -118,6 +124,15 @@ def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | 
         for values in (bets.out_in_round, bets.out_at)
     )
     return {"wealths": wealths, "levels": levels, "out_in_round": out_in_round, "out_at": out_at}
+
+
+SIX_DIGITS = Context(prec=6, rounding=ROUND_DOWN)
+
+
+def _rounded_wealth(wealth: float, level: float) -> float:
+    """A wealth with six digits, on the same side of its level as it is."""
+    lower = float(SIX_DIGITS.create_decimal(repr(wealth)))
+    return max(lower, level) if wealth >= level else lower
 
 
 def _fields(differences: Differences) -> dict[str, object]:

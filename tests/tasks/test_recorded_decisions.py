@@ -1,10 +1,12 @@
 """What a process records of its decisions is what the selector believes, whichever process came before it."""
 
 import numpy as np
+import pytest
 from scripted_engines import provide_all
 from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
 
+from winnow.algorithms.decision import Bets
 from winnow.storage.records.candidates import standings
 from winnow.storage.records.outcomes import latest_decision
 from winnow.tasks.plugins.selectors import campaign_selector
@@ -30,9 +32,14 @@ def test_what_was_known_is_read_once_by_each_process_and_each_decision_is_the_se
             decision = campaign.selector.decision()
             assert stored.estimates == _known(decision.estimates)
             assert stored.upper == _known(decision.upper)
-            assert stored.bets["wealths"] == [float(f"{each:.6g}") for each in decision.bets.wealths]
+            assert stored.bets["wealths"] == [of_six_digits(each) for each in decision.bets.wealths]
             assert tuple(stored.status) == decision.status
     database.close()
+
+
+def of_six_digits(wealth):
+    digits, exponent = f"{wealth:.15e}".split("e")
+    return float(f"{digits[:7]}e{exponent}")
 
 
 def test_who_is_tied_within_epsilon_is_not_out():
@@ -50,6 +57,33 @@ def test_who_is_tied_within_epsilon_is_not_out():
     assert (stored["out_at"], stored["out_in_round"]) == ([None, None], [None, None])
     worse = _of_bets(decision.bets, ("best", "eliminated"))
     assert worse["out_at"] == [None, 120]
+
+
+@pytest.mark.parametrize(
+    ("wealth", "level", "stored"),
+    [
+        (19.9999996, 20.0, 19.9999),
+        (20.0, 20.0, 20.0),
+        (20.00019, 20.0, 20.0001),
+        (100 / 3, 100 / 3, 100 / 3),
+        (33.33334, 100 / 3, 100 / 3),
+        (33.33333, 100 / 3, 33.3333),
+        (0.3, 20.0, 0.3),
+        (0.0, 20.0, 0.0),
+        (1.23456789e-7, 20.0, 1.23456e-7),
+        (1.23456789e30, np.inf, 1.23456e30),
+        (np.inf, np.inf, 1e300),
+        (np.inf, 20.0, 1e300),
+    ],
+)
+def test_a_wealth_is_stored_on_the_side_of_its_level_that_it_is_on(wealth, level, stored):
+    bets = Bets(
+        wealths=np.array([wealth]),
+        levels=np.array([level]),
+        out_in_round=np.array([-1]),
+        out_at=np.array([-1]),
+    )
+    assert _of_bets(bets, ["active"])["wealths"] == [stored]
 
 
 def test_a_zero_has_no_sign_and_what_is_unknown_is_null():

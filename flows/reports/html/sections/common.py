@@ -81,7 +81,7 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
             {
                 "candidate": row["candidate"],
                 "status": row["status"],
-                "wealth": f"{row['wealth']:.3g}",
+                "wealth": f"{row['wealth']:g}",
                 "level": "none" if row["level"] is None else f"{row['level']:g}",
                 "since": _since(row),
             }
