@@ -257,8 +257,9 @@ def _second(decision: DecisionRecord, best: int) -> int | None:
     )
     rivals: Sequence[tuple[bool, float, float, int]] = [
         (status == "active", -2.0 if behind is None else behind, estimate, -arm)
+        # Of who joined since, who has no estimate either, `lower` says nothing.
         for arm, (estimate, status, behind) in enumerate(
-            zip(decision.estimates, decision.status, lower, strict=True)
+            zip(decision.estimates, decision.status, lower, strict=False)
         )
         if arm != best and estimate is not None and status not in SET_ASIDE
     ]

@@ -9,7 +9,8 @@ from stored_campaigns import NOW, decision, store_campaign
 
 from winnow.storage.queries.unscored import by_reason
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.campaigns import grow_campaign
+from winnow.storage.records.values import NewCandidate, NewComparison
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.queries import warnings as warnings_module
 from winnow.tasks.queries.warnings import FEWEST_TOLD_EARLY, EarlyWarnings, Gap, campaign_warnings
@@ -282,6 +283,18 @@ def test_the_second_is_the_closest_rival_and_not_a_high_mean_of_a_few_examples(c
     differences = {"against": 0, "delta": 0.05, "estimates": [None, -0.2, -0.3], "upper": [None, 0.1, 0.2]}
     scores = [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.5], [1.0, 0.0, 0.0, 1.0, 1.0]]
     play(campaign, scores, **END, differences={**differences, "lower": [None, -0.9, -0.3]})
+    (warning,) = warnings(campaign)
+    assert "a would be level with c" in warning.sentence
+
+
+def test_who_joined_once_the_budget_was_spent_is_nobodys_second(database):
+    campaign = store_campaign(database, budget=12)
+    differences = {"against": 0, "delta": 0.05, "estimates": [None, -0.2, -0.3], "upper": [None, 0.1, 0.2]}
+    scores = [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.5], [1.0, 0.0, 0.0, 1.0, 1.0]]
+    play(campaign, scores, **END, differences={**differences, "lower": [None, -0.9, -0.3]})
+    late = NewCandidate(name="late", model={}, prompt={}, sampling={})
+    with campaign.database.writing() as session:
+        grow_campaign(session, campaign.record.id, spec=campaign.record.spec, candidates=[late])
     (warning,) = warnings(campaign)
     assert "a would be level with c" in warning.sentence
 
