@@ -145,6 +145,10 @@ def insert_row(connection: Connection, table: Table, columns: Sequence[str], row
     return int(id_)
 
 
+PARAMETERS_AT_ONCE = 500
+"""Values that are parameters of one statement; SQLite takes a limited number."""
+
+
 def in_portions(rows: Iterable[RowT], size: int) -> Iterator[list[RowT]]:
     """The rows in lists of at most this size."""
     remaining = iter(rows)

@@ -26,6 +26,7 @@ from winnow.storage.models import (
     Round,
 )
 from winnow.storage.records.campaigns import candidate_names
+from winnow.storage.records.candidates.standings import BET_LISTS
 from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.rounds import is_untold
@@ -33,7 +34,6 @@ from winnow.storage.records.stream_batches import count_examples
 
 ROWS_AT_ONCE = 1_000
 
-BETS = ("wealths", "levels", "out_in_round", "out_at")
 ELIMINATIONS = ("candidate", "status", "wealth", "level", "out_in_round", "out_at")
 
 TOLD = {
@@ -85,7 +85,7 @@ def eliminations(session: Session, campaign_id: int) -> list[Row]:
     if decision is None or decision.bets is None:
         return []
     names = candidate_names(session, campaign_id)
-    columns = (names, decision.status, *(decision.bets[each] for each in BETS))
+    columns = (names, decision.status, *(decision.bets[each] for each in BET_LISTS))
     rows = [dict(zip(ELIMINATIONS, row, strict=True)) for row in zip(*columns, strict=True)]
     return sorted(rows, key=lambda row: (row["out_at"] is None, row["out_at"] or 0))
 

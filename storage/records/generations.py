@@ -14,7 +14,14 @@ from typing import Any
 from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.raw_sql import ids_with, in_portions, insert_rows, rows_with, run
+from winnow.storage.engine.raw_sql import (
+    PARAMETERS_AT_ONCE,
+    ids_with,
+    in_portions,
+    insert_rows,
+    rows_with,
+    run,
+)
 from winnow.storage.errors import TextsLost
 from winnow.storage.models import (
     Embedding,
@@ -49,8 +56,6 @@ def ensure_prompts(connection: Connection, digests: Iterable[str], texts: Iterab
 
 
 GENERATION_FIELDS = tuple(field.name for field in fields(NewGeneration) if field.name != "prompt")
-KEYS_AT_ONCE = 500
-"""Keys asked for in one statement; SQLite takes a limited number of parameters."""
 
 _generation_fields = attrgetter(*GENERATION_FIELDS)
 
@@ -96,7 +101,7 @@ def own_or_since(
     query = select(Generation.key).outerjoin(Round, Round.id == Generation.round_id).where(counts)
     return {
         key
-        for some in in_portions(keys, KEYS_AT_ONCE)
+        for some in in_portions(keys, PARAMETERS_AT_ONCE)
         for key in session.scalars(query.where(Generation.key.in_(some)))
     }
 
@@ -110,7 +115,7 @@ def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, num
     )
     return {
         key: made_in
-        for some in in_portions(keys, KEYS_AT_ONCE)
+        for some in in_portions(keys, PARAMETERS_AT_ONCE)
         for key, made_in in session.execute(query.where(Generation.key.in_(some)))
     }
 
@@ -133,7 +138,7 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
     """
     own = select(Round.campaign_id, Round.number).where(Round.id == round_id).subquery()
     later = select(Round.id).where(Round.campaign_id == own.c.campaign_id, Round.number > own.c.number)
-    for some in in_portions(ids, KEYS_AT_ONCE):
+    for some in in_portions(ids, PARAMETERS_AT_ONCE):
         paid = Generation.id.in_(some) & Generation.round_id.in_(later)
         session.execute(update(Generation).where(paid).values(round_id=round_id))
 
@@ -254,14 +259,10 @@ _UNPIN = """
 """
 
 
-DIGESTS_PER_QUERY = 500
-
-
 def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str, bytes]:
     """The stored vectors among these texts, by digest."""
     found: dict[str, bytes] = {}
-    for start in range(0, len(digests), DIGESTS_PER_QUERY):
-        some = digests[start : start + DIGESTS_PER_QUERY]
+    for some in in_portions(digests, PARAMETERS_AT_ONCE):
         rows = session.execute(
             select(Embedding.digest, Embedding.vector).where(
                 Embedding.embedder == embedder, Embedding.digest.in_(some)

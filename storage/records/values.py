@@ -172,7 +172,7 @@ class CanaryRecord(NewCanary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewModelLoad:
-    """One time that a model was loaded or woken, about to be stored; see `storage.models.Load`."""
+    """One time that a model was loaded or woken, about to be stored; see `storage.models.ModelLoad`."""
 
     model: str
     devices: Sequence[int]

@@ -2,11 +2,12 @@
 
 import pytest
 
+from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Embedding
 from winnow.storage.records import generations
 
-DIGESTS = [f"{number:064x}" for number in range(generations.DIGESTS_PER_QUERY + 3)]
+DIGESTS = [f"{number:064x}" for number in range(PARAMETERS_AT_ONCE + 3)]
 
 
 def stored(database, embedder, digests):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from sqlalchemy import CTE, ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.engine.raw_sql import in_portions
+from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Example, Round
 from winnow.storage.records.campaigns import campaigns, first_rounds
 from winnow.storage.records.pruned import pruned
@@ -17,7 +17,6 @@ from winnow.storage.records.values import CampaignRecord, PrunedRecord
 SCORING = ("best-mean", "certify", "route")
 """Objectives whose comparisons are of one candidate each, which an index finds by example."""
 DUELS = "best-duel"
-POSITIONS_AT_ONCE = 1_000
 
 
 def campaigns_before(
@@ -110,7 +109,7 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
     )
     return sum(
         session.scalars(found.where(Example.position.in_(part))).one()
-        for part in in_portions(positions, POSITIONS_AT_ONCE)
+        for part in in_portions(positions, PARAMETERS_AT_ONCE)
     )
 
 

@@ -6,11 +6,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Float, ScalarSelect, and_, case, func, or_, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Metric, Round
-
-AT_ONCE = 500
-"""Ids in one statement."""
 
 
 class Scored(NamedTuple):
@@ -85,14 +83,12 @@ def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, 
 
 def examples(session: Session, ids: Collection[int]) -> dict[int, tuple[JsonObject, JsonArray]]:
     """Fields and targets of examples by their ids."""
-    wanted, found = sorted(ids), {}
-    for begin in range(0, len(wanted), AT_ONCE):
-        some = Example.id.in_(wanted[begin : begin + AT_ONCE])
-        for id_, fields, targets in session.execute(
-            select(Example.id, Example.fields, Example.targets).where(some)
-        ):
-            found[id_] = (fields, targets)
-    return found
+    query = select(Example.id, Example.fields, Example.targets)
+    return {
+        id_: (fields, targets)
+        for some in in_portions(sorted(ids), PARAMETERS_AT_ONCE)
+        for id_, fields, targets in session.execute(query.where(Example.id.in_(some)))
+    }
 
 
 def all_scores(session: Session, campaign_id: int, *, most: int) -> list[tuple[int, int, float]]:

@@ -8,7 +8,7 @@ from sqlalchemy import Select, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.columns import ByCodePoints
-from winnow.storage.engine.raw_sql import rows_with
+from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions, rows_with
 from winnow.storage.models import Annotation, AnnotationTask, Decision, Example, Generation, Round
 from winnow.storage.records.values import (
     AnnotationRecord,
@@ -55,15 +55,10 @@ def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord
     rows = rows_with(session.connection(), "key, id", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     by_id = {id_: key for key, id_ in rows}
     found: dict[str, AnnotationRecord] = {}
-    ids = list(by_id)
-    for start in range(0, len(ids), IDS_AT_ONCE):
-        portion = select(Annotation).where(Annotation.task_id.in_(ids[start : start + IDS_AT_ONCE]))
+    for some in in_portions(by_id, PARAMETERS_AT_ONCE):
+        portion = select(Annotation).where(Annotation.task_id.in_(some))
         found |= {by_id[each.task_id]: _record(each) for each in session.scalars(portion)}
     return found
-
-
-IDS_AT_ONCE = 500
-"""Ids asked for in one statement; SQLite takes a limited number of parameters."""
 
 
 def lacking(session: Session, campaign_id: int) -> int:
