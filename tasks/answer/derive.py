@@ -128,6 +128,7 @@ def answer_of(
         judges=_judges(campaign),
         judged_in_part=any(not asks_models(each) for each in judge_parts(campaign.spec.get("judge", {}))),
         stored_texts=_stored_texts(session, campaign),
+        plugin=None if campaign.spec.get("selector_code") is None else campaign.spec["selector"]["name"],
         is_of_program=any(each.get("provider") == FUNCTION for each in campaign.spec.get("models", ())),
         intervals_if=_intervals_if(campaign, refuted, earlier, is_redrawn=is_redrawn),
         refuted=refuted,

@@ -157,6 +157,8 @@ class Answer:
     known: frozenset[str] = frozenset()
     """Of the best candidates and the runner-up, or of all that are held against a baseline and itself, those
     that were scored on everything, so that nothing about them is an estimate."""
+    plugin: str | None = None
+    """The selector, where it is a plug-in's, whose claims nobody but its author vouches for."""
     is_of_program: bool = False
     """Whether a program's own function gives the scores, so that nobody else can go on with it."""
     limit: BudgetUsage | None = None

@@ -387,6 +387,14 @@ def test_what_is_said_follows_from_what_was_decided(answer, situation):
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
+def test_what_a_plug_in_claims_is_told_as_its_word(answer, situation):
+    assert "selector" not in dict(answer_lines(answer))
+    said = dict(answer_lines(replace(answer, plugin="mine"))).get("selector")
+    claimed = f"mine is a plug-in: what is {answer.claim.kind} here is so by its word, not by Winnow's"
+    assert said == (claimed if answer.is_guaranteed else None)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
 def test_no_word_claims_more_than_the_claim(answer, situation):
     told = " ".join(sentence for _, sentence in answer_lines(answer))
     words = {

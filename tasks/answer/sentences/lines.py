@@ -82,7 +82,8 @@ def subject(answer: Answer) -> str:
 
 def answer_lines(answer: Answer) -> list[Line]:
     """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
-    lines = [*_lines(answer), *_judge_lines(answer), *people_lines(answer), *_stored_lines(answer)]
+    lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
+    lines += _stored_lines(answer)
     return _assumed_once(_said_once(lines, answer), answer)
 
 
@@ -105,6 +106,16 @@ def _lines(answer: Answer) -> list[Line]:
     ]
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]
     return [*lines, *beyond_lines(answer)]
+
+
+def _plugin_lines(answer: Answer) -> list[Line]:
+    """Whose word a claim is that no proof of Winnow's stands behind."""
+    if answer.plugin is None or not answer.is_guaranteed:
+        return []
+    said = (
+        f"{answer.plugin} is a plug-in: what is {answer.claim.kind} here is so by its word, not by Winnow's"
+    )
+    return [("selector", said)]
 
 
 def _judge_lines(answer: Answer) -> list[Line]:
