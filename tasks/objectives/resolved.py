@@ -25,7 +25,7 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import HUMAN, ONLY, own_kind
+from winnow.tasks.spec.stored_spec import ONLY, own_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,13 +173,8 @@ class ResolvedCampaign(ABC):
 
     @property
     def judges_ahead(self) -> bool:
-        """Whether models that judge are asked about each text as it comes, and not about whole rounds.
-
-        Where people judge, metrics are asked for once they have: rounds wait for people one by one.
-        """
-        waits = self.spec.judge.type == HUMAN
-        of_scores = self.spec.streaming and self.spec.objective == "best-mean" and not waits
-        return of_scores and bool(self.judge_models)
+        """Whether models that judge are asked about each text as it comes, and not about whole rounds."""
+        return False
 
     @property
     def runs_ahead(self) -> bool:

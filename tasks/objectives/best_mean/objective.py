@@ -25,7 +25,7 @@ from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
 from winnow.tasks.spec.selector_traits import GATE
-from winnow.tasks.spec.stored_spec import Constraint
+from winnow.tasks.spec.stored_spec import HUMAN, Constraint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +88,11 @@ class BestMean(ScoredCampaign):
     def n_selection_examples(self) -> int:
         """See `ResolvedCampaign`: those that are not held out."""
         return len(self.dataset.examples) if self.split is None else len(self.split.selection)
+
+    @property
+    def judges_ahead(self) -> bool:
+        """See `ResolvedCampaign`; where people judge, metrics are asked for once they have."""
+        return self.spec.streaming and self.spec.judge.type != HUMAN and bool(self.judge_models)
 
     @property
     def held_out_words(self) -> str:
