@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from winnow.algorithms.claims import NOTHING_CLAIMED
 from winnow.algorithms.decision import statuses
 from winnow.algorithms.metrics import true_means
 from winnow.algorithms.protocols import Batch, Selector
@@ -122,4 +123,5 @@ def one_arm_oracle(environment: RouteEnvironment, *, budgets: Sequence[int], see
         ranking=np.tile(true_means(environment.scores), (len(budgets), 1)),
         status=statuses(environment.shape[0], ()),
         reason="exhausted" if count == environment.shape[1] else "budget",
+        claim=NOTHING_CLAIMED,
     )

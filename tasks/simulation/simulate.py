@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from winnow.algorithms.claims import ArmStatus, Reason
+from winnow.algorithms.claims import ArmStatus, Claim, Reason
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.metrics import NOBODY
@@ -82,6 +82,13 @@ class Run:
     """What is known of each of the K arms in the end."""
     reason: Reason
     """Why it ended."""
+    claim: Claim
+    """What may be said of the arm that it recommends in the end."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it ended with an answer that is known, or proven at the error probability asked."""
+        return self.claim.kind in ("exact", "proven")
 
 
 _Given = tuple[Environment, tuple[int, ...]]
@@ -244,6 +251,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
         ranking=np.array(ranking),
         status=decision.status,
         reason=decision.reason,
+        claim=decision.claim,
     )
 
 

@@ -157,6 +157,24 @@ def test_no_assumed_winner_profits_from_its_place(campaign_file, is_of_candidate
     assert set(played.comparisons) == {8}
 
 
+def test_runs_that_missing_scores_leave_open_are_not_decided(campaign_file):
+    """The best two lack two scores each, by which either may be ahead, whatever is asked."""
+    path = Path(campaign_file("selector: {name: ucb-e, params: {a: 1.0}}", "selector: {name: champion}"))
+    path.write_text(path.read_text().replace("budget: 40", "budget: 48"))
+    checked = check_campaign_file(str(path))
+    scores = np.zeros((8, 6))
+    scores[:2] = 1.0
+    full = Player(checked, seeds=range(3), workers=1).play(scores, is_of_candidates=True)
+    assert (full.decided, full.decided_right) == (3, 3)
+    scores[:2, :2] = np.nan
+    table = a_table(scores, [each.name for each in checked.candidates])
+    found = plan_campaign(checked, table, seeds=3, workers=1)
+    assert (found.decided, found.right) == (0, 3)
+    assert "of these candidates; 8.33% of its scores are missing, which may leave runs open" in found.assumed
+    said = " ".join(" ".join(plan_lines(found)).split())
+    assert "decided 0 of 3 runs within the budget, at error probability 0.05; 3 of 3 runs named" in said
+
+
 def test_of_the_m_best_all_have_to_be_right():
     run = SimpleNamespace(
         best=np.array([0]),

@@ -90,7 +90,7 @@ class Plan:
     most: int
     """Of these, the most."""
     decided: int
-    """Runs that were decided within the budget."""
+    """Runs that ended within the budget with an answer that is known or proven."""
     right: int
     """Runs that named the right winner, or the right m best."""
     expected: Amounts
@@ -235,7 +235,9 @@ def _said_of(table: Assumed, is_of_candidates: bool) -> str:
     whose = "of these candidates" if is_of_candidates else "in the place of these candidates"
     said = f"{table.source}, {len(table.candidates)} candidates x {table.scores.shape[1]} examples, {whose}"
     if not table.is_partial:
-        return said
+        missing = 1.0 - table.filled
+        open_ = f"; {missing:.2%} of its scores are missing, which may leave runs open"
+        return f"{said}{open_ * (missing > 0.0)}"
     return (
         f"{said}; {table.filled:.0%} of its scores are known, the others are drawn from the candidate's own"
     )

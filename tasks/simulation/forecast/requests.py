@@ -19,9 +19,6 @@ from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, Run, s
 ORDER = 2
 """Tells the generator of a run's order of rows from those that selectors draw from."""
 
-DECIDED = ("confident", "exhausted")
-"""Reasons to stop with an answer; of a full table, where everything has a score, exhausted is one."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Played:
@@ -32,7 +29,7 @@ class Played:
     by_arm: FloatArray
     """Shape (K,), the mean of each arm's."""
     decided: int
-    """Runs that ended with an answer before the budget did."""
+    """Runs that ended within the budget with an answer that is known or proven."""
     right: int
     """Runs, decided or not, that name the best arm, or the m best; no other has a mean that is higher by more
     than epsilon."""
@@ -132,7 +129,7 @@ class Player:
         own = np.arange(self.n_arms)
         rows = [own if is_of_candidates else shuffled.rows(run.seed) for run in runs]
         is_right = np.array(list(map(self._are_right(scores), runs, rows)))
-        is_decided = np.array([run.reason in DECIDED for run in runs])
+        is_decided = np.array([run.is_decided for run in runs])
         means = true_means(scores)
         counts = np.array(
             [self._counts(run, means[of_arms]) for run, of_arms in zip(runs, rows, strict=True)]
