@@ -1,7 +1,8 @@
 """Score matrices: a table in a file, or what a campaign has observed.
 
 * `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
-* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, then one column per example
+* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, one column per example;
+                              in a Parquet file that pandas wrote, its name may be the index
 * `campaign:NAME`             the comparisons of a campaign of a results database; where `NAME-exhaustive`
                               has filled its table, those
 """
@@ -9,6 +10,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -27,6 +29,9 @@ from winnow.tasks.data.dataset_files import other_separator, read_rows
 from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.spec.stored_spec import ONLY
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 CAMPAIGN = "campaign:"
 NAME_KEYS = ("candidates", "models", "prompts", "names")
@@ -207,6 +212,8 @@ def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
             rows.append(np.array([_number(f"{path}, {place}", example, cell) for example, cell in cells]))
     except DatasetError as error:
         raise ScoreTableError(error.message) from error
+    if names:
+        _require_names(path, next(iter(row)), names)
     scores = np.array(rows).reshape(len(names), len(examples))
     return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
 
@@ -233,7 +240,7 @@ def _of_columns(source: str, path: Path) -> ScoreTable:
     import pyarrow
     import pyarrow.parquet
 
-    columns = pyarrow.parquet.read_table(path)
+    columns = _names_first(path, pyarrow.parquet.read_table(path))
     examples = columns.column_names[1:]
     scores = np.empty((columns.num_rows, len(examples)))
     for position, example in enumerate(examples):
@@ -241,10 +248,58 @@ def _of_columns(source: str, path: Path) -> ScoreTable:
             column = columns.column(position + 1).cast(pyarrow.float64())
         except pyarrow.ArrowException as error:
             problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
-            raise ScoreTableError(f"{path}: {problem}; after the first column come scores only") from error
+            raise ScoreTableError(f"{path}: {problem}; beside the names come scores only") from error
         scores[:, position] = column.to_numpy(zero_copy_only=False)
     names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
     return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
+
+
+def _names_first(path: Path, columns: "Table") -> "Table":
+    """The columns, that of the candidates' names first: pandas writes an index behind all others.
+
+    An index without a name that counts rows, beside a first column of text, is what a selection of rows left:
+    then the text is the name.
+    """
+    import pyarrow.types
+
+    found = (columns.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in found if name in columns.column_names]  # a range of numbers is no column
+    if len(index) > 1:
+        remedy = "make one name of them, and that the index"
+        raise ScoreTableError(f"{path}: its index has {len(index)} levels; {remedy}")
+    first = columns.schema.field(0).type if columns.num_columns else pyarrow.null()
+    if not index:
+        if pyarrow.types.is_floating(first):
+            _require_names(path, columns.column_names[0], list(map(str, columns.column(0).to_pylist())))
+        return columns
+    (name,) = index
+    others = [each for each in columns.column_names if each != name]
+    is_text = pyarrow.types.is_string(first) or pyarrow.types.is_large_string(first)
+    is_count = pyarrow.types.is_integer(columns.schema.field(name).type) and name.startswith("__index_level_")
+    return columns.select(others if is_text and is_count else [name, *others])
+
+
+def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
+    """Refuse fractions in the place of names: a table that was written without them begins with scores.
+
+    Whole numbers may be the names of candidates, as the numbers of rows are.
+    """
+    fractions = [
+        name for name in names if not name.strip().isdecimal() and name.strip().lower() not in MISSING
+    ]
+    if fractions and all(map(_is_score, names)):
+        raise ScoreTableError(
+            f"{path}: the first column, {column!r}, holds {fractions[0]} in the place of a candidate's name; "
+            "write the names before the scores (with pandas: make them the index, and leave index=False out)"
+        )
+
+
+def _is_score(cell: str) -> bool:
+    """Whether a cell may stand for a score, or for none."""
+    try:
+        return cell.strip().lower() in MISSING or 0.0 <= float(cell) <= 1.0
+    except ValueError:
+        return False
 
 
 _READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {

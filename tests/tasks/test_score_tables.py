@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -81,6 +82,53 @@ def test_a_parquet_file_is_laid_out_like_a_csv_file():
     np.testing.assert_array_equal(table.scores, SCORES)
     write_parquet(model=["one", "two"], e1=[1, 0], e2=[True, False])
     assert load("table.parquet").scores.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+PANDAS = pd.DataFrame({"e1": [1.0, 0.25], "e2": [0.0, np.nan], "e3": [0.5, 1.0]})
+
+
+@pytest.mark.parametrize(
+    ("frame", "names"),
+    [
+        (PANDAS.set_axis(["one", "two"]), ("one", "two")),
+        (PANDAS.set_axis([7, 3]), ("7", "3")),
+        (PANDAS.set_axis([0.25, 0.5]), ("0.25", "0.5")),
+        (PANDAS.set_axis(["one", "two"]).rename_axis("model"), ("one", "two")),
+        (PANDAS.assign(model=["one", "two"]).set_index("model").loc[["two", "one"]], ("two", "one")),
+        (pd.concat([pd.Series(["one", "two"], name="model"), PANDAS], axis=1), ("one", "two")),
+        (pd.concat([pd.Series(["one", "two"], name="model"), PANDAS], axis=1).loc[[1, 0]], ("two", "one")),
+    ],
+    ids=["text", "numbers", "fractions", "a name", "other order", "a column", "selected rows"],
+)
+def test_the_index_of_a_parquet_file_that_pandas_wrote_names_candidates(frame, names):
+    frame.to_parquet("table.parquet")
+    table = load("table.parquet")
+    assert (table.candidates, table.examples) == (names, ("e1", "e2", "e3"))
+    np.testing.assert_array_equal(table.scores, SCORES if names[0] != "two" else SCORES[::-1])
+
+
+def test_an_index_of_several_levels_is_refused():
+    PANDAS.set_index([["a", "a"], ["b", "c"]]).to_parquet("table.parquet")
+    assert refusal("table.parquet").endswith(
+        "its index has 2 levels; make one name of them, and that the index"
+    )
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+@pytest.mark.parametrize("first", [[0.382, 0.5], [1.0, 0.0], [np.nan, 0.25], [1e-7, 0.5]], ids=str)
+def test_scores_in_the_place_of_names_are_refused(name, first):
+    frame = PANDAS.assign(e1=first)
+    write = frame.to_csv if name.endswith("csv") else frame.to_parquet
+    write(name, index=False)
+    told = refusal(name)
+    assert told.startswith(f"{name}: the first column, 'e1', holds ")
+    assert "write the names before the scores (with pandas: make them the index" in told
+
+
+@pytest.mark.parametrize("names", [("0", "1"), ("0.5", "two"), ("0.5", "1.5")], ids=str)
+def test_names_may_be_numbers_that_are_no_scores(names):
+    write_csv(f"model,e1\n{names[0]},0.1\n{names[1]},0.2\n")
+    assert load("table.csv").candidates == names
 
 
 def test_rows_can_be_picked():
