@@ -22,7 +22,7 @@ from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 DIGITS = 4
@@ -142,14 +142,14 @@ def _measuring(embedder: Embedder) -> Callable[[Sample], Verdict]:
     kept = lru_cache(MOST_TARGETS_KEPT)(vector)
 
     def judge(sample: Sample) -> Verdict:
+        try:  # first, as an embedder that fails at these is broken, whatever it makes of outputs
+            targets = [kept(target) for target in sample.targets if target.strip()]
+        except EmbeddingFailed as error:
+            return Verdict.unscored(JUDGE_FAILED, detail=str(error))
         try:
             output = vector(sample.output)
         except EmbeddingFailed:
             return Verdict.unscored("no_answer")
-        try:
-            targets = [kept(target) for target in sample.targets if target.strip()]
-        except EmbeddingFailed as error:
-            return Verdict.unscored(JUDGE_FAILED, detail=str(error))
         cosine = round(max(float(output @ target) for target in targets), DIGITS)
         return Verdict(score=SimilarityJudge.scale.score(cosine), answer=f"cosine {cosine:.{DIGITS}f}")
 

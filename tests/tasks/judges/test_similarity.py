@@ -9,6 +9,7 @@ from tiny_models import save_tiny_llama
 from transformers import AutoModel, AutoTokenizer
 
 from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.isolated import similarity
 from winnow.tasks.judges.isolated.similarity import DIGITS, measured
 from winnow.tasks.judges.protocol import Sample, try_out
 from winnow.tasks.judges.registry import create_judge, describe, judge_code
@@ -67,6 +68,26 @@ def test_blank_texts_are_none(tiny):
     judge = create_judge("similarity", model=tiny, no_answer="unscored")
     assert judge.judge(Sample(output="a", targets=["", " "])).reason == "no_target"
     assert judge.judge(Sample(output=" \n", targets=["a"])).reason == "no_answer"
+
+
+class Lengths:
+    """Texts of one length are alike and others are not; broken for some texts."""
+
+    def __init__(self, *_):
+        pass
+
+    def embed(self, texts):
+        return np.array([[np.nan] * 20 if "nan" in text else np.eye(20)[len(text)] for text in texts])
+
+
+def test_an_embedder_that_is_broken_fails_and_answers_are_not_wrong_for_that(monkeypatch):
+    monkeypatch.setattr(similarity, "SentenceModel", Lengths)
+    judge = measured(None, "mean")
+    assert judge(Sample(output="ab", targets=["abc", "cd"])).score == 1.0
+    assert judge(Sample(output="nan", targets=["a"])).reason == "no_answer"
+    failed = judge(Sample(output="nan", targets=["a", "nan."]))
+    assert (failed.reason, failed.score) == ("judge_failed", None)
+    assert failed.detail.startswith("the vector of 'nan.' is not finite")
 
 
 def test_values_of_the_cosine_are_mapped_to_the_unit_interval():
