@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import re
 import reprlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -59,6 +60,11 @@ QUOTED = re.compile(r"'(?:\\.|[^'\\])*'" + r'|"(?:\\.|[^"\\])*"')
 
 LONGEST = 40
 """Characters of a candidate's name, before what tells it apart from another."""
+LONGEST_ID = 100
+"""Characters of an example that is known by its text."""
+
+FIELDS = {"id": "id", "input": "input"}
+"""Of the dataset that the examples come to."""
 
 
 def stored_selection(
@@ -172,7 +178,7 @@ def _values(
             for each, candidate in zip(names, candidates, strict=True)
         ],
         "prompts": [{"name": "score", "template": PROMPT}],
-        "dataset": {"path": "examples", "fields": {"id": "id", "input": "input"}},
+        "dataset": {"path": "examples", "fields": FIELDS},
         "judge": {"type": "score"},
         "stopping": {**stopping, "budget": _budget(given, grid=len(names) * n_examples)},
         **{key: given[name] for name, key in KEYS.items() if name in given},
@@ -224,9 +230,24 @@ def _names(candidates: Sequence[object]) -> list[str]:
 
 
 def _dataset(examples: Sequence[object]) -> Dataset:
-    rows = ((f"examples[{at}]", {"id": str(at), "input": _text(each)}) for at, each in enumerate(examples))
-    fields = {"id": "id", "input": "input"}
-    return dataset_of(rows, fields, Selection(), name="examples", path="examples")
+    texts = list(map(_text, examples))
+    rows = (
+        (f"examples[{at}]", {"id": each, "place": at, "input": text})
+        for at, (each, text) in enumerate(zip(_ids(texts), texts, strict=True))
+    )
+    return dataset_of(rows, FIELDS, Selection(), name="examples", path="examples")
+
+
+def _ids(texts: Sequence[str]) -> list[str]:
+    """A different id for each example: its text, or else its place, which is the text of no other one."""
+    counts = Counter(texts)
+    mark = "#"
+    while any(text.startswith(mark) for text in counts):
+        mark += "#"
+    return [
+        text if counts[text] == 1 and len(text) <= LONGEST_ID and text.isprintable() else f"{mark}{at}"
+        for at, text in enumerate(texts)
+    ]
 
 
 def _text(given: object) -> str:

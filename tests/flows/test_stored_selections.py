@@ -298,6 +298,24 @@ def test_candidates_and_examples_that_read_alike_stay_apart(storage):
     assert len(set(names)) == 5
 
 
+def test_examples_are_found_by_their_own_text_in_what_is_stored(storage):
+    frame = pd.DataFrame({"good": [1.0, 0.0, 1.0]}, index=[2, 0, 1])
+    found = select(
+        lambda share, example: frame.good[example] * share, [0.5, 1.0], frame.index,
+        storage=storage, delta=None, budget=6,
+    )  # fmt: skip
+    told = found.results.comparisons()
+    assert len(told) == 6
+    shares = told["candidate"].astype(float)
+    assert (told["example"].astype(int).map(frame.good) * shares).tolist() == told["outcome"].tolist()
+
+
+def test_the_place_of_an_example_is_never_the_text_of_another():
+    texts = ["2", "same", "same", "two\nlines", "x" * 101, "x" * 100, "é", " "]
+    assert stored_selection._ids(texts) == ["2", "#1", "#2", "#3", "#4", "x" * 100, "é", " "]
+    assert stored_selection._ids(["#1", "same", "same", "##"]) == ["#1", "###1", "###2", "##"]
+
+
 def test_names_are_different_and_stay_where_others_come_later():
     given = ["a", "a!", "a", "a?", "", "b" * 99, "a-1", "é"] * 3
     names = stored_selection._names(given)

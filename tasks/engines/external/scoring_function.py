@@ -17,7 +17,7 @@ from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request
 NO_SCORE = "no score"
 """The text where the function gave none."""
 
-PROMPT = "{{ id }}: {{ input }}"
+PROMPT = "{{ place }}: {{ input }}"
 """What is "asked" about an example: its place, which tells it apart from all others, and how it reads."""
 
 
