@@ -2,6 +2,7 @@
 
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
 """What may be known of a candidate that is held against a baseline."""
+
+OF_EACH = {"costs": "candidate", "groups": "example", "group_weights": "group"}
+"""Parameters that are a number for each."""
 
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
@@ -146,7 +150,9 @@ def select(
             another name.
         name: Of the campaign.
         params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
-            given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`.
+            given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`. `costs` has a number for
+            each candidate, `groups` the number of a group for each example and `group_weights` a number for
+            each group, in their order. With `storage` all are stored but `history`, which is refused.
 
     Raises:
         SpecError: If there is no such selector, it does not take these parameters, there is nothing to
@@ -166,7 +172,7 @@ def select(
         raise SpecError(f"selector is {selector!r}; give the name of one, such as 'champion'")
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
         raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
-    given = {"delta": 0.05, **params}
+    given = {"delta": 0.05, **params, **_arrays(params)}
     try:
         if (objective := describe(selector).objective) != "best-mean":
             raise SpecError(f"selector {selector!r} answers {objective}; select needs one for best-mean")
@@ -273,6 +279,23 @@ def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
             f"{name} is a {type(given).__name__}; give {how}, as they are taken by place and in any order"
         )
     return tuple(given)
+
+
+def _arrays(params: Mapping[str, object]) -> dict[str, object]:
+    """The parameters that selectors take as arrays, which may be lists or columns of tables, too."""
+    found: dict[str, object] = {}
+    for name, what in OF_EACH.items():
+        if not hasattr(value := params.get(name), "__len__"):
+            continue
+        array = None
+        with suppress(ValueError):  # of lists of several lengths
+            array = np.asarray(value)
+        if array is None or array.dtype.kind not in "biuf":
+            raise SpecError(
+                f"{name} is {reprlib.repr(value)}; give a list of numbers, one for each {what} in their order"
+            )
+        found[name] = array
+    return found
 
 
 def _require_seed(seed: object) -> None:

@@ -37,8 +37,12 @@ from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 IN_PROGRAM = Path("select")
 """What complaints call what was given."""
 
-OF_FILES = ("groups", "group_weights", "costs", "history")
-"""Parameters that are made from a campaign's file and data, and cannot be given as they are."""
+HISTORY = "history"
+"""A parameter that a campaign reads from a table, and that cannot be given as it is."""
+GROUPS, WEIGHTS, COSTS = "groups", "group_weights", "costs"
+"""Parameters that are arrays, and that a campaign's file has by the names of groups and candidates."""
+BY = "group"
+"""The field of an example that names its group."""
 
 STOPPING = ("delta", "epsilon")
 KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
@@ -98,8 +102,10 @@ def stored_selection(
     for what, given in (("candidates", candidates), ("examples", examples)):
         _require_lasting(what, given)
         _require_apart(what, given)
-    names = _names(candidates)
+    names, groups = _names(candidates), _group_names(params)
     values = {**spec, "storage": storage, **_values(names, candidates, function, len(examples), params)}
+    if groups:
+        values["groups"] = {"by": BY, **_weighted(params, sorted(set(groups)))}
     values["selector"] = {"name": spec["selector"], "params": _own_params(params, names)}
     scoring = Scoring(score=asked, arms={each: arm for arm, each in enumerate(names)})
     with scoring_by(scoring), closing(open_database(storage)) as database:
@@ -108,7 +114,7 @@ def stored_selection(
             "batch_size", _batch_size(database, str(spec["name"]), values["stopping"]["budget"])
         )
         try:
-            checked = check_campaign(parse_spec(SpecFile(IN_PROGRAM, values)), _dataset(examples))
+            checked = check_campaign(parse_spec(SpecFile(IN_PROGRAM, values)), _dataset(examples, groups))
             record = open_campaign(database, checked)
         except IdentityChanged as error:
             remedy = "undo the change, or give the campaign another name"
@@ -198,13 +204,33 @@ def _budget(given: Mapping[str, object], grid: int) -> object:
 
 def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
     """Those of the selector alone, as a campaign's file has them."""
-    if others := [each for each in OF_FILES if params.get(each) is not None]:
-        raise SpecError(f"{others[0]} cannot be stored as it is given; leave it out, or storage")
-    own = {key: _plain(value) for key, value in params.items() if key not in (*STOPPING, *KEYS, "budget")}
+    if params.get(HISTORY) is not None:
+        raise SpecError(f"{HISTORY} cannot be stored as it is given; leave it out, or storage")
+    others = (*STOPPING, *KEYS, "budget", GROUPS, WEIGHTS)
+    own = {key: _plain(value) for key, value in params.items() if key not in others}
+    if (costs := own.get(COSTS)) is not None:
+        own[COSTS] = dict(zip(names, np.asarray(costs, dtype=np.float64).tolist(), strict=True))
     baseline = own.get("baseline")
     if isinstance(baseline, int) and 0 <= baseline < len(names):
         own["baseline"] = names[baseline]
     return own
+
+
+def _group_names(params: Mapping[str, object]) -> list[str]:
+    """The group of each example as text, in the order of their numbers; empty where there are none."""
+    if (given := params.get(GROUPS)) is None:
+        return []
+    numbers = [str(number) for number in np.asarray(given).tolist()]
+    width = max(map(len, numbers))
+    return [number.zfill(width) for number in numbers]
+
+
+def _weighted(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
+    """What means of groups come to, as a campaign's file has it."""
+    if (weights := params.get(WEIGHTS)) is None:
+        return {"objective": "worst"}
+    shares = np.asarray(weights, dtype=np.float64).tolist()
+    return {"objective": "mean", "weights": dict(zip(names, shares, strict=True))}
 
 
 def _plain(value: object) -> object:
@@ -229,10 +255,13 @@ def _names(candidates: Sequence[object]) -> list[str]:
     return list(names)
 
 
-def _dataset(examples: Sequence[object]) -> Dataset:
+def _dataset(examples: Sequence[object], groups: Sequence[str]) -> Dataset:
     texts = list(map(_text, examples))
     rows = (
-        (f"examples[{at}]", {"id": each, "place": at, "input": text})
+        (
+            f"examples[{at}]",
+            {"id": each, "place": at, "input": text} | ({BY: groups[at]} if groups else {}),
+        )
         for at, (each, text) in enumerate(zip(_ids(texts), texts, strict=True))
     )
     return dataset_of(rows, FIELDS, Selection(), name="examples", path="examples")

@@ -171,6 +171,40 @@ def test_no_file_can_name_the_provider(storage, tmp_path):
     assert "scores come from a function of a program, which is not here" in refused.stderr
 
 
+KINDS = [number % 11 for number in range(len(EXAMPLES))]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"groups": np.array(KINDS)},
+        {"groups": KINDS, "group_weights": [1.0 + number for number in range(11)]},
+        {"groups": pd.Series(KINDS), "group_weights": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)},
+    ],
+    ids=["worst group", "lists", "a column and a tuple"],
+)
+def test_groups_are_stored_and_the_means_are_the_same(storage, options):
+    whole = {"delta": None, "budget": 240, **options}
+    plain, found = select(score, CANDIDATES, EXAMPLES, **whole), chosen(Counted(), storage, **whole)
+    assert (found.best, found.claim) == (plain.best, plain.claim)
+    assert np.array_equal(found.decision.estimates, plain.decision.estimates)
+    assert not np.array_equal(found.decision.estimates, found.scores.mean(axis=1))
+    again = Counted()
+    assert (repr(chosen(again, storage, **whole)), again.asked) == (repr(found), [])
+
+
+@pytest.mark.parametrize(
+    "costs", [np.array([3.0, 2.0, 1.0]), [3, 2, 1], pd.Series([3, 2, 1], index=[2, 1, 0])]
+)
+def test_costs_are_stored_and_the_cheapest_that_is_good_enough_is_chosen(storage, costs):
+    thrifty = {"prefer": "cost", "costs": costs, "epsilon": 0.6}
+    plain, function = select(score, CANDIDATES, EXAMPLES, **thrifty), Counted()
+    found = chosen(function, storage, **thrifty)
+    assert (found.best, found.chosen) == (plain.best, plain.chosen) == ("ask {}", "tell/{}")
+    again = Counted()
+    assert (repr(chosen(again, storage, **thrifty)), again.asked) == (repr(found), [])
+
+
 def test_what_was_changed_is_told_and_needs_another_name(storage):
     chosen(Counted(), storage)
     with pytest.raises(
@@ -265,10 +299,22 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
     [
         ({"name": "a b"}, "select: name: string should match pattern"),
         (
-            {"costs": np.arange(3.0), "prefer": "cost", "epsilon": 0.1},
-            "costs cannot be stored as it is given; leave it out",
+            {"selector": "pulse", "history": np.zeros((1, 80)), "delta": None, "budget": 99},
+            "history cannot be stored as it is given; leave it out, or storage",
         ),
-        ({"groups": np.zeros(80, dtype=int)}, "groups cannot be stored as it is given"),
+        (
+            {"groups": np.zeros(80, dtype=int)},
+            "the examples have 1 different values of group, and groups are",
+        ),
+        (
+            {"costs": {"guess": 1.0}, "prefer": "cost", "epsilon": 0.1},
+            "costs is {'guess': 1.0}; give a list of numbers, one for each candidate in their order",
+        ),
+        (
+            {"groups": ["a"] * 80},
+            "groups is ['a', 'a', 'a', 'a', 'a', 'a', ...]; give a list of numbers, one",
+        ),
+        ({"groups": [[0], [1, 2]]}, "groups is [[0], [1, 2]]; give a list of numbers, one for each example"),
         ({"n_arms": 3}, "candidates and examples are counted by themselves; leave n_arms out"),
         ({"storage": "nowhere://x"}, "nowhere"),
         ({"bogus": 1}, "bogus"),
