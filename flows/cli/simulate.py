@@ -173,7 +173,9 @@ def simulate(
     right = _right_by(environment, compared, measured)
     all_seeds = range(seed, seed + seeds)
     runs = runs_of(environment, compared, budgets=looks, seeds=all_seeds, workers=workers)
-    report = SimulationReport(subject=subject, metric=measured, budgets=looks, delta=delta)
+    report = SimulationReport(
+        subject=subject, metric=measured, budgets=looks, delta=delta, may_stop=_may_stop(compared)
+    )
     try:
         oracles = _oracles(environment, looks, all_seeds)
         for run in chain(_with_progress(runs, seeds * len(compared)), oracles):
@@ -230,6 +232,12 @@ def _right_by(
         return bool(values[-1] == 1.0)
 
     return right
+
+
+def _may_stop(compared: "Sequence[ComparedSelector]") -> set[str]:
+    """The labels of those that stop at an error probability: one that routes is given every prompt."""
+    asked = (each for each in compared if each.params.get("delta") is not None)
+    return {each.label for each in asked if each.objective != "route"}
 
 
 def _named(selectors: "Sequence[str]") -> list[str]:

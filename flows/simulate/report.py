@@ -1,7 +1,7 @@
 """What `winnow simulate` leaves behind: every run in a file, a picture, and a summary."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,8 +32,10 @@ RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
 """Where types of prompts are known: who was given which."""
 STOPS_PICTURE = "stops.png"
-"""Where selectors stop by themselves: after how many comparisons, and how often they err."""
+"""Where selectors may stop by themselves: after how many comparisons, and how often they err."""
 
+BY_ITSELF = ("confident", "exhausted")
+"""Why a run ends before its budget does."""
 
 FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
 
@@ -74,6 +76,11 @@ class Subject:
     def axis(self) -> str:
         """The name of the axis of budgets, on which of all pairs shares are shown, and else counts."""
         return "budget, % of all pairs" if self.unit == "pairs" else f"budget, {self.unit}"
+
+    @property
+    def axis_of_stops(self) -> str:
+        """The same of places where runs stopped, in two lines, as a phone shows half a picture's width."""
+        return self.axis.replace("budget, ", "comparisons to a stop (bar: mean),\n")
 
     def places(self, budgets: Sequence[int]) -> FloatArray:
         """Where budgets are on that axis."""
@@ -132,12 +139,10 @@ class Stop(NamedTuple):
     """How one run ended."""
 
     spent: int
-    is_confident: bool
-    """Whether it stopped by itself, sure of its answer."""
+    has_stopped: bool
+    """Whether it stopped by itself, or had nothing left to ask, with an answer that is known or proven."""
     right: bool | None
     """Whether what it claims is true; None where it does not say who is the best."""
-    has_answer: bool
-    """Whether it stopped so, or had nothing left to ask."""
 
 
 class SimulationReport:
@@ -148,13 +153,20 @@ class SimulationReport:
         metric: What is measured.
         budgets: Where runs are looked at.
         delta: The error probability that was asked of all selectors; None where there is none.
+        may_stop: Labels of those that were asked to stop at one.
     """
 
     def __init__(
-        self, *, subject: Subject, metric: Metric, budgets: Sequence[int], delta: float | None = None
+        self,
+        *,
+        subject: Subject,
+        metric: Metric,
+        budgets: Sequence[int],
+        delta: float | None,
+        may_stop: Collection[str],
     ) -> None:
         self._subject = subject
-        self._delta = delta
+        self._delta, self._may_stop = delta, may_stop
         self._metric = metric
         self._budgets = tuple(budgets)
         self._rows: list[dict[str, object]] = []
@@ -177,13 +189,11 @@ class SimulationReport:
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
             self._picks[run.label].append(picks)
-        is_confident = run.reason == "confident"
         self._stops[run.label].append(
             Stop(
                 spent=int(run.spent[-1]),
-                is_confident=is_confident,
+                has_stopped=run.is_decided and run.reason in BY_ITSELF,
                 right=right,
-                has_answer=is_confident or run.reason == "exhausted",
             )
         )
         for position, budget in enumerate(self._budgets):
@@ -214,6 +224,8 @@ class SimulationReport:
         trace = "; a trace, not an estimate" if self._subject.is_partial else ""
         title = f"{self._subject.source}: {self._subject.size}{trace}"
         try:
+            for name in {RUNS, PICTURE, STOPS_PICTURE, PICKS, PICKS_PICTURE}.difference(self._files):
+                (folder / name).unlink(missing_ok=True)  # of an earlier simulation, which was another one
             print_rows(self._rows, "parquet", folder / RUNS)
             self._write_picks(folder)
             if self._undrawn is None:
@@ -244,20 +256,20 @@ class SimulationReport:
             Stops(
                 label=label,
                 places=self._subject.places([stop.spent for stop in stops]),
-                stopped=np.array([stop.has_answer for stop in stops]),
-                wrong=sum(stop.has_answer and not stop.right for stop in stops),
+                stopped=np.array([stop.has_stopped for stop in stops]),
+                wrong=sum(stop.has_stopped and not stop.right for stop in stops),
             )
             for label, stops in self._stops.items()
-            if stops[0].right is not None
+            if label in self._may_stop and stops[0].right is not None
         ]
-        axis = self._subject.axis.replace("budget", "comparisons to a stop (bar: mean)")
+        axis = self._subject.axis_of_stops
         save_stops(folder / STOPS_PICTURE, found, axis=axis, delta=self._delta, title=title)
 
     @property
     def _has_stops(self) -> bool:
-        """Whether some run stopped by itself, and what is measured says whether that was right."""
-        stops = [stop for each in self._stops.values() for stop in each if stop.right is not None]
-        return self._metric in RIGHT_OR_WRONG and any(stop.is_confident for stop in stops)
+        """Whether some selector was asked to stop, and what is measured says whether that was right."""
+        asked = [stops for label, stops in self._stops.items() if label in self._may_stop]
+        return self._metric in RIGHT_OR_WRONG and any(stops[0].right is not None for stops in asked)
 
     @property
     def _files(self) -> list[str]:
@@ -340,13 +352,14 @@ class SimulationReport:
 
     def _stopping(self, label: str) -> dict[str, object]:
         """How runs that stop by themselves did; nothing where none is asked to."""
-        stops = [stop for stop in self._stops[label] if stop.is_confident]
-        if not stops:
+        if label not in self._may_stop:
             return {"stopped": None, "after": None, "wrong": None}
+        stops = [stop for stop in self._stops[label] if stop.has_stopped]
+        says_who_is_best = bool(stops) and stops[0].right is not None
         return {
             "stopped": f"{len(stops)} of {len(self._stops[label])}",
-            "after": round(sum(stop.spent for stop in stops) / len(stops)),
-            "wrong": None if stops[0].right is None else sum(not stop.right for stop in stops),
+            "after": round(sum(stop.spent for stop in stops) / len(stops)) if stops else None,
+            "wrong": sum(not stop.right for stop in stops) if says_who_is_best else None,
         }
 
     def _summary(self, folder: Path) -> dict[str, object]:

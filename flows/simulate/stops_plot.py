@@ -31,7 +31,7 @@ class Stops:
     places: FloatArray
     """Shape (R,), where each run ended on the horizontal axis."""
     stopped: BoolArray
-    """Shape (R,), whether it stopped with an answer; the others were cut off there."""
+    """Shape (R,), whether it stopped with an answer; the others were cut off there, or left without one."""
     wrong: int
     """Of those that stopped."""
 

@@ -12,6 +12,7 @@ import pytest
 
 from winnow.algorithms.registry import selector_names
 from winnow.flows.main import main
+from winnow.flows.simulate import report
 from winnow.tasks.simulation import simulate as simulation
 
 
@@ -165,6 +166,42 @@ def test_with_a_delta_a_picture_shows_when_all_stop_and_how_often_they_err(tmp_p
     twice = simulate("steps.npz", "--selector", "ucb-e:delta=0.1", *options)
     assert twice.returncode == 2
     assert "delta is said by --delta for all; leave one out" in twice.stderr
+
+
+@pytest.mark.parametrize("scores", ["full", "open"])
+def test_the_table_and_the_picture_say_of_the_same_runs_that_they_stopped(monkeypatch, scores):
+    """Where scores are missing by which either of two may be ahead, all is asked and nothing known."""
+    table = np.repeat([[0.0], [1.0], [1.0]], 10, axis=1)
+    table[1:, :2] = np.nan if scores == "open" else 0.5
+    np.savez("table.npz", scores=table)
+    drawn = []
+    monkeypatch.setattr(report, "save_stops", lambda _, found, **__: drawn.extend(found))
+    options = ["--budgets", "3,30", "--seeds", "2", "--out", "o", "--workers", "1", "--json"]
+    selectors = ["--selector", "row-mean:delta=0.05", "--selector", "ucb-e"]
+    asked, not_asked = json.loads(simulate("table.npz", *selectors, *options).stdout)["selectors"]
+    (stops,) = drawn
+    stopped = 0 if scores == "open" else 2
+    ended = pd.read_parquet("o/runs.parquet").groupby("selector").ended.unique().map(list)
+    assert ended["row-mean:delta=0.05"] == ["exhausted" if scores == "open" else "confident"]
+    assert (asked["stopped"], asked["wrong"]) == (f"{stopped} of 2", 0 if stopped else None)
+    assert (asked["after"] is None) == (scores == "open")
+    assert (stops.label, stops.n_stopped, stops.wrong) == ("row-mean:delta=0.05", stopped, 0)
+    assert not_asked["stopped"] is None
+
+
+def test_where_nobody_stops_the_table_says_so_and_no_picture_is_of_an_earlier_simulation(tmp_path):
+    arguments = ["--selector", "row-mean", "--seeds", "2", "--out", "results", "--workers", "1"]
+    result = simulate("steps.npz", *arguments, "--budgets", "3", "--delta", "0.05")
+    header, line = result.stdout.splitlines()[1:3]
+    assert header.split()[-1] == "stopped"
+    assert line.endswith("0 of 2")
+    assert "of stops in results/stops.png" in result.stdout
+    (tmp_path / "results" / "own.txt").write_text("not ours")
+    for name in ("picks.parquet", "picks.png"):
+        (tmp_path / "results" / name).write_bytes(b"of an earlier one")
+    simulate("steps.npz", *arguments, "--budgets", "3")
+    left = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert left == ["curve.png", "own.txt", "runs.parquet"]
 
 
 def test_without_stops_there_is_no_picture_of_them(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from winnow.algorithms.bounds.binomial import proportion_interval
+from winnow.flows.simulate.report import Subject
 from winnow.flows.simulate.stops_plot import LEVEL, Stops, draw_stops
 
 
@@ -43,6 +44,17 @@ def test_rows_are_in_the_order_of_their_means_and_those_cut_off_come_last():
     assert texts(right) == ["asked: 0.05", "1 of 3 wrong", "0 of 2 wrong", "0 of 1 wrong", "none stopped"]
     assert left.get_xlabel() == "comparisons"
     assert left.get_figure().get_suptitle() == r"a \$ table"
+
+
+def test_the_names_of_the_axes_are_within_the_picture(tmp_path):
+    subject = Subject(source="t", candidates=("a", "b"), n_examples=9, facts={}, grid=18, unit="pairs")
+    axis = subject.axis_of_stops
+    assert axis == "comparisons to a stop (bar: mean),\n% of all pairs"
+    figure = draw_stops(FOUND, axis=axis, delta=0.05, title="t")
+    figure.savefig(tmp_path / "stops.png")
+    for axes in figure.axes:
+        place = axes.xaxis.label.get_window_extent()
+        assert 0 <= place.x0 < place.x1 <= figure.bbox.width
 
 
 def test_error_rates_have_their_intervals_and_the_line_that_was_asked_for():
