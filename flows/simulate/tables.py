@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 from numpy.random import default_rng
 
+from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.simulate.report import FILLING, Subject, preference_subject, route_subject, score_subject
 from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import (
@@ -70,6 +72,8 @@ def _duels(given: Given) -> Simulated:
 def _scores(compared: Sequence[ComparedSelector], given: Given) -> Simulated:
     read, past = _with_history(load_score_table(given.table, given.storage), given)
     _require_use(past, compared)
+    if past is not None:
+        _require_others(read, past)
     _require_scores(read)
     groups = groups_of_campaign(given.table, given.storage)
     if groups is not None:
@@ -134,6 +138,28 @@ def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTab
         raise SpecError(f"--history-share {share:g} {problem}; at least 2 and 1 are needed")
     order = default_rng(given.seed).permutation(count)
     return table.rows(order[held:]), table.rows(order[:held])
+
+
+def _require_others(table: ScoreTable, past: ScoreTable) -> None:
+    """Refuse a history that knows the scores that are to be found out: by it, selectors look too good."""
+    earlier = dict(zip(past.candidates, past.scores, strict=True))
+    known = [
+        name
+        for name, scores in zip(table.candidates, table.scores, strict=True)
+        if name in earlier and _has_the_same(scores, earlier[name])
+    ]
+    if known:
+        raise SpecError(
+            f"--history {past.source}: it has {len(known)} of the candidates that are replayed, such as "
+            f"{known[0]!r}, with the same scores, and a history is of others; leave them out of one of the "
+            "tables, or give --history-share in its place"
+        )
+
+
+def _has_the_same(scores: FloatArray, others: FloatArray) -> bool:
+    """Whether two rows agree wherever both have a score, and there is such a place."""
+    both = ~np.isnan(scores) & ~np.isnan(others)
+    return bool(both.any()) and np.array_equal(scores[both], others[both])
 
 
 def _require_use(history: ScoreTable | None, compared: Sequence[ComparedSelector]) -> None:

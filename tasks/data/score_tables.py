@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 CAMPAIGN = "campaign:"
-NAME_KEYS = ("candidates", "models", "prompts", "names")
-"""Arrays of a .npz file that may hold the candidates' names."""
+NAMES = "candidates"
+"""The array of a .npz file that holds the candidates' names, where it is there."""
+NAME_KEYS = ("models", "prompts", "names")
+"""Other arrays that may hold them."""
 MISSING = ("", "na", "nan", "null", "none")
 """What a cell without a score may hold, in any case."""
 
@@ -165,7 +167,7 @@ def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
             scores = _npz_scores(path, arrays, key)
             return ScoreTable(
                 source=source,
-                candidates=_npz_names(arrays, len(scores)) or _numbered(len(scores)),
+                candidates=_npz_names(path, arrays, len(scores)) or _numbered(len(scores)),
                 examples=None,
                 scores=scores,
             )
@@ -190,8 +192,15 @@ def _npz_scores(path: Path, arrays: JsonView, key: str) -> FloatArray:
     return scores
 
 
-def _npz_names(arrays: JsonView, count: int) -> tuple[str, ...]:
+def _npz_names(path: Path, arrays: JsonView, count: int) -> tuple[str, ...]:
     """The candidates' names if an array holds as many different ones; prompts, for one, may repeat."""
+    if NAMES in arrays:
+        if (shape := arrays[NAMES].shape) != (count,):
+            raise ScoreTableError(
+                f"{path}: array {NAMES!r} is of shape {shape} beside {count} rows of scores; give it a name "
+                "for each row, or leave it out"
+            )
+        return tuple(map(str, arrays[NAMES]))
     for key in NAME_KEYS:
         if key in arrays and arrays[key].shape == (count,) and len(set(arrays[key].tolist())) == count:
             return tuple(str(name) for name in arrays[key])

@@ -108,6 +108,10 @@ REFUSED = {
     "impossible level": (["--metric", "top1-mcnemar", "--level", "1"], "--level: level must be in (0, 1)"),
     "unused history": (["--history", "steps.npz"], "none of the selectors learns from a history"),
     "other examples": (["--history", "short.npz"], "short.npz has 1 examples, steps.npz has 10"),
+    "the same as history": (
+        ["--selector", "pulse", "--history", "same.csv"],
+        "--history same.csv: it has 1 of the candidates that are replayed, such as 'mid', with the same sco",
+    ),
     "two histories": (["--history", "a.csv", "--history-share", "0.5"], "exclude each other"),
     "too much history": (["--history-share", "0.9"], "leaves 0 of 3 candidates to compare and 3 as history"),
     "a file as folder": (["--out", "steps.npz"], "--out steps.npz cannot be made"),
@@ -119,6 +123,8 @@ REFUSED = {
 @pytest.mark.parametrize(("changed", "told"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_simulated_gets_one_sentence_and_no_files(changed, told, tmp_path):
     np.savez("short.npz", scores=[[1.0]])
+    names = ",".join(map(str, range(10)))
+    (tmp_path / "same.csv").write_text(f"m,{names}\nother{',1' * 10}\nmid{',0.5' * 9},\nlow{',1' * 10}\n")
     np.savez("thin.npz", scores=[[1.0, 1.0, 1.0], [np.nan, np.nan, 1.0]])
     table = [] if changed[0].startswith("--") else changed
     options = [] if table else changed

@@ -161,6 +161,11 @@ BAD_ARRAYS = {
     "a vector": ({"scores": [1.0]}, "array 'scores' is of shape (1,)"),
     "text": ({"scores": [["a"]]}, "type <U1; a table is candidates x examples of numbers"),
     "too low": ({"scores": [[0.5, -0.5]]}, "candidate 'candidate-1', example 2: the score is -0.5"),
+    "too few names": (
+        {"scores": SCORES, "candidates": ["one"], "models": ["one", "two"]},
+        "table.npz: array 'candidates' is of shape (1,) beside 2 rows of scores; give it a name for each row",
+    ),
+    "two names alike": ({"scores": SCORES, "candidates": ["one", "one"]}, "two candidates called 'one'"),
     "pickled": ({"scores": np.array([[None]])}, "is not a .npz file of plain arrays"),
 }
 
