@@ -62,7 +62,8 @@ def simulate(
         str | None,
         typer.Option(
             help="Where to look: shares of all pairs (0.05) or counts (500), by commas; for routes, of "
-            f"prompts. By default {BUDGETS['best-mean']}; for duels {BUDGETS['best-duel']}; for routes "
+            "prompts. 1.0 is all of them, and 1 a single one. "
+            f"By default {BUDGETS['best-mean']}; for duels {BUDGETS['best-duel']}; for routes "
             f"{BUDGETS['route']}."
         ),
     ] = None,
@@ -289,14 +290,20 @@ def _budgets(text: str, subject: "Subject") -> list[int]:
     """Counts of comparisons, increasing: a number with a point is a share of the grid, else a count."""
     grid = subject.grid
     found = set()
-    for part in text.split(","):
+    parts = [part.strip() for part in text.split(",")]
+    if "1" in parts and grid and any("." in part for part in parts):
+        raise SpecError(
+            f"--budgets: 1 is a single one of {grid} {subject.unit} and stands beside shares; write 1.0 for "
+            "all of them, or give counts alone"
+        )
+    for part in parts:
         try:
             count = round(float(part) * grid) if "." in part and grid else int(part)
         except ValueError:
             example = "0.05,0.1 or 500,1000" if grid else "500,1000: of duels there are no shares"
             raise SpecError(f"--budgets: {part!r} is no number; for example {example}") from None
         if not 1 <= count <= (grid or count):
-            raise SpecError(f"--budgets: {part.strip()} is {count} {subject.unit}, the table has 1 to {grid}")
+            raise SpecError(f"--budgets: {part} is {count} {subject.unit}, the table has 1 to {grid}")
         found.add(count)
     return sorted(found)
 

@@ -104,6 +104,7 @@ REFUSED = {
     "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is no number"),
     "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs, the table has 1 to 30"),
     "budget too small": (["--budgets", "0.001"], "--budgets: 0.001 is 0 pairs"),
+    "one beside shares": (["--budgets", "0.5, 1"], "1 is a single one of 30 pairs and stands beside shares"),
     "negative gap": (["--metric", "top1-eps", "--gap", "-1"], "--gap: gap must be non-negative"),
     "impossible level": (["--metric", "top1-mcnemar", "--level", "1"], "--level: level must be in (0, 1)"),
     "unused history": (["--history", "steps.npz"], "none of the selectors learns from a history"),
