@@ -64,6 +64,9 @@ class Selection(Generic[Candidate]):
     """How many scores were asked for; with a database, those of calls before this one among them."""
     results: "CampaignResults | None" = None
     """With a database, what `winnow.open(storage)[name]` gives: the answer in words, frames, the report."""
+    names: tuple[str, ...] = ()
+    """With a database, how each of `candidates` is called there, in their order: in letters, digits, `.`, `_`
+    and `-`, with what tells apart those that would else read alike. Without one there are none."""
 
     def __repr__(self) -> str:
         left_out = self._named("dropped")
@@ -209,6 +212,7 @@ class Played(NamedTuple):
     comparisons: int
     decision: Decision
     results: "CampaignResults | None" = None
+    names: Sequence[str] = ()
 
 
 def _selection(
@@ -234,6 +238,7 @@ def _selection(
         scores=played.scores,
         comparisons=played.comparisons,
         results=played.results,
+        names=tuple(played.names),
     )
 
 

@@ -80,7 +80,7 @@ def stored_selection(
     storage: str,
     spec: Mapping[str, object],
     params: Mapping[str, object],
-) -> tuple[list[int], FloatArray, int, Decision, CampaignResults]:
+) -> tuple[list[int], FloatArray, int, Decision, CampaignResults, list[str]]:
     """Run a campaign whose scores a function gives, or go on with it.
 
     Args:
@@ -124,7 +124,8 @@ def stored_selection(
             arms = [scoring.arms[each.name] for each in campaign.checked.candidates]
             scores, comparisons = _scores(campaign, len(names), len(examples))
             decision = campaign.selector.decision()
-    return arms, scores, comparisons, decision, CampaignResults(storage, record.name)
+    called = [names[arm] for arm in arms]
+    return arms, scores, comparisons, decision, CampaignResults(storage, record.name), called
 
 
 def _as_given(found: Sequence[Change]) -> list[Change]:

@@ -251,6 +251,7 @@ def test_candidates_may_join_wherever_they_stand(storage):
     longer = ["ask {}", "another", *CANDIDATES[1:]]
     found = select(function, longer, EXAMPLES, storage=storage, name="chosen")
     assert found.candidates == (*CANDIDATES, "another")
+    assert found.names == ("ask", "tell", "guess", "another")
     assert {candidate for candidate, _ in function.asked} >= {"another"}
     scored = np.isfinite(found.scores).sum(axis=1)
     assert scored[3] == sum(candidate == "another" for candidate, _ in function.asked) > 0
@@ -339,6 +340,8 @@ def test_candidates_and_examples_that_read_alike_stay_apart(storage):
     assert (found.best, found.comparisons) == ("a?", 25)
     assert np.isfinite(found.scores).all()
     names = [name for (name,) in rows_of(storage, "SELECT name FROM candidates ORDER BY position")]
+    assert found.names == tuple(names)
+    assert dict(zip(found.names, found.candidates, strict=True))[found.results.answer.best] == "a?"
     assert names[0] == "a"
     assert [bool(re.fullmatch(r"(a|a-1|candidate)(-\w+)?", name)) for name in names] == [True] * 5
     assert len(set(names)) == 5
