@@ -252,9 +252,9 @@ def _second(decision: DecisionRecord, best: int) -> int | None:
     case; elsewhere it is the highest estimate.
     """
     found = decision.differences
-    lower = (
-        found["lower"] if found is not None and found["against"] == best else [None] * len(decision.status)
-    )
+    known: Sequence[float | None] = found["lower"] if found is not None and found["against"] == best else ()
+    # Of candidates that joined after the decision it says nothing.
+    lower = [*known, *[None] * (len(decision.status) - len(known))]
     rivals: Sequence[tuple[bool, float, float, int]] = [
         (status == "active", -2.0 if behind is None else behind, estimate, -arm)
         # Of who joined since, who has no estimate either, `lower` says nothing.
