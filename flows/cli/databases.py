@@ -63,12 +63,18 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
         print(line)
     if wrong:
         were = "was" if wrong == 1 else "were"
-        print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found")
+        print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{FROM_ZERO}")
     elif unchecked.count:
-        print(f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole")
+        print(
+            f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole{FROM_ZERO}"
+        )
     if wrong or unchecked.count:
         raise typer.Exit(1)
     print(f"{shown_url(storage)} is sound")
+
+
+FROM_ZERO = " (rounds and positions are counted from 0, as in v_comparisons)"
+"""Said where a check names them: their rows are looked for in SQL."""
 
 
 class Unchecked:

@@ -14,6 +14,7 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.sentences.phrases import out_since
 from winnow.tasks.objectives.best_duel.strengths import strengths
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import losses_of
@@ -94,6 +95,17 @@ def _by_id(
     return lambda session, campaign: view(session, campaign.id)
 
 
+def _eliminations(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The view with the page's sentence, which counts rounds from 1, in the place of its last two columns."""
+    return [
+        {
+            **{name: row[name] for name in ("candidate", "status", "wealth", "level")},
+            "since": out_since(row["out_in_round"], row["out_at"]) or None,
+        }
+        for row in campaign_views.eliminations(session, campaign.id)
+    ]
+
+
 def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
     """Who beats whom as a table: a numbered column for each candidate, the best ones first."""
     cells = {
@@ -115,7 +127,7 @@ def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
 LEADERBOARD: Section = ("Leaderboard", _by_id(campaign_views.leaderboard))
 ELIMINATIONS: Section = (
     "Who is out: what bets against each candidate made of 1, and when that reached the level",
-    _by_id(campaign_views.eliminations),
+    _eliminations,
 )
 COVERAGE: Section = ("Coverage: comparisons by candidate and reason", _by_id(campaign_views.coverage))
 

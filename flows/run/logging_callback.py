@@ -104,7 +104,7 @@ class RoundLog:
         }  # fmt: skip
         LOGGER.info(
             "round %d is recorded: %s",
-            round_.number,
+            round_.number + 1,
             ", ".join(str(each) for each in budgets),
             extra={
                 "event": "round_recorded",

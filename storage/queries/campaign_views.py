@@ -78,8 +78,9 @@ def eliminations(session: Session, campaign_id: int) -> list[Row]:
     `wealth` is what the bets have made of a stake of 1, before any test the part of it alone that the race
     has won, and `level` what it takes to be out; who cannot be the best, or cannot meet a constraint (its
     `status` is then infeasible), is out at any wealth. `out_at` is how many comparisons there were after the
-    round `out_in_round`, in which the candidate was shown to be out; null where it was not: where it leads,
-    is still in question, or is a part of the answer, as tied or as the cheapest that is good enough.
+    round `out_in_round` (counted from 0), in which the candidate was shown to be out; null where it was not:
+    where it leads, is still in question, or is a part of the answer, as tied or as the cheapest that is good
+    enough.
     """
     decision = latest_decision(session, campaign_id)
     if decision is None or decision.bets is None:

@@ -50,7 +50,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_standings": {
         "": "What is known of one candidate from one round on, until its next row: only changes have rows.",
         "campaign": "Name of the campaign.",
-        "round": "The round after which it was known, from 0.",
+        "round": "The round after which it was known, from 0: round 1 of a run's lines is 0 here.",
         "candidate": "Its name.",
         "estimate": "As in `v_leaderboard`, which has the last of these rows.",
         "lower": "Lower bound on it.",
@@ -60,7 +60,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_rounds": {
         "": "One planned round; all but its plan is NULL while it is unfinished.",
         "campaign": "Name of the campaign.",
-        "round": "Its number, from 0.",
+        "round": "Its number, from 0: round 1 of a run's lines is 0 here.",
         "comparisons": "How many it has.",
         "answered": "Those whose texts could be made; the others cost nothing of the budget.",
         "scored": "Those with an outcome.",
@@ -79,7 +79,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_curve": {
         "": "One finished round: the best candidate against what was spent.",
         "campaign": "Name of the campaign.",
-        "round": "Its number, from 0.",
+        "round": "Its number, from 0: round 1 of a run's lines is 0 here.",
         "comparisons": "Spent up to and including this round.",
         "best": "The best candidate after it.",
         "estimate": "Of the best candidate.",
@@ -89,7 +89,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_comparisons": {
         "": "One comparison with its texts: a scored pair, or a duel where `candidate_b` is not NULL.",
         "campaign": "Name of the campaign.",
-        "round": "Number of its round.",
+        "round": "Number of its round, from 0: round 1 of a run's lines is 0 here.",
         "position": "Within the round, from 0.",
         "comparison_id": "Unique in the database.",
         "candidate": "The candidate, in a duel the first one.",
@@ -145,8 +145,8 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_judgments": {
         "": "One call of a model that judges.",
         "campaign": "Name of the campaign.",
-        "round": "Number of the round.",
-        "position": "Of the comparison within the round.",
+        "round": "Number of the round, from 0: round 1 of a run's lines is 0 here.",
+        "position": "Of the comparison within the round, from 0.",
         "judgment": "Counts the comparison's judgments, from 0.",
         "candidate": "The first candidate.",
         "candidate_b": "The second one; NULL where a single output was judged.",
@@ -166,8 +166,8 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_outputs": {
         "": "One of several texts that an outcome is of; a comparison of one text has none.",
         "campaign": "Name of the campaign.",
-        "round": "Number of the round.",
-        "position": "Of the comparison within the round.",
+        "round": "Number of the round, from 0: round 1 of a run's lines is 0 here.",
+        "position": "Of the comparison within the round, from 0.",
         "candidate": "Whose text it is.",
         "example": "Key of the example.",
         "output": "Its number, from 0.",

@@ -42,7 +42,7 @@ def decide_round(
     try:
         decision = campaign.selector.decision()
     except ImpossibleState as error:
-        raise ContradictoryState(campaign.record.name, round_.number, str(error)) from error
+        raise ContradictoryState(campaign.record.name, round_.number + 1, str(error)) from error
     is_gate = baseline_name(campaign.record.spec["selector"]) is not None
     return replace(decision, best=None) if is_gate else decision
 

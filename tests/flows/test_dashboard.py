@@ -180,6 +180,8 @@ def test_comparisons_are_filtered_and_found(tmp_path):
     duelled_campaign(tmp_path)
     page = shown("comparisons_page")
     assert list(table(page)["example"]) == ["e3", "e2", "e1", "e0"]
+    assert list(table(page)["position"]) == [4, 3, 2, 1]
+    assert set(table(page)["round"]) == {1}
     search = page.main.text_input[0]
     assert list(table(search.set_value("letters-0-1-B").run())["example"]) == ["e1"]
     search.set_value("").run()
@@ -197,7 +199,7 @@ def test_a_duel_is_shown_with_both_texts_and_every_judgment(tmp_path):
     page.main.text_input[0].set_value("letters-0-0-a").run()
     said = texts(page)
     assert "a against b on example e0" in said
-    assert "a preferred · round 0, position 0 · judge llm" in said
+    assert "a preferred · round 1, position 1 · judge llm" in said
     assert {"text of letters-0-0-a", "text of letters-0-0-b"} <= {each.value for each in page.code}
     assert [each for each in said if each.startswith("j, ")] == [
         "j, original: a preferred",

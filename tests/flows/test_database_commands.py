@@ -102,7 +102,10 @@ def test_comparisons_of_other_texts_are_named_one_by_one(real):
     lines = checked.stdout.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("campaign 'real', round 0, position ")
-    assert lines[2] == "sqlite:///winnow.db is not sound: 2 problems were found"
+    assert lines[2] == (
+        "sqlite:///winnow.db is not sound: 2 problems were found (rounds and positions are counted from 0, "
+        "as in v_comparisons)"
+    )
 
 
 def test_the_help_of_prune_says_what_it_leaves_alone(folder):

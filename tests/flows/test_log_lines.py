@@ -55,6 +55,11 @@ def test_a_run_logs_its_rounds_with_campaign_round_and_utc(run):
     assert [line["level"] for line in found] == ["info"] * 4
     for line in found:
         assert dt.datetime.fromisoformat(line["timestamp"]).utcoffset() == dt.timedelta(0)
+    # The sentence counts rounds as the lines of a run do, the field as the database does.
+    assert [line["message"].partition(":")[0] for line in found[1:3]] == [
+        "round 1 is recorded",
+        "round 2 is recorded",
+    ]
     assert found[2]["spent"] == {"comparisons": 16, "tokens": 32}
     assert found[2]["reason"] == "budget"
     assert (found[-1]["state"], found[-1]["outcome"]) == ("ended", "undecided")

@@ -175,6 +175,13 @@ def rounds(count: int) -> str:
     return count_of(count, "round")
 
 
+def out_since(round_: int | None, comparisons: int | None) -> str:
+    """When a candidate was shown to be out; empty where it was not. The round is stored counted from 0."""
+    if round_ is None or comparisons is None:
+        return ""
+    return f"out in round {round_ + 1}, after {amount(comparisons)} comparisons"
+
+
 def out_lines(answer: Answer) -> list[Line]:
     """A line for who was shown to be out, and where bets showed it, when the last one was."""
     out = [each for each in answer.candidates if each.out_in_round is not None]

@@ -40,6 +40,15 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
     _judgments(row, judgments)
 
 
+def listed(rows: Sequence[Row]) -> list[Row]:
+    """Comparisons as tables list them: without their ids, rounds and positions counted from 1."""
+    counted = ("round", "position")
+    return [
+        {name: value + 1 if name in counted else value for name, value in row.items() if name != "id"}
+        for row in rows
+    ]
+
+
 def heading(row: Row) -> str:
     """Who was compared on what."""
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
@@ -50,7 +59,7 @@ def facts(row: Row) -> list[str]:
     """How it ended and where it was planned."""
     return [
         ending(row),
-        f"round {row['round']}, position {row['position']}",
+        f"round {row['round'] + 1}, position {row['position'] + 1}",  # stored from 0
         f"judge {row['judge']}",
         *(
             f"{name.replace('_', ' ')} {row[name]:g}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.screens.comparison_view import listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
@@ -129,9 +129,8 @@ def _browse(name: str) -> None:
 
 def _table(rows: Sequence[Row]) -> int | None:
     st.caption("Newest first. Click the box before a comparison to read it below.")
-    shown = [{key: value for key, value in row.items() if key != "id"} for row in rows]
     # What was chosen on one page is not chosen on the next.
-    return pick_row(shown, key=f"comparisons-{rows[0]['id']}-{rows[-1]['id']}", height=TABLE_HEIGHT)
+    return pick_row(listed(rows), key=f"comparisons-{rows[0]['id']}-{rows[-1]['id']}", height=TABLE_HEIGHT)
 
 
 def _turn(starts: list[Place], rows: Sequence[Row]) -> None:

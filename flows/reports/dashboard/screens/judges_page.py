@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.screens.comparison_view import listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
@@ -155,7 +155,6 @@ def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
         st.text("There is none: choose others above.")
         return
     st.caption(f"Newest first, {SHOWN} at most; Comparisons shows all. Click the box before one to read it.")
-    shown = [{key: value for key, value in row.items() if key != "id"} for row in rows]
-    chosen = pick_row(shown, key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT)
+    chosen = pick_row(listed(rows), key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT)
     if chosen is not None:
         show_comparison(campaign, rows[chosen]["id"], whole=st.toggle("Whole texts"))

@@ -21,8 +21,8 @@ from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.sentences.phrases import out_since
 from winnow.tasks.answer.sentences.rounding import span
-from winnow.tasks.campaign.budget import amount
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.tag_counts import TagCounts
 from winnow.tasks.queries.views import ask
@@ -83,17 +83,11 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
                 "status": row["status"],
                 "wealth": f"{row['wealth']:g}",
                 "level": "none" if row["level"] is None else f"{row['level']:g}",
-                "since": _since(row),
+                "since": out_since(row["out_in_round"], row["out_at"]),
             }
             for row in rows
         ],
     )
-
-
-def _since(row: Row) -> str:
-    if row["out_in_round"] is None:
-        return ""
-    return f"out in round {row['out_in_round']}, after {amount(row['out_at'])} comparisons"
 
 
 def curve_read_once() -> CurvePoints:

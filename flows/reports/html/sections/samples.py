@@ -59,10 +59,11 @@ def sample_groups(
 
 def _sample(row: Row) -> Sample:
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
+    place = f"round {row['round'] + 1}, position {row['position'] + 1}"  # stored from 0
     return Sample(
         heading=readable(f"{row['candidate']}{rival} on example {row['example']}"),
         mark=_mark(row),
-        facts=[*_ending(row), f"round {row['round']}, position {row['position']}", f"judge {row['judge']}"],
+        facts=[*_ending(row), place, f"judge {row['judge']}"],
         passages=_passages(row),
     )
 
