@@ -51,7 +51,7 @@ def gate(
     neither: something is open, or a candidate was dropped.
     """
     from winnow.flows.exit_codes import gate_code
-    from winnow.flows.reports.export.gate_files import write_gate_files
+    from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files
     from winnow.flows.reports.summary import status_of
     from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
@@ -62,6 +62,7 @@ def gate(
         if path.is_dir() or not path.parent.is_dir():
             why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
             raise WinnowError(f"{path} cannot be written: {why}; name another file")
+    begin_gate_files(str(spec), junit=junit, markdown=markdown)
     overrides = overrides_of(set_, fork=fork, storage=storage)
     if baseline is not None:
         selector = {"name": GATE, "params": {"baseline": baseline}}

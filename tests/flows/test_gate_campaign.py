@@ -1,6 +1,7 @@
 """Candidates against a baseline, the whole way from a file to an exit code, on scripted models."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ from test_command_line import one_message, winnow
 
 import winnow as winnow_package
 from winnow.algorithms.claims import NOTHING_CLAIMED, Claim
-from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
+from winnow.flows.reports.export.gate_files import begin_gate_files, gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.artifact_contents import progress
@@ -180,6 +181,44 @@ def test_a_pipeline_is_given_a_test_report_and_a_pull_request_a_summary(tmp_path
         "no worse",
         "worse",
     ]
+
+
+@pytest.mark.parametrize("setting", ["stopping.budget=none at all", "models={broken"])
+def test_no_file_of_an_earlier_run_passes_where_this_one_ends_in_an_error(tmp_path, setting):
+    write_gate(tmp_path, ["knows", "slips"])
+    files = ("--junit", "gate.xml", "--markdown", "gate.md")
+    assert winnow(tmp_path, "gate", "campaign.yaml", *files).returncode == 0
+    assert winnow(tmp_path, "gate", "campaign.yaml", *files, "--set", setting).returncode == 2
+    report, summary = (tmp_path / "gate.xml").read_text(), (tmp_path / "gate.md").read_text()
+    assert broken_rules(report) == []
+    (case,) = ElementTree.fromstring(report).iter("testcase")
+    assert [child.tag for child in case] == ["error"]
+    assert "not finished" in case[0].get("message")
+    assert "campaign.yaml: not finished" in summary.replace("\\", "")
+    assert "no worse" not in report + summary
+
+
+def test_while_a_gate_runs_its_files_say_that_it_is_not_finished(tmp_path, monkeypatch):
+    """So they do where it is killed."""
+    write_gate(tmp_path, ["knows", "slips"])
+    (tmp_path / "gate.xml").write_text("passed")
+    seen = []
+
+    def killed(*_, **__):
+        seen.append((tmp_path / "gate.xml").read_text())
+        raise MemoryError
+
+    monkeypatch.setattr("winnow.flows.run.launch.run_stored_campaign", killed)
+    assert winnow(tmp_path, "gate", "campaign.yaml", "--junit", "gate.xml").returncode == 1
+    assert seen == [(tmp_path / "gate.xml").read_text()]
+    assert "not finished" in seen[0]
+
+
+def test_a_pipe_is_given_the_report_alone(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    begin_gate_files(
+        "campaign.yaml", junit=tmp_path / "pipe", markdown=None
+    )  # else it would wait for a reader
 
 
 def test_files_for_pipelines_say_who_asked_the_same_before(tmp_path):

@@ -1,6 +1,8 @@
 """What `winnow gate` found, for a pipeline: JUnit's XML, and Markdown for a pull request."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from winnow.flows.reports.output import in_place_of
@@ -13,6 +15,45 @@ from winnow.tasks.queries.status import CampaignStatus
 
 PASSED = ("no-worse", "better")
 """Statuses of a candidate with which a gate lets it through."""
+
+
+UNFINISHED = "not finished: nothing is shown of any candidate; the output of winnow gate says how it ended"
+"""Stands in the files until there is an answer."""
+
+
+class Case(NamedTuple):
+    """A test case: what it is about, and what it holds.
+
+    The kind is failure or error, and None where it passed.
+    """
+
+    name: str
+    kind: str | None
+    type: str = ""
+    said: str = ""
+
+
+def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None) -> None:
+    """Have either file, or both, say that there is no answer, so that none of an earlier run is taken for it.
+
+    Args:
+        subject: What is run, in words.
+        junit: Where the XML goes; a device or a pipe is left alone, as all that is written stays there.
+        markdown: The same of the summary.
+
+    Raises:
+        WinnowError: If one cannot be written.
+    """
+    case = Case("winnow gate", "error", "unfinished", UNFINISHED)
+    texts = (
+        (junit, _xml(subject, [case], UNFINISHED)),
+        (markdown, f"### {escaped(subject)}: {UNFINISHED}\n"),
+    )
+    for path, text in texts:
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        with in_place_of(path) as beside:
+            beside.write_text(text, encoding="utf-8")
 
 
 def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Path | None) -> None:
@@ -35,21 +76,34 @@ def junit_xml(status: CampaignStatus) -> str:
     dropped, the case is in error: a test that could not be made did not pass.
     """
     answer = status.answer
-    cases = [each for each in answer.candidates if each.name != answer.baseline]
-    verdicts = [_verdict(status, each) for each in cases]
+    cases = [
+        Case(
+            each.name,
+            _verdict(status, each),
+            each.status,
+            f"{_word(each)}: {difference_words(answer, each)}",
+        )
+        for each in answer.candidates
+        if each.name != answer.baseline
+    ]
+    return _xml(status.name, cases, "\n".join(_sentences(status)))
+
+
+def _xml(subject: str, cases: Sequence[Case], output: str) -> str:
+    kinds = [each.kind for each in cases]
     counts = {
         "tests": str(len(cases)),
-        "failures": str(verdicts.count("failure")),
-        "errors": str(verdicts.count("error")),
+        "failures": str(kinds.count("failure")),
+        "errors": str(kinds.count("error")),
     }
     root = Element("testsuites", {"name": "winnow gate", **counts})
-    suite = SubElement(root, "testsuite", {"name": printable(status.name), "skipped": "0", **counts})
-    for candidate, verdict in zip(cases, verdicts, strict=True):
-        case = SubElement(suite, "testcase", classname=printable(status.name), name=printable(candidate.name))
-        if verdict is not None:
-            said = printable(f"{_word(candidate)}: {difference_words(answer, candidate)}")
-            SubElement(case, verdict, message=said, type=candidate.status).text = said
-    SubElement(suite, "system-out").text = printable("\n".join(_sentences(status)))
+    suite = SubElement(root, "testsuite", {"name": printable(subject), "skipped": "0", **counts})
+    for each in cases:
+        case = SubElement(suite, "testcase", classname=printable(subject), name=printable(each.name))
+        if each.kind is not None:
+            said = printable(each.said)
+            SubElement(case, each.kind, message=said, type=each.type).text = said
+    SubElement(suite, "system-out").text = printable(output)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
