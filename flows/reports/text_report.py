@@ -100,7 +100,7 @@ def _eliminations(session: Session, campaign: CampaignRecord) -> list[Row]:
     return [
         {
             **{name: row[name] for name in ("candidate", "status", "wealth", "level")},
-            "since": out_since(row["out_in_round"], row["out_at"]) or None,
+            "since": out_since(row["status"], row["out_in_round"], row["out_at"]) or None,
         }
         for row in campaign_views.eliminations(session, campaign.id)
     ]

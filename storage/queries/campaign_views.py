@@ -80,7 +80,7 @@ def eliminations(session: Session, campaign_id: int) -> list[Row]:
     `status` is then infeasible), is out at any wealth. `out_at` is how many comparisons there were after the
     round `out_in_round` (counted from 0), in which the candidate was shown to be out; null where it was not:
     where it leads, is still in question, or is a part of the answer, as tied or as the cheapest that is good
-    enough.
+    enough. One that is out and may be the best by less than epsilon is active until a best one is known.
     """
     decision = latest_decision(session, campaign_id)
     if decision is None or decision.bets is None:

@@ -305,8 +305,15 @@ def _unscored(
 def _lacking(
     session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
 ) -> tuple[Unscored, ...]:
-    """What those in question lack of what the question is about: held-out examples do not settle it."""
+    """What those in question lack of what the question is about: held-out examples do not settle it.
+
+    Nor does what candidates lack that are out, as `Answer.contenders` has it.
+    """
     found = _unscored(session, campaign, names, decision, "active", "baseline")
+    bets = None if decision is None else decision.bets
+    if bets is not None:
+        out = {name for name, since in zip(names, bets["out_in_round"], strict=True) if since is not None}
+        found = tuple(each for each in found if each.name not in out)
     if campaign.spec.get("holdout") is None:
         return found
     from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes

@@ -1145,6 +1145,22 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
     assert told["out"] == f"{said} comparisons, those without a text among them"
 
 
+def test_who_is_out_but_for_epsilon_is_said_to_be_active_and_settles_nothing(database, monkeypatch):
+    """Out of the question, which allows for epsilon, and not shown not to be the best."""
+    situation = next(each for each in SITUATIONS if each.name == "mean exhausted with unscored cells")
+    situation = situation._replace(status=OPEN, epsilon=0.1)
+    bets = {"wealths": [1.0] * 3, "levels": [20.0] * 3}
+    bets |= {"out_in_round": [4, None, None], "out_at": [13, None, None]}
+    answer = answered(database, situation, monkeypatch, bets=bets)
+    told = dict(answer_lines(answer))
+    assert told["out"] == (
+        "1 of 3 candidates, the last (a) after 5 rounds and 13 comparisons; a may be the best all the same, by "
+        "at most 0.1, and is active in tables"
+    )
+    assert answer.contenders == ("b", "c")
+    assert "(b lacks 1);" in told["sure"]
+
+
 @pytest.mark.parametrize(
     ("means", "said"),
     [

@@ -175,11 +175,12 @@ def rounds(count: int) -> str:
     return count_of(count, "round")
 
 
-def out_since(round_: int | None, comparisons: int | None) -> str:
+def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
     """When a candidate was shown to be out; empty where it was not. The round is stored counted from 0."""
     if round_ is None or comparisons is None:
         return ""
-    return f"out in round {round_ + 1}, after {amount(comparisons)} comparisons"
+    but = " (but for epsilon)" if status == "active" else ""
+    return f"out in round {round_ + 1}, after {amount(comparisons)} comparisons{but}"
 
 
 def out_lines(answer: Answer) -> list[Line]:
@@ -192,9 +193,14 @@ def out_lines(answer: Answer) -> list[Line]:
     when += ", those without a text among them" if answer.lacks_texts or answer.without_text else ""
     all_ = {each.name for each in out} | {*answer.named("eliminated", "infeasible", "unfit")}
     by_bets = "the last" if len(all_) == len(out) else f"{len(out)} of them by bets, the last of these"
-    return [
-        ("out", f"{len(all_)} of {len(answer.candidates)} candidates, {by_bets} ({last.name}) after {when}")
-    ]
+    said = f"{len(all_)} of {len(answer.candidates)} candidates, {by_bets} ({last.name}) after {when}"
+    # Tables call them active: they are out of the question, which allows for epsilon, until it is settled.
+    if within := [each.name for each in out if each.status == "active"]:
+        said += (
+            f"; {list_of(within)} may be the best all the same, by at most {answer.epsilon:g}, and "
+            f"{'is' if len(within) == 1 else 'are'} active in tables"
+        )
+    return [("out", said)]
 
 
 def _eliminated_lines(answer: Answer) -> list[Line]:

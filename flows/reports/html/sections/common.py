@@ -71,6 +71,11 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
     rows, cut = first_of(found, campaign.name, "eliminations")
     in_answer = any(row["status"] in ("tied", "chosen") for row in found)
     kept = " Who is tied or chosen is a part of the answer, and not out, all the same." if in_answer else ""
+    if any(row["status"] == "active" and row["out_at"] is not None for row in found):
+        kept += (
+            " Who is out but for epsilon may be the best by less than that, and is active until a best "
+            "candidate is known."
+        )
     missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
     return Section(
         name="eliminations",
@@ -83,7 +88,7 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
                 "status": row["status"],
                 "wealth": f"{row['wealth']:g}",
                 "level": "none" if row["level"] is None else f"{row['level']:g}",
-                "since": out_since(row["out_in_round"], row["out_at"]),
+                "since": out_since(row["status"], row["out_in_round"], row["out_at"]),
             }
             for row in rows
         ],
