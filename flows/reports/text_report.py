@@ -20,7 +20,9 @@ from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import losses_of
 from winnow.tasks.objectives.route import status as standing
 from winnow.tasks.queries.breakdowns import tags
+from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 from winnow.tasks.spec.stored_spec import grouping_of
 
@@ -95,6 +97,17 @@ def _by_id(
     return lambda session, campaign: view(session, campaign.id)
 
 
+def _leaderboard(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The view, what the estimates are not of told apart from what they are of."""
+    rows = list(ask(session, campaign, "leaderboard"))
+    if not any(row.get("held_out") for row in rows):
+        return rows
+    return [
+        {name: scored_words(row) if name == "scored" else row[name] for name in row if name != "held_out"}
+        for row in rows
+    ]
+
+
 def _eliminations(session: Session, campaign: CampaignRecord) -> list[Row]:
     """The view with the page's sentence, which counts rounds from 1, in the place of its last two columns."""
     return [
@@ -124,7 +137,7 @@ def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
-LEADERBOARD: Section = ("Leaderboard", _by_id(campaign_views.leaderboard))
+LEADERBOARD: Section = ("Leaderboard", _leaderboard)
 ELIMINATIONS: Section = (
     "Who is out: what bets against each candidate made of 1, and when that reached the level",
     _eliminations,

@@ -15,6 +15,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline, subject
 from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import rounded
+from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.printable import escaped, one_line
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -103,6 +104,8 @@ def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str, d
 
 def _row(row: dict[str, object]) -> dict[str, object]:
     shown = {name: _cell(row[name]) for name in _COLUMNS}
+    if row.get("held_out"):  # its estimate is not of these
+        shown["scored"] = scored_words(row)
     return {"best": "best" if row["best"] else "", **shown}
 
 

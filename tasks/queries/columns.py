@@ -30,6 +30,8 @@ KINDS: dict[str, Kind] = {name: kind for kind, names in _COLUMNS.items() for nam
 
 KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
     ("leaderboard", "best"): "truth",
+    ("leaderboard", "held_out"): "integer",
+    ("comparisons", "held_out"): "truth",
     ("coverage", "no_answer"): "integer",
     ("coverage", "truncated"): "integer",
     ("history", "outcome"): "text",

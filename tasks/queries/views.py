@@ -20,10 +20,12 @@ SCORED = ("best-mean", "certify", "route")
 VIEWS: dict[str, dict[str, str]] = {
     "leaderboard": {
         ANY: "winnow.storage.queries.campaign_views:leaderboard",
+        "best-mean": "winnow.tasks.queries.held_out:leaderboard",
         "certify": "winnow.storage.queries.objective.certify:leaderboard",
     },
     "comparisons": {
         ANY: "winnow.storage.queries.campaign_views:comparisons",
+        "best-mean": "winnow.tasks.queries.held_out:comparisons",
         "best-duel": "winnow.storage.queries.objective.duels:comparisons",
         "certify": "winnow.storage.queries.objective.certify:comparisons",
     },

@@ -53,6 +53,13 @@ def test_the_winner_is_scored_on_examples_that_selection_never_saw(folder):
     assert found["held_out"]["winner"] == found["best"]
     (line,) = json.loads(winnow(folder, "list", "--json").stdout)
     assert line["held_out"] == found["held_out"]["mean"] is not None
+    apart = f"(+{HELD_OUT} held out)"
+    assert winnow(folder, "report", "survivor").stdout.count(apart) == 2
+    for kind, file in (("--html", "page.html"), ("--model-card", "card.md")):
+        assert winnow(folder, "report", "survivor", kind, file).returncode == 0
+        assert (folder / file).read_text().count(apart) == 2
+    board = json.loads(winnow(folder, "query", "survivor", "leaderboard", "--json").stdout)
+    assert sorted(row["held_out"] for row in board)[-3:] == [0, HELD_OUT, HELD_OUT]
     again = winnow(folder, "run", "campaign.yaml")
     assert processes.rows(folder, "SELECT count(*) FROM comparisons") == [(60,)]
     assert again.returncode == 0

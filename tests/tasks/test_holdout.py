@@ -40,8 +40,10 @@ from winnow.tasks.objectives.best_mean.holdout.standing import (
     held_out_of,
     others_came_first,
 )
+from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.same_scores import has_the_same_scores
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.views import ask
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.simulation.forecast.requests import Player
 
@@ -623,6 +625,28 @@ def test_what_a_candidate_lacks_of_the_held_out_examples_does_not_leave_open_who
         (lacks_all,) = campaign_status(session, campaign.record).answer.lacking
     assert (lacks.name, lacks.told, lacks.unscored) == ("b", 3, 1)
     assert (lacks_all.told, lacks_all.unscored) == (5, 3)
+
+
+def test_views_tell_comparisons_on_held_out_examples_from_those_that_estimates_are_of(database):
+    campaign = store_campaign(database)
+    record = replace(campaign.record, spec={**campaign.record.spec, "holdout": 0.4})
+    split: Split = split_examples([f"e{i}" for i in range(5)], share=0.4, seed=7)
+    campaign.finish(campaign.plan(0, [1, 1, 1, 0], [*split.selection.tolist(), 0]), [1.0, None, 1.0, 0.0])
+    campaign.finish(campaign.plan(1, [1, 1], split.held_out.tolist()), [0.0, 1.0], best=1)
+    with database.reading() as session:
+        board = {row["candidate"]: row for row in ask(session, record, "leaderboard")}
+        rows = list(ask(session, record, "comparisons", candidate="b"))
+        (first,) = ask(session, record, "comparisons", candidate="b", limit=1)
+        plain = [*ask(session, campaign.record, "leaderboard"), *ask(session, campaign.record, "comparisons")]
+    held_out = {split.keys[position] for position in split.held_out.tolist()}
+    assert (board["b"]["scored"], board["b"]["held_out"]) == (4, 2)
+    assert board["a"]["held_out"] == board["c"]["held_out"] == 0
+    assert [scored_words(board[name]) for name in "abc"] == ["1", "2 (+2 held out)", "0"]
+    assert {row["example"]: row["held_out"] for row in rows} == {
+        f"e{i}": f"e{i}" in held_out for i in range(5)
+    }
+    assert first == rows[0]
+    assert not any("held_out" in row for row in plain)
 
 
 @pytest.mark.parametrize(

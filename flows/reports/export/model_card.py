@@ -13,6 +13,7 @@ from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.phrases import estimated
 from winnow.tasks.answer.sentences.rounding import rounded, span
+from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -70,7 +71,7 @@ def _table(rows: list[dict[str, object]], value: str) -> list[str]:
     """The table; `value` is what is estimated."""
     lines = [
         f"| {escaped(str(row['candidate']))} | {_number(row['estimate'])} | {_interval(row)} "
-        f"| {row['scored']} | {row['status']} |"
+        f"| {scored_words(row)} | {row['status']} |"
         for row in rows[:MOST_ROWS]
     ]
     rest = [f"\n{len(rows) - MOST_ROWS} more candidates are left out."] if len(rows) > MOST_ROWS else []

@@ -11,6 +11,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.answer.sentences.rounding import rounded, span
 from winnow.tasks.queries.factors import sampling_words
+from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.views import ask
 
 UNKNOWN = "–"
@@ -99,7 +100,7 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
             worth=row["lower"] if has_interval else None,
         ),
         Cell(
-            text=f"{row['scored']:,} of {asked:,}" if row["unscored"] else f"{asked:,}",
+            text=scored_words(row) + (f" of {asked:,}" if row["unscored"] else ""),
             worth=float(row["scored"]),
         ),
         Cell(text=row["status"]),

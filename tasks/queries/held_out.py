@@ -1,0 +1,73 @@
+"""Views of best-mean campaigns that hold examples out: which comparisons, and how many, are of those.
+
+Estimates and intervals are about the examples of selection. The winner and the runner-up are scored on the
+others as well, and views count these comparisons as all others. Which examples are held out is not stored: it
+follows from the campaign's seed and the keys of its examples.
+"""
+
+from collections.abc import Iterator
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.json_types import JsonView, Row
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.campaigns import candidate_names
+from winnow.storage.records.values import CampaignRecord
+
+
+def leaderboard(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The leaderboard, with `held_out`: how many of those scored are held out; only where some are."""
+    rows = campaign_views.leaderboard(session, campaign.id)
+    if campaign.spec.get("holdout") is None:
+        return rows
+    counts = _scored_on_held_out(session, campaign)
+    return [_after("scored", row, counts.get(row["candidate"], 0)) for row in rows]
+
+
+def comparisons(
+    session: Session, campaign: CampaignRecord, *, candidate: str | None = None, limit: int | None = None
+) -> Iterator[Row]:
+    """The comparisons, with `held_out`: whether their example is; only where some are."""
+    rows = campaign_views.comparisons(session, campaign.id, candidate=candidate, limit=limit)
+    if campaign.spec.get("holdout") is None:
+        return rows
+    # Imported here, as below: it needs numpy, which other campaigns are read without.
+    from winnow.tasks.objectives.best_mean.holdout.split import selection_keys
+
+    seen = selection_keys(session, campaign)
+    return (_after("example", row, row["example"] not in seen) for row in rows)
+
+
+def scored_words(row: JsonView) -> str:
+    """How many comparisons of a leaderboard's row are scored, those apart that its estimate is not of."""
+    held_out = row.get("held_out") or 0
+    apart = f" (+{held_out:,} held out)" if held_out else ""
+    return f"{row['scored'] - held_out:,}{apart}"
+
+
+def _scored_on_held_out(session: Session, campaign: CampaignRecord) -> dict[str, int]:
+    from winnow.tasks.objectives.best_mean.holdout.split import stored_split
+
+    split = stored_split(session, campaign)
+    assert split is not None
+    positions = frozenset(split.held_out.tolist())
+    keys = {split.keys[position] for position in positions}
+    asked = {arm for each in round_records.rounds_on(session, campaign.id, positions) for arm in each.arms}
+    names = candidate_names(session, campaign.id)
+    found = {names[arm]: paired_views.outcomes(session, campaign.id, names[arm]) for arm in asked}
+    return {
+        name: sum(outcome is not None and key in keys for key, outcome in outcomes.items())
+        for name, outcomes in found.items()
+    }
+
+
+def _after(column: str, row: JsonView, value: object) -> Row:
+    """The row with the column `held_out` behind another one."""
+    found: Row = {}
+    for name, each in row.items():
+        found[name] = each
+        if name == column:
+            found["held_out"] = value
+    return found
