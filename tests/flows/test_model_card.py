@@ -20,7 +20,7 @@ def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_pa
     card = (tmp_path / "card.md").read_text()
     assert card.startswith("## Selection: undecided\n\nFrom the best-mean campaign letters of Winnow, which")
     assert "- **sure**: undecided at error probability 0\\.05" in card
-    assert "| candidate | mean | interval |" in card
+    assert "| candidate | estimated mean | interval |" in card
     assert "| a | 0.250 | 0.000 to 0.500 | 2 | active |" in card
     assert "| c | – | – | 0 | active |" in card
     assert "[x](" not in card
@@ -37,7 +37,7 @@ def test_the_table_says_what_its_numbers_are(tmp_path, build, value):
     with reading(f"sqlite:///{tmp_path / 'winnow.db'}") as session:
         [record] = campaign_records.campaigns(session)
         write_model_card(session, record, tmp_path / "card.md")
-    assert f"| candidate | {value} | interval |" in (tmp_path / "card.md").read_text()
+    assert f"| candidate | estimated {value} | interval |" in (tmp_path / "card.md").read_text()
 
 
 def test_a_card_of_many_candidates_is_short_and_one_that_cannot_be_written_is_a_sentence(tmp_path):

@@ -57,7 +57,7 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
             *said,
             *warned,
             "",
-            *_table(rows, estimated(status.answer)),
+            *_table(rows, f"estimated {estimated(status.answer)}"),
             "",
             "### How to check it",
             "",
