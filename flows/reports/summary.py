@@ -48,7 +48,7 @@ def summary_lines(
     """
     lines = [_title(status, has_colours)]
     for line in (*block_lines(status.answer, status.totals), *further_lines(status)):
-        told = hanging(_head(line[0]), line[1], width)
+        told = hanging(_head(line[0]), _with_storage(line[1], status.name, shown_url(storage)), width)
         winner = named_winner(status.answer, line)
         if has_colours and winner is not None:
             told[0] = told[0].replace(winner, coloured(winner, BOLD, GREEN), 1)
@@ -79,6 +79,12 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
             else:
                 lines[-1] += gap + part
     return lines
+
+
+def _with_storage(sentence: str, name: str, storage: str) -> str:
+    """The sentence, the database named in its commands as it is in those below: answers know of none."""
+    commands = rf"winnow (?:query {re.escape(name)} [a-z]+|resume {re.escape(name)} --set \S+)"
+    return re.sub(commands, lambda found: f"{found[0]} --storage {storage}", sentence)
 
 
 def further_lines(status: CampaignStatus) -> list[Line]:

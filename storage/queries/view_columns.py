@@ -35,8 +35,8 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "campaign": "Name of the campaign.",
         "position": "Index of the candidate, from 0.",
         "candidate": "Its name.",
-        "estimate": "Of the mean score, win rate or risk on all examples. champion and others correct the mean "
-        "of the scored ones, `mean`, by how others did on them.",
+        "estimate": "Of the mean score, win rate or risk on all examples. champion and others correct `mean` "
+        "by what other candidates scored on the same examples.",
         "lower": "Lower bound on it.",
         "upper": "Upper bound on it.",
         "mean": "Plain mean of all outcomes, of held-out examples too; in a duel as the candidate sees them.",

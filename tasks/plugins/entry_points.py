@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.algorithms.state.plugin_registry import in_words
+from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.tasks.errors import WinnowError
 
 FILE = "plugins.log"
@@ -129,10 +129,24 @@ def remedy() -> str:
     """What a user can do about a plug-in that fails."""
     if (log := _log.get()) is None:
         return "mend it or choose another"
+    if _is_named_by_program():  # which the command line knows nothing of
+        return (
+            "mend what it needs and call winnow.run (or winnow.select) again, or mend its code and call it "
+            "under another name, which makes no text a second time"
+        )
     return (
         f"mend what it needs and go on with winnow resume {log.campaign}, or mend its code and begin again "
         "with winnow run SPEC --fork NEW_NAME, which makes no text a second time"
     )
+
+
+GROUPS = tuple(f"winnow.{each}" for each in ("judges", "pair_judges", "selectors", "engines", "embedders"))
+"""Entry points by which others add to Winnow."""
+
+
+def _is_named_by_program() -> bool:
+    """Whether the program that runs has named any plug-in by a decorator."""
+    return any(isinstance(entry, Registered) for group in GROUPS for entry in plugins(group).values())
 
 
 @contextmanager

@@ -238,8 +238,20 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
     }
     assert winnow.run(spec).answer.best == "echo/plain"
     broken = [{"name": "broken", "template": "broken {{ input }}"}, *spec["prompts"]]
-    with pytest.raises(PluginFailed, match=r"the engine 'echo' \(test_decorators:Echo\) raised KeyError"):
+    with pytest.raises(PluginFailed) as failed:
         winnow.run({**spec, "name": "broken", "prompts": broken})
+    assert "the engine 'echo' (test_decorators:Echo) raised KeyError" in str(failed.value)
+    assert "call winnow.run (or winnow.select) again, or mend its code and call it under another" in str(
+        failed.value
+    )
+    assert "winnow resume" not in str(failed.value)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(plugin_registry, "_registered", {})
+        resumed = winnow_command(tmp_path, "resume", "broken")
+    assert resumed.returncode == 2
+    assert "unknown provider 'echo'; available: " in resumed.stderr
+    assert resumed.stderr.endswith("by @winnow.engine, call winnow.run there again\n")
+    assert "go on with" not in resumed.stderr
     with pytest.raises(SpecError, match=r"spec: models\[0\].provider: .*'ecko'.*did you mean 'echo'"):
         winnow.run({**spec, "name": "other", "models": [{**spec["models"][0], "provider": "ecko"}]})
 

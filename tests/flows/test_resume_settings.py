@@ -39,7 +39,8 @@ def test_a_larger_budget_goes_on_as_it_does_by_the_file(finished):
     result = winnow(finished, "resume", "survivor", "--set", "stopping.budget=40", "--set", "tags=[input]")
     assert by_file.returncode == result.returncode == 3
     assert "40 comparisons in 5 rounds" in result.stdout
-    assert "go on with winnow resume survivor --set stopping.budget=MORE" in result.stdout
+    command = "winnow resume survivor --set stopping.budget=MORE --storage sqlite:///winnow.db"
+    assert f"go on with {command}" in result.stdout
     by_settings = processes.rows(finished, decided.format("survivor"))
     assert by_settings == processes.rows(finished, decided.format("again"))
     assert json.loads(winnow(finished, "show", "survivor", "--json").stdout)["execution"]["tags"] == ["input"]

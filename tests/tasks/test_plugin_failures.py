@@ -13,7 +13,8 @@ from plugins_on_disk import NAME, importable
 from served_campaigns import served_model, served_spec, write_data
 from sqlalchemy import text
 
-from winnow.algorithms.state.plugin_registry import MOST_CHARACTERS, in_words
+from winnow.algorithms.state import plugin_registry
+from winnow.algorithms.state.plugin_registry import MOST_CHARACTERS, Registered, in_words
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.steps import MOST_IN_A_ROW, JudgeBroken
 from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
@@ -89,6 +90,15 @@ def test_a_traceback_is_kept_once_for_each_line_and_is_bounded(tmp_path):
     assert "ValueError: yyy" in kept
     assert len(kept) < MOST_TRACEBACK + 1_000
     assert "winnow resume letters" in str(failed.value)
+
+
+def test_what_is_raised_in_a_program_that_names_plug_ins_is_mended_there(tmp_path, monkeypatch):
+    named = Registered("acme", "winnow.judges", None, value="notebook:acme", source="")
+    monkeypatch.setattr(plugin_registry, "_registered", {("winnow.judges", "acme"): named})
+    with plugin_log(tmp_path / "logs", "letters"), pytest.raises(PluginFailed) as failed, calling(ACME):
+        raise ValueError("no")
+    assert "call winnow.run (or winnow.select) again" in str(failed.value)
+    assert "winnow resume" not in str(failed.value)
 
 
 def test_a_log_that_cannot_be_written_is_not_named(tmp_path):
