@@ -80,9 +80,10 @@ def exit_code(status: "CampaignStatus") -> int:
 def gate_code(status: "CampaignStatus", code: int) -> int:
     """How the command ends that holds candidates against a baseline, given how running the campaign ended.
 
-    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse.
+    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse. Where all
+    were dropped nothing is shown of any, as where one was.
     """
-    if code not in (DECIDED, UNDECIDED):
+    if code not in (DECIDED, UNDECIDED) and status.answer.outcome != "failed":
         return code
     answer = status.answer
     if not answer.is_guaranteed:

@@ -48,7 +48,8 @@ def gate(
     that anything said is wrong is at most stopping.delta.
 
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
-    neither: something is open, or a candidate was dropped.
+    neither: something is open, or a candidate was dropped, as that all were. 1 and 2 are errors, after which
+    it may be called again.
     """
     from winnow.flows.exit_codes import gate_code
     from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files

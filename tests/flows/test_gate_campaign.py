@@ -15,6 +15,7 @@ from test_command_line import one_message, winnow
 
 import winnow as winnow_package
 from winnow.algorithms.claims import NOTHING_CLAIMED, Claim
+from winnow.flows.exit_codes import gate_code
 from winnow.flows.reports.export.gate_files import begin_gate_files, gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line
@@ -291,6 +292,21 @@ def test_the_summary_is_headed_as_the_answer_is(outcome, statuses, heading):
     )
     answer = replace(status.answer, outcome=outcome, claim=claim, dropped=lost)
     assert gate_markdown(replace(status, answer=answer)).startswith(heading)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "statuses", "code", "ends"),
+    [
+        ("failed", ("dropped",), 1, 3),
+        ("failed", ("dropped", "dropped"), 1, 3),
+        ("undecided", ("dropped", "active"), 3, 3),
+        (None, ("active", "active"), 1, 1),
+        (None, ("active", "active"), 130, 130),
+    ],
+)
+def test_a_gate_that_shows_nothing_ends_alike_however_many_were_dropped(outcome, statuses, code, ends):
+    status = status_like("open", *zip("bc", statuses, strict=False))
+    assert gate_code(replace(status, answer=replace(status.answer, outcome=outcome)), code) == ends
 
 
 def broken_rules(xml):
