@@ -109,9 +109,11 @@ ANSWER = Answer(
 )
 
 
-def undecided(tmp_path, budget=16, **changes):
+def undecided(tmp_path, budget=16, epsilon=0.0, **changes):
     """The lines of a campaign whose two best were both scored on the same eight of twenty examples."""
-    campaign = store_campaign(new_database(tmp_path / "winnow.db"), n_examples=20, budget=budget)
+    campaign = store_campaign(
+        new_database(tmp_path / "winnow.db"), n_examples=20, budget=budget, epsilon=epsilon
+    )
     differences = {
         "against": 0,
         "delta": 0.05,
@@ -145,6 +147,15 @@ def test_an_undecided_answer_says_what_would_settle_it_as_an_estimate(tmp_path):
         "difference stays at 0.100 (an estimate from what was observed, not a claim)"
     )
     assert "next" not in in_short
+
+
+def test_what_is_reckoned_is_how_epsilon_would_be_shown_where_there_is_one(tmp_path):
+    in_full, _ = undecided(tmp_path, epsilon=0.05)
+    wanted = examples_to_separate(8, 20, gap=0.1, reach=0.2, epsilon=0.05)
+    assert in_full["next"] == (
+        f"about {2 * (wanted - 8)} more comparisons of a and b would show that b is not ahead by more than "
+        "0.05, if their difference stays at 0.100 (an estimate from what was observed, not a claim)"
+    )
 
 
 @pytest.mark.parametrize(

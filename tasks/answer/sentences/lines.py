@@ -201,10 +201,13 @@ def _next(answer: Answer) -> list[Line]:
     if found is None:
         return []
     pair = f"{found.leading} and {found.rival}"
+    shown = "would separate the two"
+    if answer.epsilon:
+        shown = f"would show that {found.rival} is not ahead by more than {answer.epsilon:g}"
     return [
         (
             "next",
-            f"about {amount(found.comparisons)} more comparisons of {pair} would separate the two, if their "
-            f"difference stays at {rounded(found.gap)} (an estimate from what was observed, not a claim)",
+            f"about {amount(found.comparisons)} more comparisons of {pair} {shown}, if their difference "
+            f"stays at {rounded(found.gap)} (an estimate from what was observed, not a claim)",
         )
     ]
