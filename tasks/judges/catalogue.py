@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from winnow.algorithms.state.plugin_registry import in_words, plugins
+from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import versions
@@ -175,8 +175,20 @@ class Catalogue:
                 raise JudgeError(unknown_name(f"parameter of {name}", key, names), f"judge.{key}")
         for key, (hint, default) in known.items():
             if default is inspect.Parameter.empty and key not in params:
-                raise JudgeError(f"{name} needs {key} ({_spelled(hint)}); add it", f"judge.{key}")
+                raise JudgeError(
+                    f"{name} needs {key} ({_spelled(hint)}); {self._remedy(name, factory)}", f"judge.{key}"
+                )
         return {key: checked(key, known[key][0], value) for key, value in params.items()}
+
+    def _remedy(self, name: str, factory: Factory) -> str:
+        """What to do about a missing parameter, which may be the output that a function is to judge."""
+        entry = self._installed().get(name)
+        if entry is None or isinstance(entry, Registered) or not inspect.isfunction(factory):
+            return "add it"
+        return (
+            f"add it, or where {entry.value} is a function that judges, have the entry point name a class or "
+            "a function that makes a judge: functions that judge are for @winnow.judge"
+        )
 
 
 def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any type and its values

@@ -46,6 +46,10 @@ class Length:
         return Verdict.scored(True, said) if said.isdigit() else Verdict.unscored("no_number")
 
 
+def words(output, targets):
+    return len(output.split()) == 1
+
+
 def hidden(**anything):
     raise AssertionError("a built-in judge was replaced")
 '''
@@ -53,6 +57,7 @@ ENTRIES = """
 [winnow.judges]
 acme-length = acme_judges:Length
 acme-gone = acme_gone:Gone
+acme-words = acme_judges:words
 exact = acme_judges:hidden
 """
 
@@ -217,6 +222,18 @@ def test_a_package_cannot_replace_a_built_in_judge_and_a_broken_one_is_named():
     assert create_judge("exact").judge(Sample(output="a", targets=["a"])).score == 1.0
     with pytest.raises(JudgeError, match=r"'acme-gone' \(acme_gone:Gone\) cannot be used: ModuleNotF"):
         create_judge("acme-gone")
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_package_that_names_a_function_that_judges_is_told_what_to_name_instead():
+    """Its output and targets would be taken for keys of the file."""
+    with pytest.raises(JudgeError) as refused:
+        create_judge("acme-words")
+    assert str(refused.value) == (
+        "judge.output: acme-words needs output (object); add it, or where acme_judges:words is a function "
+        "that judges, have the entry point name a class or a function that makes a judge: functions that "
+        "judge are for @winnow.judge"
+    )
 
 
 def test_naming_the_judges_imports_none_of_them():
