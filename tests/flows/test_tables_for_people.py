@@ -155,3 +155,15 @@ def test_ends_of_intervals_are_rounded_outward_as_sentences_have_them():
     assert shown == [["a", "0.563", "0.562", "0.974"], known]
     small = [line.split() for line in table_lines(rows, None)[1:]]
     assert [each[-2] for each in small] == ["0.562", "0.3", "-0.0004"]
+
+
+@pytest.mark.parametrize("width", [None, 120])
+def test_of_a_sentence_the_end_is_cut_as_what_was_raised_stands_in_its_middle(width):
+    said = (
+        "the judge 'acme' (acme_judges:Length) raised KeyError: 'colour' (acme.py, line 4); " + "more " * 40
+    )
+    rows = [{"candidate": "a", "reason": "judge_failed", "comparisons": 9, "detail": said}]
+    lines = table_lines(rows, width)
+    assert "raised KeyError: 'colour' (acme.py" in lines[1]
+    assert lines[1].endswith("…")
+    assert width is None or cell_len(lines[1]) <= width

@@ -15,6 +15,16 @@ def shortened(text: str, most: int) -> str:
     return short
 
 
+def beginning(text: str, most: int) -> str:
+    """The text, without its end where it takes more columns of the terminal."""
+    kept = most
+    short = text
+    while cell_len(short) > most:
+        kept -= 1
+        short = f"{text[:kept]}…"
+    return short
+
+
 def shortened_apart(names: Sequence[str], most: int) -> list[str]:
     """The names without their middles where they are too long; see `told_apart`."""
     return [shortened(name, most) for name in told_apart(names, most)]

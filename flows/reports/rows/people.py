@@ -18,13 +18,16 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
-from winnow.flows.reports.rows.names import shortened, told_apart
+from winnow.flows.reports.rows.names import beginning, shortened, told_apart
 from winnow.tasks.answer.sentences.rounding import with_decimals
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.queries.printable import printable
 
 LONGEST_CELL = 60
 """Characters of a text in a table; other formats are not cut."""
+SENTENCES = ("detail",)
+"""Columns of sentences: what is cut is their ends, as what happened stands in the middle."""
+LONGEST_SENTENCE = 160
 SHORTEST_CELL = 14
 """A text is not cut below this to make room for further columns."""
 NAMING = ("candidate", "candidate_b", "opponent")
@@ -62,7 +65,8 @@ class Column:
     def width(self) -> int:
         """Columns of the terminal that it takes where there is room."""
         widest = max(map(cell_len, self.texts))
-        return max(cell_len(self.name), min(widest, LONGEST_CELL) if self.is_text else widest)
+        longest = LONGEST_SENTENCE if self.name in SENTENCES else LONGEST_CELL
+        return max(cell_len(self.name), min(widest, longest) if self.is_text else widest)
 
     @property
     def least_width(self) -> int:
@@ -84,7 +88,8 @@ class Column:
 
     def cell(self, row: int, width: int) -> str:
         """The cell of a row, or the heading for row -1, just so wide."""
-        text = shortened(self.name if row < 0 else self.texts[row], width)
+        text = self.name if row < 0 else self.texts[row]
+        text = beginning(text, width) if self.name in SENTENCES else shortened(text, width)
         room = " " * (width - cell_len(text))
         return room + text if self.is_number else text + room
 
@@ -247,7 +252,7 @@ def _records(columns: Sequence[Column], width: int) -> list[str]:
     for row in range(len(columns[0].texts)):
         lines += [""] if lines else []
         lines += [
-            f"{column.name:<{longest}}{GAP}{shortened(column.texts[row], room)}"
+            f"{column.name:<{longest}}{GAP}{column.cell(row, room).strip()}"
             for column in columns
             if column.texts[row]
         ]
