@@ -1,12 +1,12 @@
-"""What may be wrong with a campaign, counted from its stats; two rows of pairs are read at the very end."""
+"""What may be wrong with a campaign, counted from its stats; of pairs and duels few rows are read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import func, select, text
+from sqlalchemy import case, func, select, text
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Candidate, CandidateStats
+from winnow.storage.models import Candidate, CandidateStats, Comparison, Judgment, Round
 from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
 
 
@@ -64,6 +64,57 @@ def score_sums(session: Session, *candidates: int) -> list[tuple[float, int]]:
     )
     found = {candidate: (total, count) for candidate, total, count in rows}
     return [found.get(each, (0.0, 0)) for each in candidates]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSide:
+    """A side that all duels of a campaign were won by."""
+
+    is_first: bool
+    duels: int
+    """Those that speak of the side alone: the other side's candidate won as often when it stood there."""
+
+
+def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
+    """The side that won every scored duel, as the candidates of a duel are stored; None where both did."""
+    scored = (
+        select(Comparison.id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Comparison.candidate_b_id.is_not(None))
+    )
+    is_first = session.scalar(scored.where(Comparison.outcome <= 0.5).limit(1)) is None
+    if not is_first and session.scalar(scored.where(Comparison.outcome >= 0.5).limit(1)) is not None:
+        return None
+    pairs = (
+        select(Comparison.candidate_a_id, Comparison.candidate_b_id, func.count())
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Comparison.outcome.is_not(None))
+        .group_by(Comparison.candidate_a_id, Comparison.candidate_b_id)
+    )
+    met = {(a, b): count for a, b, count in session.execute(pairs)}
+    return OneSide(
+        is_first=is_first,
+        duels=sum(min(count, met.get((b, a), 0)) for (a, b), count in met.items()),
+    )
+
+
+def place_that_won(session: Session, campaign_id: int) -> OneSide | None:
+    """The place whose answer models that judge duels preferred in all verdicts; None where there is none."""
+    verdicts = (
+        select(Judgment.id)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Comparison.candidate_b_id.is_not(None))
+    )
+    first = case((Judgment.presentation_order == "original", Judgment.verdict), else_=1.0 - Judgment.verdict)
+    is_first = session.scalar(verdicts.where(first <= 0.5).limit(1)) is None
+    if not is_first and session.scalar(verdicts.where(first >= 0.5).limit(1)) is not None:
+        return None
+    orders = verdicts.with_only_columns(Judgment.presentation_order, func.count()).where(
+        Judgment.verdict.is_not(None)
+    )
+    counts = [count for _, count in session.execute(orders.group_by(Judgment.presentation_order))]
+    return OneSide(is_first=is_first, duels=2 * min(counts) if len(counts) > 1 else 0)
 
 
 _PAIRS = text("""

@@ -24,13 +24,14 @@ from winnow.tasks.spec.stored_spec import (
     judging_models,
 )
 
-Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge"]
+Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge", "one-side"]
 """What a warning is about:
 
 * all-zero: no output got any point.
 * all-equal: every output got the same score.
 * truncated: texts were ended by max_tokens or the context window.
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
+* one-side: every duel was won by the side that was shown first, or second.
 * own-judge: a model judges outputs of its own.
 * one-example: without one of the examples, the best and the second would be much closer, or change places.
 """
@@ -40,6 +41,11 @@ MOST_FLAGGED = 0.02
 
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
+
+FEWEST_OF_ONE_SIDE = 20
+"""Duels of pairs that met either way round before it is worth a warning that one side always won: a judge
+that looks at answers alone would do so in one of half a million such campaigns of even candidates, and hardly
+ever where one of a pair is better."""
 
 MOST_OF_THE_GAP = 1 / 3
 """Share of the gap between the two best candidates beyond which one example is worth a warning."""
@@ -61,7 +67,8 @@ def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[Campai
     """What may be wrong with a campaign, after its last finished round.
 
     All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
-    the scores of two candidates, and only where a best-mean campaign has ended with a best one.
+    the scores of two candidates, and only where a best-mean campaign has ended with a best one. Of duels the
+    first are looked at until each side has won one.
     """
     counts = warning_views.counts(session, campaign.id)
     decision = outcome_records.latest_decision(session, campaign.id)
@@ -71,6 +78,7 @@ def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[Campai
         _truncated(counts),
         _no_answer(counts, campaign),
         own_judge(campaign.spec),
+        _one_side(session, campaign),
     ]
     if decision is not None and is_over and campaign.objective == "best-mean":
         found.append(_one_example(session, campaign, decision))
@@ -130,6 +138,24 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
         kind="all-equal",
         sentence=f"all {counts.scored:,} scores are {counts.lowest:g}: check whether the judge can tell "
         "right from wrong, and whether the examples are hard enough to tell candidates apart",
+    )
+
+
+def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    """Whether the place of an answer alone decides: in duels, or in all that models were asked about them."""
+    if campaign.objective != "best-duel":
+        return None
+    look = warning_views.side_that_won
+    if any(True for _ in judging_models(campaign.spec)):  # which are shown the answers in either order
+        look = warning_views.place_that_won
+    found = look(session, campaign.id)
+    if found is None or found.duels < FEWEST_OF_ONE_SIDE:
+        return None
+    place = "first" if found.is_first else "second"
+    return CampaignWarning(
+        kind="one-side",
+        sentence=f"the answer shown {place} was always preferred, also where the same two candidates stood "
+        "the other way round: check whether the judge looks at the answers at all",
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stored_campaigns import NOW, decision, store_campaign
+from stored_campaigns import NOW, decision, judgment, store_campaign
 
 from winnow.storage.queries.unscored import by_reason
 from winnow.storage.records import outcomes as outcome_records
@@ -116,6 +116,43 @@ def test_duels_that_are_all_ties_are_told_and_a_single_win_is_enough_not_to(data
         assert by_reason(session, duels.record) == {"": 2}
     duels.finish_duels(duels.plan(1, [[0, 1]], [2]), [(1.0, [])], stop=True)
     assert warnings(duels) == []
+
+
+def either_way_round(database, outcome, count=20, *, name="letters", judged=(), judge=None):
+    """A campaign of duels of a and b, and as many of b and a, all with one outcome for the first of two."""
+    duels = store_campaign(database, name, objective="best-duel", n_examples=count)
+    arms = [[0, 1] if number % 2 else [1, 0] for number in range(count)]
+    duels.finish_duels(duels.plan(0, arms, list(range(count))), [(outcome, list(judged))] * count, stop=True)
+    spec = duels.record.spec if judge is None else {**duels.record.spec, "judge": judge}
+    return replace(duels, record=replace(duels.record, spec=spec))
+
+
+@pytest.mark.parametrize(("outcome", "place"), [(1.0, "first"), (0.75, "first"), (0.0, "second")])
+def test_duels_that_the_same_side_always_won_are_told_where_candidates_met_either_way_round(
+    database, outcome, place
+):
+    duels = either_way_round(database, outcome)
+    (warning,) = warnings(duels)
+    assert warning.kind == "one-side"
+    assert warning.sentence.startswith(f"the answer shown {place} was always preferred, also where")
+    duels.finish_duels(duels.plan(1, [[0, 1]], [0]), [(1.0 - outcome, [])], stop=True)
+    assert warnings(duels) == []
+    assert kinds(either_way_round(database, outcome, count=18, name="few")) == []
+
+
+def test_a_candidate_that_always_stands_first_may_always_win(database):
+    duels = store_campaign(database, objective="best-duel", n_examples=30)
+    duels.finish_duels(duels.plan(0, [[0, 1]] * 30, list(range(30))), [(1.0, [])] * 30, stop=True)
+    assert warnings(duels) == []
+
+
+@pytest.mark.parametrize(("swapped", "found"), [(0.0, ["all-equal", "one-side"]), (0.5, ["all-equal"])])
+def test_a_model_that_always_prefers_the_answer_shown_first_is_told_whatever_its_duels_come_to(
+    database, swapped, found
+):
+    judged = (judgment("original", 1.0), judgment("swapped", swapped))
+    judge = {"type": "llm", "models": [{"name": "j", "provider": "vllm", "model": "m"}]}
+    assert kinds(either_way_round(database, 0.5, judged=judged, judge=judge)) == found
 
 
 @pytest.mark.parametrize(("count", "found"), [(1, []), (2, ["no-answer"])])
