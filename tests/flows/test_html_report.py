@@ -196,6 +196,13 @@ def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
         (None, "no outcome: no_answer"),
     }
     assert all((each.passages[-1].label, each.passages[-1].text) == ("target", "x") for each in samples)
+    places = {each.facts[1] for each in samples}  # counted as the lines of a run count rounds
+    assert places == {
+        "round 1, position 3",
+        "round 2, position 1",
+        "round 2, position 2",
+        "round 2, position 3",
+    }
 
 
 def test_the_table_has_all_candidates_with_their_numbers_and_no_empty_column(scored):
