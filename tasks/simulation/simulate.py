@@ -231,7 +231,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
     batch = _ask(selector, seed, round_, validate, where)
     for budget in budgets:
         while len(batch) and told + len(batch) <= budget:
-            with _failures_named(where, f"in round {round_}"):
+            with _failures_named(where, f"in round {round_ + 1}"):
                 selector.tell(batch, environment.outcomes(batch, seed, round_))
             told += len(batch)
             batches.append(batch)
@@ -257,7 +257,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
 
 def _ask(selector: Selector, seed: int, round_: int, validate: Callable[[Batch], None], where: str) -> Batch:
     """The batch of a round, found valid."""
-    with _failures_named(where, f"in round {round_}"):
+    with _failures_named(where, f"in round {round_ + 1}"):
         batch = selector.ask(round_rng(seed, round_))
         if len(batch):
             validate(batch)

@@ -6,6 +6,7 @@ these alone: a row that is added here with a claim that nobody proved should loo
 """
 
 import datetime as dt
+import re
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -384,6 +385,13 @@ def test_what_is_said_follows_from_what_was_decided(answer, situation):
     said = dict(answer_lines(answer))
     assert headline(answer, state) == situation.headline
     assert said["sure"] == situation.sure
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
+def test_of_one_example_nothing_is_said_of_these(answer, situation):
+    told = " ".join(sentence for _, sentence in answer_lines(replace(answer, n_examples=1)))
+    assert "these 1 example" not in told
+    assert not re.search(r"\b1 examples\b", told)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])

@@ -217,9 +217,9 @@ def test_runs_are_the_same_with_one_worker_and_with_two():
 
 
 BREAKAGES = {
-    "raises": "in round 1: RuntimeError: out of ideas",
-    "repeats": "in round 1: ValueError: it asked for a pair that it had asked for before",
-    "outside": "in round 0: ValueError: ",
+    "raises": "in round 2: RuntimeError: out of ideas",
+    "repeats": "in round 2: ValueError: it asked for a pair that it had asked for before",
+    "outside": "in round 1: ValueError: ",
     "overrates": "after round 1: ValueError: it recommends arm 9 of 2",
 }
 
@@ -235,7 +235,7 @@ def test_a_broken_selector_is_named_in_one_sentence(strangers, name):
 
 
 def test_a_broken_selector_is_named_from_another_process(strangers):
-    with pytest.raises(SelectorFailed, match=r"^selector 'raises' with seed 7 failed in round 1"):
+    with pytest.raises(SelectorFailed, match=r"^selector 'raises' with seed 7 failed in round 2"):
         list(simulate(TABLE, [compared_selector("raises", "raises", {})], budgets=[8], seeds=[7], workers=1))
 
 

@@ -9,8 +9,8 @@ from winnow.tasks.answer.sentences.phrases import (
     RAISES,
     assumed,
     estimated,
-    examples_of,
     list_of,
+    on_examples,
     spent,
 )
 
@@ -27,8 +27,9 @@ def certainty(answer: Answer) -> str:
         case "undecided":
             return _undecided(answer)
         case "none" if answer.constraints:
-            here = f"on these {examples_of(answer)}"
-            return _bounded(f"{here} no candidate{_whom(answer)} meets the constraints", answer)
+            return _bounded(
+                f"{on_examples(answer)} no candidate{_whom(answer)} meets the constraints", answer
+            )
         case "none":
             return _bounded(
                 "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
@@ -81,7 +82,7 @@ def _what(answer: Answer) -> str:
             return f"of all{whom} {said}" if whom else said
         return f"no candidate{whom} is preferred over {answer.best}{within}"
     than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
-    here = f"on {'these' if answer.held_out is None else 'the'} {examples_of(answer)}"
+    here = on_examples(answer)
     if answer.top_m > 1:
         return f"{here} no other candidate{whom} has a mean that is higher than that of any of these{within}"
     mean = estimated(answer)

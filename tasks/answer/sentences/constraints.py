@@ -1,7 +1,7 @@
 """What an answer says of constraints: who meets them, who cannot, and of whom the claim is."""
 
 from winnow.tasks.answer.model import Answer, Constrained
-from winnow.tasks.answer.sentences.phrases import Line, list_of
+from winnow.tasks.answer.sentences.phrases import Line, list_of, on_examples
 from winnow.tasks.answer.sentences.rounding import rounded
 
 
@@ -31,9 +31,7 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
         whom: Whom a claim covers, where that is not every candidate.
         within: How much higher a mean would have to be.
     """
-    of_selection = answer.held_out is not None
-    here = f"on {'the' if of_selection else 'these'} {answer.n_examples:,} examples"
-    here += " of selection" if of_selection else ""
+    here = on_examples(answer)
     known = " (known exactly)" if answer.claim.kind == "proven" else ""
     meets = f"{answer.best} meets the constraints{known}"
     if len(answer.candidates) == len(answer.dropped) + 1:

@@ -11,6 +11,7 @@ from winnow.tasks.answer.sentences.phrases import (
     dropped_lines,
     interval_words,
     list_of,
+    on_examples,
     spent,
 )
 from winnow.tasks.answer.sentences.rounding import rounded
@@ -112,7 +113,7 @@ def _claimed(answer: Answer) -> str:
         "worse": f"more than {limit:g} below {whose}" if limit else f"below {whose}",
     }
     parts = [_means(names, said) for status, said in where.items() if (names := answer.named(status))]
-    said = f"on these {answer.n_examples:,} examples {', and '.join(parts)}"
+    said = f"{on_examples(answer)} {', and '.join(parts)}"
     if answer.claim.kind == "exact":
         return f"exact: {said}"
     return f"{said}; the chance that any of this is wrong is at most {answer.claim.delta:g}"

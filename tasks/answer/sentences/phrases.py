@@ -232,6 +232,12 @@ def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def on_examples(answer: Answer) -> str:
+    """Where a claim holds."""
+    which = "these" if answer.held_out is None and answer.n_examples != 1 else "the"
+    return f"on {which} {examples_of(answer)}"
+
+
 def examples_of(answer: Answer) -> str:
     """Those that a mean and a claim are about."""
     of_selection = "" if answer.held_out is None else " of selection"
