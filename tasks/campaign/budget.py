@@ -90,17 +90,10 @@ class BudgetUsage:
     @property
     def sentence(self) -> str:
         """That it is spent, such as "the token budget is spent: 10 240 of 10 000"."""
-        return f"the {ALONE[self.kind]} budget is spent: {self._said}"
+        return f"the {ALONE[self.kind]} budget is spent: {amount(self.spent)} of {amount(self.limit)}"
 
     def __str__(self) -> str:
-        return f"{WORDS[self.kind]} {self._said}"
-
-    @property
-    def _said(self) -> str:
-        """How much of it is spent. No round begins that would go beyond a limit: it was another."""
-        said = f"{amount(self.spent)} of {amount(self.limit)}"
-        is_beyond = self.kind == "comparisons" and self.spent > self.limit
-        return f"{said} (beyond the limit as it is now)" if is_beyond else said
+        return f"{WORDS[self.kind]} {amount(self.spent)} of {amount(self.limit)}"
 
 
 def amount(value: float) -> str:

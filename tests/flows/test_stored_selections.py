@@ -546,16 +546,6 @@ def test_a_small_budget_may_be_raised_and_the_answer_says_how(storage):
     assert len(function.asked) == 40
 
 
-def test_a_budget_that_was_lowered_below_what_is_spent_says_so(storage):
-    first = str(chosen(Counted(), storage, delta=None, budget=50).results)
-    assert "  budget    comparisons 50 of 50\n" in first
-    function = Counted()
-    lowered = str(chosen(function, storage, delta=None, budget=40).results)
-    assert function.asked == []
-    assert "  budget    comparisons 50 of 40 (beyond the limit as it is now)\n" in lowered
-    assert "the comparison budget is spent: 50 of 40 (beyond the limit as it is now)" in lowered
-
-
 @pytest.mark.parametrize("wrong", [10**400, 1j, np.complex128(0.5), "1", float("nan"), -0.1, [0.5]])
 def test_what_is_no_score_is_said(wrong):
     with pytest.raises(WinnowError, match="return a number in"):

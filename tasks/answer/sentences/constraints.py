@@ -30,6 +30,9 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
         answer: With constraints.
         whom: Whom a claim covers, where that is not every candidate.
         within: How much higher a mean would have to be.
+
+    Returns:
+        A sentence without its first capital and its end, to which the chance of an error is added.
     """
     here = on_examples(answer)
     known = " (known exactly)" if answer.claim.kind == "proven" else ""
