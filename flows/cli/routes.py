@@ -9,6 +9,8 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, Storag
 from winnow.tasks.errors import SpecError, WinnowError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from winnow.storage.engine.database import Database
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.objectives.route.answering import RoutedAnswer
@@ -111,8 +113,10 @@ def _answered(
 
     positions = None if examples is None else store_arrival(database, name, storage, examples)
     if examples is not None and positions is not None and len(positions) < len(examples):
-        known = f"{len(examples) - len(positions):,} of {count_of(len(examples), 'prompt')} with these ids"
-        tell(f"{known} are stored already and not asked again")
+        n_known = len(examples) - len(positions)
+        of_them = f"{n_known:,} of {count_of(len(examples), 'prompt')} with these ids"
+        tell(f"{of_them} {'is' if n_known == 1 else 'are'} stored already and not asked again")
+        _tell_what_waits(database, name, storage, new=positions)
     answers: list[RoutedAnswer] = []
 
     def say(answer: "RoutedAnswer") -> None:
@@ -132,6 +136,23 @@ def _answered(
     if json and not answers:
         print_json([])
     return len(answers), total
+
+
+def _tell_what_waits(database: "Database", name: str, storage: str, new: "Sequence[int]") -> None:
+    """Say which prompts that arrived before have no answer: those of an interruption are no answered ones."""
+    from winnow.flows.reports.output import tell
+    from winnow.storage.engine.database import shown_url
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.storage.records import stream_batches
+    from winnow.tasks.campaign.budget import count_of
+
+    with database.reading() as session:
+        campaign = campaign_records.get_campaign(session, name)
+        waiting = {*stream_batches.unanswered(session, campaign.id)} - {*new}
+    if waiting:
+        have = "has" if len(waiting) == 1 else "have"
+        asks = f"winnow route {name} --unanswered --storage {shown_url(storage)}"
+        tell(f"{count_of(len(waiting), 'prompt')} that arrived before {have} no answer yet: {asks}")
 
 
 def _print(answer: "RoutedAnswer") -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 
 import campaign_processes as processes
 import pytest
@@ -16,10 +17,12 @@ from waiting import PATIENCE_S
 from winnow.flows.exit_codes import FORCED
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.objectives.route.arriving import read_prompts, store_arrival
 from winnow.tasks.objectives.route.router import Router
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -111,6 +114,28 @@ def test_a_file_given_again_is_asked_only_what_is_new(answered):
     assert [key.partition("~")[0] for key in stored] == ["p", "7", "r", "p", "e0"] + [
         f"arrival-{n}-{place}" for n in (4, 5) for place in (1, 2)
     ]
+
+
+def test_prompts_of_a_file_that_were_stored_and_never_answered_are_not_told_as_answered(
+    answered, monkeypatch
+):
+    row = {"id": "left", "input": route.text("spell", 95), "target": route.answer(95), "type": "spell"}
+    (answered / "left.jsonl").write_text(json.dumps(row))
+    monkeypatch.chdir(answered)
+    storage = "sqlite:///winnow.db"
+    with closing(open_database(storage)) as database:
+        with database.reading() as session:
+            campaign = campaign_records.get_campaign(session, "survivor")
+        store_arrival(database, "survivor", storage, read_prompts("left.jsonl", campaign))
+    again = winnow(answered, "route", "survivor", "--prompts", "left.jsonl", "--json")
+    assert (again.returncode, json.loads(again.stdout)) == (0, [])
+    assert again.stderr == (
+        "1 of 1 prompt with these ids is stored already and not asked again\n"
+        "1 prompt that arrived before has no answer yet: winnow route survivor --unanswered "
+        "--storage sqlite:///winnow.db\n"
+    )
+    (told,) = json.loads(done(answered, "route", "survivor", "--unanswered", "--json"))
+    assert told["prompt"] == row["input"]
 
 
 def test_a_prompt_of_no_known_type_is_answered_too(answered):
