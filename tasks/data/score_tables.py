@@ -1,10 +1,8 @@
-"""Score matrices: a table in a file, or what a campaign has observed.
+"""Score matrices, and the files that hold one; `campaign_tables` has those that campaigns have observed.
 
 * `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
 * `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, one column per example;
                               in a Parquet file that pandas wrote, its name may be the index
-* `campaign:NAME`             the comparisons of a campaign of a results database; where `NAME-exhaustive`
-                              has filled its table, those
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.storage.admin.schema import reading
 from winnow.storage.json_types import JsonView
-from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import SET_ASIDE, CampaignRecord
-from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.dataset_files import other_separator, read_rows
 from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
-from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
-from winnow.tasks.spec.stored_spec import ONLY
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
 CAMPAIGN = "campaign:"
+"""Before the name of a campaign that stands in the place of a file."""
 NAMES = "candidates"
 """The array of a .npz file that holds the candidates' names, where it is there."""
 NAME_KEYS = ("models", "prompts", "names")
@@ -84,48 +73,11 @@ class ScoreTable:
         return replace(self, candidates=names, scores=_frozen(self.scores[positions]))
 
 
-def load_score_table(source: str, storage: str) -> ScoreTable:
-    """Read a score table, in which some scores may be missing.
-
-    Args:
-        source: A path with a suffix this module knows, `FILE.npz:KEY`, or `campaign:NAME`.
-        storage: URL of the results database that `campaign:NAME` is looked up in.
-
-    Raises:
-        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], repeats a name, or has no
-            score at all; or if it is of a campaign without a finished round.
-        StorageError: If the database cannot be read or has no such campaign.
-    """
-    if not source.startswith(CAMPAIGN):
-        return _with_scores(read_table(source, "scores"))
-    with reading(storage) as session:
-        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
-        return _with_scores(_filled_table(session, campaign) or _campaign_table(session, campaign))
-
-
-def load_ended_table(source: str, storage: str) -> ScoreTable:
-    """The same of a campaign that has ended, so that what is read now is what will be read later.
-
-    Raises:
-        ScoreTableError: As `load_score_table`, or if the campaign has not ended.
-        StorageError: If the database cannot be read or has no such campaign.
-    """
-    if not source.startswith(CAMPAIGN):
-        return _with_scores(read_table(source, "scores"))
-    with reading(storage) as session:
-        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
-        decision = outcome_records.latest_decision(session, campaign.id)
-        if not has_ended(session, campaign, decision):
-            remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
-            raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
-        return _with_scores(_campaign_table(session, campaign))
-
-
 def read_table(source: str, array: str) -> ScoreTable:
     """Read a table from a file; `array` is the one taken from a .npz file where KEY is not given.
 
     Raises:
-        ScoreTableError: As `load_score_table`.
+        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name.
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", array)
     reader = _READERS.get(Path(path).suffix.lower())
@@ -140,7 +92,7 @@ def read_table(source: str, array: str) -> ScoreTable:
         raise ScoreTableError(
             f"{path} cannot be read: {error.strerror or error}; correct the path"
         ) from error
-    return _checked(table)
+    return checked_table(table)
 
 
 def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
@@ -318,57 +270,12 @@ _READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
 }
 
 
-def _best_mean(session: Session, name: str) -> CampaignRecord:
-    campaign = campaign_records.get_campaign(session, name)
-    if campaign.objective != "best-mean":
-        problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
-        raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
-    return campaign
+def checked_table(table: ScoreTable) -> ScoreTable:
+    """The table, whose scores can be changed no more.
 
-
-def _filled_table(session: Session, campaign: CampaignRecord) -> ScoreTable | None:
-    """The table of the campaign that has asked all that this one left out; None where there is none."""
-    full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
-    if full is None or not has_the_same_scores(full.spec, campaign.spec):
-        return None
-    if outcome_records.latest_decision(session, full.id) is None:
-        return None
-    table = _campaign_table(session, full)
-    return None if table.is_partial else table
-
-
-def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
-    """What a campaign was told; without dropped candidates, where it asked about all others everywhere."""
-    decision = outcome_records.latest_decision(session, campaign.id)
-    if decision is None:
-        remedy = f"go on with it first: winnow resume {campaign.name}"
-        raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
-    candidates = campaign_records.candidate_names(session, campaign.id)
-    examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
-    scores = np.full((len(candidates), len(examples)), np.nan)
-    asked = np.zeros(scores.shape, dtype=np.bool_)
-    makes_none = campaign.execution.get("reuse") == ONLY
-    for told in round_records.told_rounds(session, campaign.id):
-        pairs = np.asarray(told.arms), np.asarray(told.examples)
-        scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
-        # Where no text was made, which ones were there depends on the scores of another campaign.
-        asked[pairs] = ~np.isnan(scores[pairs]) if makes_none else True
-    table = _checked(
-        ScoreTable(
-            source=f"{CAMPAIGN}{campaign.name}",
-            candidates=tuple(candidates),
-            examples=tuple(examples),
-            scores=scores,
-            is_partial=not asked.all(),
-        )
-    )
-    kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status])
-    if table.is_partial and kept.size and asked[kept].all():
-        return replace(table.rows(kept), is_partial=False)
-    return table
-
-
-def _checked(table: ScoreTable) -> ScoreTable:
+    Raises:
+        ScoreTableError: If there is none, one is not in [0, 1], or two candidates have one name.
+    """
     scores, source = table.scores, table.source
     if scores.size == 0:
         shape = f"{scores.shape[0]} candidates x {scores.shape[1]} examples"
@@ -385,19 +292,6 @@ def _checked(table: ScoreTable) -> ScoreTable:
             f"{source}: {where}: the score is {scores[row, column]:g}; scale all scores to [0, 1]"
         )
     return replace(table, scores=_frozen(scores))
-
-
-def _with_scores(table: ScoreTable) -> ScoreTable:
-    """The table, refused where nobody has a score: then there is nothing to replay or to learn from."""
-    if not np.isnan(table.scores).all():
-        return table
-    source = table.source
-    if not source.startswith(CAMPAIGN):
-        raise ScoreTableError(f"{source} has no scores; fill them in, or name another table")
-    name = source.removeprefix(CAMPAIGN)
-    raise ScoreTableError(
-        f"campaign '{name}' has no scores (`winnow status {name}` says why); name another campaign or a table"
-    )
 
 
 def _frozen(scores: FloatArray) -> FloatArray:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.data.campaign_tables import load_ended_table
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.data.score_tables import ScoreTable, load_ended_table
+from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 
 

@@ -7,12 +7,8 @@ from stored_campaigns import store_campaign
 
 from winnow.storage.errors import CampaignNotFound, SchemaMissing
 from winnow.storage.models import Campaign
-from winnow.tasks.data.score_tables import (
-    ScoreTableError,
-    load_ended_table,
-    load_score_table,
-    require_same_examples,
-)
+from winnow.tasks.data.campaign_tables import load_ended_table, load_score_table
+from winnow.tasks.data.score_tables import ScoreTableError, require_same_examples
 
 NOWHERE = "sqlite:///nowhere.db"
 SCORES = [[1.0, 0.0, 0.5], [0.25, np.nan, 1.0]]

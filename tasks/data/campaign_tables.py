@@ -1,0 +1,120 @@
+"""Score matrices by their source: a file, or what a campaign of a results database has observed.
+
+`campaign:NAME` are the comparisons of a campaign; where `NAME-exhaustive` has filled its table, those.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from winnow.storage.admin.schema import reading
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import SET_ASIDE, CampaignRecord
+from winnow.tasks.campaign.budget import has_ended
+from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
+from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
+from winnow.tasks.spec.stored_spec import ONLY
+
+
+def load_score_table(source: str, storage: str) -> ScoreTable:
+    """Read a score table, in which some scores may be missing.
+
+    Args:
+        source: A path as `score_tables.read_table` takes it, or `campaign:NAME`.
+        storage: URL of the results database that `campaign:NAME` is looked up in.
+
+    Raises:
+        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], repeats a name, or has no
+            score at all; or if it is of a campaign without a finished round.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return _with_scores(read_table(source, "scores"))
+    with reading(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        return _with_scores(_filled_table(session, campaign) or _campaign_table(session, campaign))
+
+
+def load_ended_table(source: str, storage: str) -> ScoreTable:
+    """The same of a campaign that has ended, so that what is read now is what will be read later.
+
+    Raises:
+        ScoreTableError: As `load_score_table`, or if the campaign has not ended.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return _with_scores(read_table(source, "scores"))
+    with reading(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        decision = outcome_records.latest_decision(session, campaign.id)
+        if not has_ended(session, campaign, decision):
+            remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
+            raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
+        return _with_scores(_campaign_table(session, campaign))
+
+
+def _best_mean(session: Session, name: str) -> CampaignRecord:
+    campaign = campaign_records.get_campaign(session, name)
+    if campaign.objective != "best-mean":
+        problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
+        raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
+    return campaign
+
+
+def _filled_table(session: Session, campaign: CampaignRecord) -> ScoreTable | None:
+    """The table of the campaign that has asked all that this one left out; None where there is none."""
+    full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
+    if full is None or not has_the_same_scores(full.spec, campaign.spec):
+        return None
+    if outcome_records.latest_decision(session, full.id) is None:
+        return None
+    table = _campaign_table(session, full)
+    return None if table.is_partial else table
+
+
+def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
+    """What a campaign was told; without dropped candidates, where it asked about all others everywhere."""
+    decision = outcome_records.latest_decision(session, campaign.id)
+    if decision is None:
+        remedy = f"go on with it first: winnow resume {campaign.name}"
+        raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
+    candidates = campaign_records.candidate_names(session, campaign.id)
+    examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
+    scores = np.full((len(candidates), len(examples)), np.nan)
+    asked = np.zeros(scores.shape, dtype=np.bool_)
+    makes_none = campaign.execution.get("reuse") == ONLY
+    for told in round_records.told_rounds(session, campaign.id):
+        pairs = np.asarray(told.arms), np.asarray(told.examples)
+        scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
+        # Where no text was made, which ones were there depends on the scores of another campaign.
+        asked[pairs] = ~np.isnan(scores[pairs]) if makes_none else True
+    table = checked_table(
+        ScoreTable(
+            source=f"{CAMPAIGN}{campaign.name}",
+            candidates=tuple(candidates),
+            examples=tuple(examples),
+            scores=scores,
+            is_partial=not asked.all(),
+        )
+    )
+    kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status])
+    if table.is_partial and kept.size and asked[kept].all():
+        return replace(table.rows(kept), is_partial=False)
+    return table
+
+
+def _with_scores(table: ScoreTable) -> ScoreTable:
+    """The table, refused where nobody has a score: then there is nothing to replay or to learn from."""
+    if not np.isnan(table.scores).all():
+        return table
+    source = table.source
+    if not source.startswith(CAMPAIGN):
+        raise ScoreTableError(f"{source} has no scores; fill them in, or name another table")
+    name = source.removeprefix(CAMPAIGN)
+    raise ScoreTableError(
+        f"campaign '{name}' has no scores (`winnow status {name}` says why); name another campaign or a table"
+    )
