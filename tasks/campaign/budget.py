@@ -247,8 +247,8 @@ def ending_limit(
     session: Session,
     campaign: CampaignRecord,
     decision: DecisionRecord | None,
-    budgets: tuple["BudgetUsage", ...],
-) -> "BudgetUsage | None":
+    budgets: tuple[BudgetUsage, ...],
+) -> BudgetUsage | None:
     """The limit that is spent and lets no further round begin; None where that is the algorithm's own.
 
     Args:

@@ -205,7 +205,12 @@ class ResolvedCampaign(ABC):
     def most(self) -> int:
         """Comparisons that may be made, or labels that may be used where it certifies, at the most."""
         budget = self.spec.own_budget
-        return self.grid if budget is None else min(budget, self.grid)
+        return self.askable if budget is None else min(budget, self.askable)
+
+    @property
+    def askable(self) -> int:
+        """The same where no budget ends it."""
+        return self.grid
 
     @property
     def sides(self) -> str:

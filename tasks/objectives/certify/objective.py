@@ -61,10 +61,9 @@ class Certify(ScoredCampaign):
         return list({each.name: each for each in known}.values())
 
     @property
-    def most(self) -> int:
+    def askable(self) -> int:
         """See `ResolvedCampaign`: labels."""
-        n_labels, budget = len(self.certification.parts.labellable), self.spec.own_budget
-        return n_labels if budget is None else min(budget, n_labels)
+        return len(self.certification.parts.labellable)
 
     @property
     def size(self) -> str:

@@ -68,10 +68,9 @@ class Route(ScoredCampaign):
         return {"embedder_identity": self.embedding.identity, **self.metric_particulars}
 
     @property
-    def most(self) -> int:
+    def askable(self) -> int:
         """See `ResolvedCampaign`: each prompt is answered once."""
-        n_prompts, budget = len(self.dataset.examples), self.spec.own_budget
-        return n_prompts if budget is None else min(budget, n_prompts)
+        return len(self.dataset.examples)
 
     def create_selector(self, limit: int | None = None) -> Selector:
         """See `ResolvedCampaign`."""

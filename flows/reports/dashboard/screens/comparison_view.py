@@ -7,6 +7,7 @@ import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
+from winnow.flows.reports.html.sections.samples import place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.records.values import CampaignRecord
@@ -59,7 +60,7 @@ def facts(row: Row) -> list[str]:
     """How it ended and where it was planned."""
     return [
         ending(row),
-        f"round {row['round'] + 1}, position {row['position'] + 1}",  # stored from 0
+        place_of(row),
         f"judge {row['judge']}",
         *(
             f"{name.replace('_', ' ')} {row[name]:g}"

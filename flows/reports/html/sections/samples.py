@@ -59,13 +59,17 @@ def sample_groups(
 
 def _sample(row: Row) -> Sample:
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
-    place = f"round {row['round'] + 1}, position {row['position'] + 1}"  # stored from 0
     return Sample(
         heading=readable(f"{row['candidate']}{rival} on example {row['example']}"),
         mark=_mark(row),
-        facts=[*_ending(row), place, f"judge {row['judge']}"],
+        facts=[*_ending(row), place_of(row), f"judge {row['judge']}"],
         passages=_passages(row),
     )
+
+
+def place_of(row: Row) -> str:
+    """Where a comparison was planned, counted from 1; both numbers are stored from 0."""
+    return f"round {row['round'] + 1}, position {row['position'] + 1}"
 
 
 def _mark(row: Row) -> Literal["right", "wrong"] | None:
