@@ -88,7 +88,7 @@ def simulate(
     level: Annotated[float, typer.Option(help="Of top1-mcnemar: the significance level.")] = 0.01,
     history: Annotated[
         str | None,
-        typer.Option(metavar="TABLE", help="Other candidates' scores on the same examples, to learn from."),
+        typer.Option(metavar="TABLE", help="Earlier scores on the same examples, to learn from."),
     ] = None,
     history_share: Annotated[
         float | None, typer.Option(help="Take this share of the candidates, at random, as history instead.")

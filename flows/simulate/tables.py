@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.reports.output import tell
 from winnow.flows.simulate.report import FILLING, Subject, preference_subject, route_subject, score_subject
 from winnow.tasks.data.campaign_tables import load_ended_table, load_score_table
 from winnow.tasks.data.preference_tables import load_preference_table
@@ -137,18 +138,25 @@ def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTab
 
 
 def _require_others(table: ScoreTable, past: ScoreTable) -> None:
-    """Refuse a history that knows the scores that are to be found out: by it, selectors look too good."""
+    """Refuse a history that knows the scores that are to be found out: by it, selectors look too good.
+
+    Other scores of the same candidates are a history as any: a campaign takes them as well.
+    """
     earlier = dict(zip(past.candidates, past.scores, strict=True))
-    known = [
-        name
-        for name, scores in zip(table.candidates, table.scores, strict=True)
-        if name in earlier and _has_the_same(scores, earlier[name])
-    ]
+    replayed = dict(zip(table.candidates, table.scores, strict=True))
+    shared = [name for name in replayed if name in earlier]
+    known = [name for name in shared if _has_the_same(replayed[name], earlier[name])]
     if known:
         raise SpecError(
             f"--history {past.source}: it has {len(known)} of the candidates that are replayed, such as "
-            f"{known[0]!r}, with the same scores, and a history is of others; leave them out of one of the "
-            "tables, or give --history-share in its place"
+            f"{known[0]!r}, with the same scores, which selectors are to find out; leave them out of one of "
+            "the tables, or give --history-share in its place"
+        )
+    if shared:
+        tell(
+            f"--history {past.source}: it has {len(shared)} of the candidates that are replayed, such as "
+            f"{shared[0]!r}, with other scores; selectors learn of the examples by them, and go by no name, "
+            "as in a campaign with this history"
         )
 
 

@@ -139,6 +139,23 @@ def test_what_cannot_be_simulated_gets_one_sentence_and_no_files(changed, told, 
     assert not list((tmp_path / "results").glob("*"))
 
 
+def test_a_history_goes_by_examples_and_not_by_names_and_says_whom_it_knows(tmp_path):
+    names = ",".join(map(str, range(10)))
+    scores = f"{',1' * 10}\nother{',0.5' * 9},\n"
+    (tmp_path / "mine.csv").write_text(f"m,{names}\nmid{scores}")
+    (tmp_path / "else.csv").write_text(f"m,{names}\nold{scores}")
+    options = ["--selector", "pulse", "--selector", "champion", "--budgets", "0.5", "--seeds", "2"]
+    mine = simulate("steps.npz", *options, "--history", "mine.csv", "--out", "mine")
+    others = simulate("steps.npz", *options, "--history", "else.csv", "--out", "else")
+    assert (mine.returncode, others.returncode, others.stderr) == (0, 0, "")
+    assert mine.stderr == (
+        "--history mine.csv: it has 1 of the candidates that are replayed, such as 'mid', with other scores; "
+        "selectors learn of the examples by them, and go by no name, as in a campaign with this history\n"
+    )
+    runs = [pd.read_parquet(f"{folder}/runs.parquet") for folder in ("mine", "else")]
+    pd.testing.assert_frame_equal(*runs)
+
+
 def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(monkeypatch, tmp_path):
     seen = {}
 
