@@ -16,6 +16,7 @@ from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.plugins.selectors import campaign_selector
 
 if TYPE_CHECKING:
@@ -154,8 +155,9 @@ def select(
         name: Of the campaign.
         params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
             given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`. `costs` has a number for
-            each candidate, `groups` the number of a group for each example and `group_weights` a number for
-            each group, in their order. With `storage` all are stored but `history`, which is refused.
+            each candidate, `groups` the number of a group for each example, of 2 to 100 groups, and
+            `group_weights` a number for each group, in their order. With `storage` all are stored but
+            `history`, which is refused.
 
     Raises:
         SpecError: If there is no such selector, it does not take these parameters, there is nothing to
@@ -182,6 +184,8 @@ def select(
         chooser = campaign_selector(selector, n_arms=len(candidates), n_examples=len(examples), **given)
     except AlgorithmError as error:
         raise SpecError(str(error)) from error
+    if (groups := given.get("groups")) is not None:
+        require_several(len(np.unique(np.asarray(groups))), "group")
     asked = partial(_checked_score, score, candidates, examples)
     if not isinstance(storage, str | None):
         raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")

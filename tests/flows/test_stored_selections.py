@@ -328,6 +328,19 @@ def test_what_cannot_be_is_said_and_nothing_is_asked(storage, options, said):
     assert function.asked == []
 
 
+@pytest.mark.parametrize(("groups", "count"), [([0] * 80, 1), (range(80), 80), (range(101), 101)])
+def test_as_many_groups_are_taken_with_storage_as_without(storage, groups, count):
+    function, said, options = Counted(), [], {"groups": list(groups), "delta": None, "budget": 99}
+    for kept in ({}, {"storage": storage}):
+        try:
+            select(function, CANDIDATES, range(len(groups)), **options, **kept)
+            said.append("")
+        except SpecError as error:
+            said.append(error.message)
+    assert said[0] == said[1]
+    assert ("different values of group, and groups are 2 to 100" in said[0]) == (count not in range(2, 101))
+
+
 def test_candidates_and_examples_that_read_alike_stay_apart(storage):
     candidates, examples = ["a!", "a?", "a-1", "", "é\ud800"], ["same", "same", "", 3, None]
     asked = set()

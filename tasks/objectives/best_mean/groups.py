@@ -74,16 +74,25 @@ def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> Examp
     """
     of_example = [_group_of(example, groups.by, examples) for example in examples]
     names = sorted(set(of_example))
-    if not 2 <= len(names) <= MOST_GROUPS:
-        raise SpecError(
-            f"the examples have {len(names)} different values of {groups.by}, and groups are 2 to "
-            f"{MOST_GROUPS}; group by another field, or leave groups out",
-            path="groups.by",
-        )
+    require_several(len(names), groups.by, path="groups.by")
     place = {name: number for number, name in enumerate(names)}
     numbers = np.array([place[name] for name in of_example], dtype=np.int64)
     weights = None if groups.objective == "worst" else _weights(groups, names, numbers)
     return ExampleGroups(names=tuple(names), of_example=numbers, weights=weights)
+
+
+def require_several(count: int, by: str, path: str | None = None) -> None:
+    """Refuse groups that tell nothing apart, and those that nobody can read: of ids, for example.
+
+    Raises:
+        SpecError: If there is one group, or more than `MOST_GROUPS`.
+    """
+    if not 2 <= count <= MOST_GROUPS:
+        raise SpecError(
+            f"the examples have {count} different values of {by}, and groups are 2 to {MOST_GROUPS}; group "
+            "them by something else, or leave groups out",
+            path=path,
+        )
 
 
 def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
