@@ -21,6 +21,7 @@ from winnow.storage.admin.schema import ensure_schema, require_schema
 from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.model_refs import refuse_missing_function
 from winnow.tasks.engines.providers import is_provider, provider_names, require_provider
@@ -75,7 +76,7 @@ def _is_settled(spec: CampaignSpec) -> bool:
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
-    """Store a campaign that is about to run, unless it is stored already.
+    """Store a campaign that is about to run, unless it is; say where that lowers the budget of a stored one.
 
     Args:
         checked: The campaign.
@@ -89,8 +90,16 @@ def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None
     _require_extras(checked)
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
-        open_campaign(database, checked, series)
+        with database.reading() as session:
+            before = campaign_records.find_campaign(session, checked.spec.name)
+        after = open_campaign(database, checked, series)
     remember(checked.spec.storage)
+    if before is not None and (lowered := lowered_limits(before, after)):
+        notice(
+            "budget_lowered",
+            f"campaign '{after.name}' has a lower budget from now on, as its definition says: "
+            f"{', '.join(lowered)}; raise stopping.budget there if it is an older one",
+        )
 
 
 def change_stored_campaign(storage: str, name: str, overrides: list[str], trust: Trust) -> None:

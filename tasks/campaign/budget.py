@@ -153,6 +153,16 @@ def unpriced(
     return [each for each in models if each not in prices and not (is_paid_by_hour and devices.get(each, 1))]
 
 
+def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
+    """A campaign's limits that are lower than they were, or new, such as "tokens 800 (before: 1,000)"."""
+    limits = [limits_of(each.execution["budget"], each.objective) for each in (before, after)]
+    return [
+        f"{WORDS[kind]} {amount(limit)} (before: {amount(had) if had < math.inf else 'no limit'})"
+        for kind, limit in limits[1].items()
+        if limit < (had := limits[0].get(kind, math.inf))
+    ]
+
+
 class BudgetTracker:
     """The books of one campaign; each look adds up only the rounds finished since the last one.
 

@@ -46,6 +46,21 @@ def test_a_larger_budget_goes_on_as_it_does_by_the_file(finished):
     assert json.loads(winnow(finished, "show", "survivor", "--json").stdout)["execution"]["tags"] == ["input"]
 
 
+def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
+    raised = winnow(finished, "resume", "survivor", "--set", "stopping.budget=40")
+    assert "budget" not in raised.stderr
+    lowered = winnow(finished, "run", "campaign.yaml")
+    assert lowered.stderr == (
+        "campaign 'survivor' has a lower budget from now on, as its definition says: comparisons 32 (before: "
+        "40); raise stopping.budget there if it is an older one\n"
+    )
+    assert winnow(finished, "run", "campaign.yaml").stderr == ""
+    more = winnow(finished, "run", "campaign.yaml", "--set", "stopping.budget={comparisons: 40, tokens: 9}")
+    assert "definition says: tokens 9 (before: no limit); raise" in more.stderr
+    as_json = winnow(finished, "run", "campaign.yaml", "--log-format", "json")
+    assert json.loads(as_json.stderr.splitlines()[0])["event"] == "budget_lowered"
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
