@@ -63,17 +63,15 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
         print(line)
     if wrong:
         were = "was" if wrong == 1 else "were"
-        print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{FROM_ZERO}")
+        print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{COUNTED}")
     elif unchecked.count:
-        print(
-            f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole{FROM_ZERO}"
-        )
+        print(f"nothing wrong was found in {shown_url(storage)}, but it was not checked as a whole{COUNTED}")
     if wrong or unchecked.count:
         raise typer.Exit(1)
     print(f"{shown_url(storage)} is sound")
 
 
-FROM_ZERO = " (rounds and positions are counted from 0, as in v_comparisons)"
+COUNTED = " (rounds and positions are counted from 1, and from 0 in views such as v_comparisons)"
 """Said where a check names them: their rows are looked for in SQL."""
 
 

@@ -9,7 +9,7 @@ from winnow.storage.tallies.recounting import wrong_tallies
 
 
 def problems(session: Session) -> list[str]:
-    """What is wrong with the database, one sentence each; empty when it is sound."""
+    """What is wrong with the database, one sentence each, rounds counted from 1; empty when it is sound."""
     found: list[str] = []
     if session.get_bind().dialect.name == "sqlite":
         found += [
@@ -28,7 +28,7 @@ def problems(session: Session) -> list[str]:
     for _, number, campaign_id, examples, stored in session.execute(counted):
         if stored != len(examples):
             found.append(
-                f"round {number} of campaign {campaign_id} was planned with {len(examples)} comparisons "
+                f"round {number + 1} of campaign {campaign_id} was planned with {len(examples)} comparisons "
                 f"and decided with {stored}"
             )
     return (
@@ -53,7 +53,8 @@ def _told_early(session: Session) -> list[str]:
         .group_by(Round.campaign_id)
     )
     return [
-        f"round {last} of campaign {campaign_id} was told before round {first}, which was planned before it"
+        f"round {last + 1} of campaign {campaign_id} was told before round {first + 1}, which was planned "
+        "before it"
         for campaign_id, first, last in session.execute(rounds)
         if first is not None and last is not None and first < last
     ]
@@ -71,7 +72,7 @@ def _wrong_changes(session: Session) -> list[str]:
         .order_by(Round.campaign_id, Round.number)
     )
     return [
-        f"round {number} of campaign {campaign_id} changed {changes} rows of what is known of its "
+        f"round {number + 1} of campaign {campaign_id} changed {changes} rows of what is known of its "
         f"candidates, and {found or 0} are stored: what was decided then and later cannot be read back"
         for number, campaign_id, changes, found in rows
     ]
@@ -102,7 +103,7 @@ def _unlike_their_best(session: Session) -> list[str]:
         .order_by(Round.campaign_id, Round.number)
     )
     return [
-        f"the decision of round {number} of campaign {campaign_id} says of its best candidate what the "
+        f"the decision of round {number + 1} of campaign {campaign_id} says of its best candidate what the "
         "candidate's standing does not"
         for number, campaign_id in rows
     ]

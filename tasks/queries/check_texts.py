@@ -62,8 +62,8 @@ class Finding:
     """False where it could not be checked."""
 
     def __str__(self) -> str:
-        place = f"campaign '{self.campaign}', round {self.round_number}, position {self.position}"
-        return f"{place} ({self.candidate} on {self.example}): {self.sentence}"
+        place = f"round {self.round_number + 1}, position {self.position + 1}"  # stored from 0
+        return f"campaign '{self.campaign}', {place} ({self.candidate} on {self.example}): {self.sentence}"
 
 
 class _Unchecked(Exception):

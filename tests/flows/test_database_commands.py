@@ -101,10 +101,10 @@ def test_comparisons_of_other_texts_are_named_one_by_one(real):
     assert checked.returncode == 1
     lines = checked.stdout.splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith("campaign 'real', round 0, position ")
+    assert lines[0].startswith("campaign 'real', round 1, position ")
     assert lines[2] == (
-        "sqlite:///winnow.db is not sound: 2 problems were found (rounds and positions are counted from 0, "
-        "as in v_comparisons)"
+        "sqlite:///winnow.db is not sound: 2 problems were found (rounds and positions are counted from 1, "
+        "and from 0 in views such as v_comparisons)"
     )
 
 

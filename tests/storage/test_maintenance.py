@@ -35,7 +35,7 @@ def test_a_decided_round_that_lacks_a_comparison_is_named(campaign):
     campaign.finish(campaign.plan(0, [0, 1], [0, 0]), [1.0, None])
     break_it(campaign.database, "DELETE FROM comparisons WHERE position = 1")
     assert problems(campaign.database) == [
-        f"round 0 of campaign {campaign.record.id} was planned with 2 comparisons and decided with 1",
+        f"round 1 of campaign {campaign.record.id} was planned with 2 comparisons and decided with 1",
         f"the stats of candidate {campaign.candidate_ids[1]} are not what its comparisons add up to",
         f"what campaign {campaign.record.id} is said to have paid for is not what its rounds add up to",
     ]
@@ -51,7 +51,7 @@ def test_a_round_that_lacks_what_it_changed_is_named(campaign, table):
     assert problems(campaign.database) == []
     break_it(campaign.database, f"DELETE FROM {table} WHERE candidate_id = {campaign.candidate_ids[1]}")
     assert problems(campaign.database) == [
-        f"round 0 of campaign {campaign.record.id} changed 12 rows of what is known of its candidates, and "
+        f"round 1 of campaign {campaign.record.id} changed 12 rows of what is known of its candidates, and "
         "11 are stored: what was decided then and later cannot be read back"
     ]
 
@@ -65,7 +65,7 @@ def test_what_is_known_after_a_round_that_was_not_told_is_named(campaign):
         f"VALUES ({campaign.candidate_ids[2]}, {planned.id}, 'active')",
     )
     [found] = problems(campaign.database)
-    assert found.startswith(f"round 1 of campaign {campaign.record.id} changed 0 rows")
+    assert found.startswith(f"round 2 of campaign {campaign.record.id} changed 0 rows")
 
 
 @pytest.mark.parametrize("changed", ["estimate = 0.75", "lower = 0.25", "upper = NULL"])
@@ -81,7 +81,7 @@ def test_a_decision_whose_best_candidate_stands_otherwise_is_named(campaign, cha
     assert problems(campaign.database) == [
         f"the decision of round {number} of campaign {campaign.record.id} says of its best candidate what "
         "the candidate's standing does not"
-        for number in range(2)
+        for number in (1, 2)
     ]
 
 

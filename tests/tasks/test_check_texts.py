@@ -146,7 +146,7 @@ def test_the_place_of_a_mismatch_is_told_in_full(copy):
     )
     round_number, position, candidate, example = place
     assert str(found(copy)[0]) == (
-        f"campaign 'scores', round {round_number}, position {position} ({candidate} on {example}): "
+        f"campaign 'scores', round {round_number + 1}, position {position + 1} ({candidate} on {example}): "
         "its text answers another prompt"
     )
 
