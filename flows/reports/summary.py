@@ -25,6 +25,9 @@ KEY_WIDTH = 10
 BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!(?:s|min|h)\b)")
 """Spaces but those that stand between a number and its unit."""
 
+TO_GO_ON = ("interrupted", "new", "waiting")
+"""The states of a campaign that is not at its end, and that nobody runs."""
+
 PARTS = re.compile(r"[^/]*/+|[^/]+")
 """Of a long word, each with the slash that ends it."""
 
@@ -99,9 +102,21 @@ def further_lines(status: CampaignStatus) -> list[Line]:
 
 def resume_command(status: CampaignStatus, storage: str) -> str | None:
     """The command that goes on with a campaign, None where somebody runs it, it has ended, or none can."""
-    if status.state not in ("interrupted", "new", "waiting") or status.answer.is_of_program:
+    is_of_program = status.answer.is_of_program or status.answer.named_by_program is not None
+    if status.state not in TO_GO_ON or is_of_program:
         return None
     return f"winnow resume {status.name} --storage {shown_url(storage)}"
+
+
+def _going_on(status: CampaignStatus, storage: str) -> str | None:
+    """How a campaign goes on: a command, or the call of a program that alone can; None where it need not."""
+    if status.state not in TO_GO_ON:
+        return None
+    if status.answer.is_of_program:
+        return "by winnow.select, where its function is"
+    if status.answer.named_by_program is not None:
+        return f"by winnow.run, where {status.answer.named_by_program}"
+    return resume_command(status, storage)
 
 
 def _title(status: CampaignStatus, has_colours: bool) -> str:
@@ -130,8 +145,8 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
         lines.append(("stopped", status.left))
     if status.state == "waiting":
         lines.append(("label", f"winnow label {status.name} [FILE] --storage {storage}"))
-    if (resume := resume_command(status, storage)) is not None:
-        lines.append(("go on", resume))
+    if (going_on := _going_on(status, storage)) is not None:
+        lines.append(("go on", going_on))
     return lines
 
 

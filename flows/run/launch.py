@@ -3,7 +3,7 @@
 What a round needs is imported by the functions that run one: a campaign that is decided answers at once.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 
 from winnow.flows import exit_codes
@@ -24,17 +24,14 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.model_refs import refuse_missing_function
-from winnow.tasks.engines.providers import is_provider, provider_names, require_provider
-from winnow.tasks.errors import SpecError, unknown_name
-from winnow.tasks.judges.pairwise.registry import pair_judge_names
-from winnow.tasks.judges.registry import judge_names
+from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import require
+from winnow.tasks.plugins.of_programs import require_plugins
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import judge_parts
 from winnow.tasks.spec.yaml_file import SpecFile
 
 
@@ -235,23 +232,8 @@ def _require_functions(storage: str, name: str) -> None:
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
     for number, model in enumerate(campaign.spec.get("models", ())):
-        provider, place = str(model.get("provider")), f"models[{number}]"
-        refuse_missing_function(provider, place)
-        if not is_provider(provider):
-            _refuse_unknown("provider", provider, provider_names(), f"{place}.provider", "engine")
-    is_duel = campaign.objective == "best-duel"
-    kind, known = ("pair judge", pair_judge_names) if is_duel else ("judge", judge_names)
-    for judge in judge_parts(campaign.spec.get("judge", {})):
-        if judge.get("type") not in (None, *known()):
-            _refuse_unknown(kind, judge["type"], known(), "judge.type", kind.replace(" ", "_"))
-
-
-def _refuse_unknown(kind: str, name: str, known: Iterable[str], path: str, decorator: str) -> None:
-    raise SpecError(
-        f"{unknown_name(kind, name, known)}; where a program names it by @winnow.{decorator}, call "
-        "winnow.run there again",
-        path=path,
-    )
+        refuse_missing_function(str(model.get("provider")), f"models[{number}]")
+    require_plugins(campaign)
 
 
 def require_free(storage: str, name: str) -> None:

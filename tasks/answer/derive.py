@@ -130,6 +130,7 @@ def answer_of(
         stored_texts=_stored_texts(session, campaign),
         plugin=None if campaign.spec.get("selector_code") is None else campaign.spec["selector"]["name"],
         is_of_program=any(each.get("provider") == FUNCTION for each in campaign.spec.get("models", ())),
+        named_by_program=_named_by_program(campaign, is_done=has_ended and reason != "budget"),
         intervals_if=_intervals_if(campaign, refuted, earlier, is_redrawn=is_redrawn),
         refuted=refuted,
         servers=servers,
@@ -140,6 +141,14 @@ def answer_of(
     )
     answer = with_rival(session, campaign, answer)
     return replace(answer, known=_known(session, campaign, answer), limit=_limit(answer, stopped_by, budgets))
+
+
+def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
+    if is_done:
+        return None
+    from winnow.tasks.plugins.of_programs import named_by_program  # it takes what most answers do without
+
+    return named_by_program(campaign)
 
 
 def _held_out(

@@ -161,6 +161,9 @@ class Answer:
     """The selector, where it is a plug-in's, whose claims nobody but its author vouches for."""
     is_of_program: bool = False
     """Whether a program's own function gives the scores, so that nobody else can go on with it."""
+    named_by_program: str | None = None
+    """Which plug-in no installed package has, such as "judge 'short' is named by @winnow.judge", so that a
+    program alone can go on with it; looked for where there is more to do."""
     limit: BudgetUsage | None = None
     """The spent limit without which more would be known."""
     held_out: "HeldOut | None" = None

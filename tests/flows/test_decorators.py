@@ -3,6 +3,8 @@
 import functools
 import json
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import winnow
 from winnow.algorithms.best_mean.row_mean import RowMean
 from winnow.algorithms.registry import describe as describe_selector
 from winnow.algorithms.state import plugin_registry
-from winnow.algorithms.state.plugin_registry import plugins
+from winnow.algorithms.state.plugin_registry import Registered, plugins, register
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
@@ -22,7 +24,9 @@ from winnow.tasks.judges.pairwise.protocol import Duel, verdict_of
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_names
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
+from winnow.tasks.plugins import of_programs
 from winnow.tasks.plugins.entry_points import PluginFailed
+from winnow.tasks.plugins.of_programs import named_by_program, require_plugins
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
@@ -248,12 +252,54 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(plugin_registry, "_registered", {})
         resumed = winnow_command(tmp_path, "resume", "broken")
+        stands = winnow_command(tmp_path, "status", "broken").stdout
+        as_json = json.loads(winnow_command(tmp_path, "status", "broken", "--json").stdout)
+    assert stands.endswith("\n  go on     by winnow.run, where provider 'echo' is named by @winnow.engine\n")
+    assert as_json["resume"] is None
     assert resumed.returncode == 2
     assert "unknown provider 'echo'; available: " in resumed.stderr
     assert resumed.stderr.endswith("by @winnow.engine, call winnow.run there again\n")
     assert "go on with" not in resumed.stderr
     with pytest.raises(SpecError, match=r"spec: models\[0\].provider: .*'ecko'.*did you mean 'echo'"):
         winnow.run({**spec, "name": "other", "models": [{**spec["models"][0], "provider": "ecko"}]})
+
+
+OF_PROGRAMS = [
+    ("judge", winnow.judge, {"objective": "best-mean", "judge": {"type": "short"}}),
+    ("judge", winnow.judge, {"judge": {"type": "all", "judges": [{"type": "exact"}, {"type": "short"}]}}),
+    ("judge", winnow.judge, {"metrics": [{"name": "brief", "judge": {"type": "short"}}]}),
+    ("pair judge", winnow.pair_judge, {"objective": "best-duel", "judge": {"type": "short"}}),
+    ("selector", winnow.selector, {"selector": {"name": "short"}}),
+    ("embedder", winnow.embedder, {"objective": "route", "embedder": {"type": "short"}}),
+    ("provider", winnow.engine, {"models": [{"name": "m", "provider": "short"}]}),
+    ("provider", winnow.engine, {"judge": {"type": "llm", "model": {"name": "m", "provider": "short"}}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "decorator", "named"), OF_PROGRAMS)
+def test_what_a_program_names_is_told_from_what_is_installed(kind, decorator, named):
+    plain = {"objective": "best-mean", "judge": {"type": "exact"}, "selector": {"name": "champion"}}
+    if named.get("objective") == "best-duel":
+        plain["selector"] = {"name": "llm-po"}
+    if named.get("objective") == "route":
+        plain["selector"] = {"name": "pak-ucb"}
+    spec = {**plain, **named}
+    campaign = SimpleNamespace(objective=spec["objective"], spec=spec)
+    said = f"{kind} 'short' is named by @winnow.{decorator.__name__}"
+    assert named_by_program(campaign) == said
+    with pytest.raises(SpecError, match=f"unknown {kind} 'short'; .*call winnow.run there again"):
+        require_plugins(campaign)
+    register(Registered("short", f"winnow.{decorator.__name__}s", short, value="here:short", source=""))
+    require_plugins(campaign)
+    assert named_by_program(campaign) == said  # the command line knows nothing of it all the same
+
+
+def test_what_is_ours_or_installed_is_of_no_program(monkeypatch):
+    entry = EntryPoint("theirs", "elsewhere:judge", "winnow.judges")
+    monkeypatch.setattr(of_programs, "plugins", lambda group: {"theirs": entry})
+    models = [{"name": "m", "provider": "vllm"}]
+    spec = {"models": models, "judge": {"type": "theirs"}, "selector": {"name": "champion"}}
+    assert named_by_program(SimpleNamespace(objective="best-mean", spec=spec)) is None
 
 
 class HalfHearted:

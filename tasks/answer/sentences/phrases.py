@@ -146,6 +146,8 @@ def spent(answer: Answer) -> str:
 def _going_on(answer: Answer, key: str) -> str:
     if answer.is_of_program:
         return "go on by winnow.select with a larger budget, where its function is"
+    if answer.named_by_program is not None:
+        return f"go on by winnow.run with a larger budget, where {answer.named_by_program}"
     return f"go on with winnow resume {answer.campaign} --set {key}=MORE"
 
 

@@ -1,0 +1,97 @@
+"""Plug-ins of a stored campaign that no installed package has: a program names them by decorators.
+
+Such a program alone can go on with the campaign, as the command line knows nothing of what is named in it.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from winnow.algorithms.registry import SELECTORS
+from winnow.algorithms.state.plugin_registry import Registered, plugins
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.engines.providers import FUNCTION, PROVIDERS
+from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.judges import registry as judges
+from winnow.tasks.judges.pairwise import registry as pair_judges
+from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
+from winnow.tasks.spec.stored_spec import judge_parts, judging_models
+
+KINDS = {"engine": "provider", "pair_judge": "pair judge"}
+"""What people call what a decorator names, where that is not the decorator's own name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginName:
+    """A plug-in by its name in a stored spec."""
+
+    decorator: str
+    """Of `winnow`, by which a program would name it."""
+    name: str
+    path: str
+    """Where it stands, such as "judge.type"."""
+    ours: Collection[str]
+    """The names that Winnow has of its own."""
+
+    @property
+    def kind(self) -> str:
+        """What people call it."""
+        return KINDS.get(self.decorator, self.decorator)
+
+    @property
+    def group(self) -> str:
+        """The entry points by which packages name such plug-ins."""
+        return f"winnow.{self.decorator}s"
+
+
+def require_plugins(campaign: CampaignRecord) -> None:
+    """Refuse a campaign of whose plug-ins one is not here.
+
+    Raises:
+        SpecError: If so.
+    """
+    for each in _plugin_names(campaign):
+        if each.name not in (found := plugins(each.group)):
+            known = {*each.ours, *found} - {FUNCTION}
+            raise SpecError(
+                f"{unknown_name(each.kind, each.name, known)}; where a program names it by "
+                f"@winnow.{each.decorator}, call winnow.run there again",
+                path=each.path,
+            )
+
+
+def named_by_program(campaign: CampaignRecord) -> str | None:
+    """Which plug-in a program names, as the end of a sentence about where it goes on; None where none is."""
+    for each in _plugin_names(campaign):
+        if isinstance(plugins(each.group).get(each.name), Registered | None):
+            return f"{each.kind} {each.name!r} is named by @winnow.{each.decorator}"
+    return None
+
+
+def _plugin_names(campaign: CampaignRecord) -> Iterator[PluginName]:
+    """The plug-ins that a stored campaign names."""
+    ours: dict[str, Collection[str]] = {
+        "engine": PROVIDERS,
+        "judge": judges.BUILT_IN,
+        "pair_judge": pair_judges.BUILT_IN,
+        "selector": {name for names in SELECTORS.values() for name in names},
+        "embedder": BUILT_IN_EMBEDDERS,
+    }
+    for decorator, name, path in _names(campaign):
+        if name is not None and name not in ours[decorator]:
+            yield PluginName(decorator=decorator, name=str(name), path=path, ours=ours[decorator])
+
+
+def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
+    """Decorator, name and place of all that may be a plug-in."""
+    spec = campaign.spec
+    models = [(f"models[{number}]", model) for number, model in enumerate(spec.get("models", ()))]
+    for place, model in (*models, *judging_models(spec)):
+        yield "engine", model.get("provider"), f"{place}.provider"
+    judged = "pair_judge" if campaign.objective == "best-duel" else "judge"
+    for part in judge_parts(spec.get("judge", {})):
+        yield judged, part.get("type"), "judge.type"
+    for number, metric in enumerate(spec.get("metrics") or ()):
+        for part in judge_parts(metric["judge"]):
+            yield "judge", part.get("type"), f"metrics[{number}].judge.type"
+    yield "selector", spec["selector"]["name"], "selector.name"
+    yield "embedder", (spec.get("embedder") or {}).get("type"), "embedder.type"
