@@ -26,7 +26,7 @@ from winnow.storage.search.text_index import (
     candidate_blocks,
     indexed_blocks,
 )
-from winnow.storage.text import storable
+from winnow.storage.text import holds, storable
 
 REPLY = aliased(Generation)
 
@@ -145,7 +145,7 @@ def comparisons(
                 func.substr(TEXT_B.text, 1, characters).label("text_b"),
             )
         )
-        .where(*_conditions(filters), *_earlier_than(before))
+        .where(*_conditions(session, filters), *_earlier_than(before))
         .limit(most)
     )
     with _told_when_too_slow(filters):
@@ -292,7 +292,7 @@ def columns(session: Session) -> list[Row]:
     ]
 
 
-def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+def _conditions(session: Session, filters: Filters) -> list[ColumnElement[bool]]:
     asked: list[ColumnElement[bool]] = []
     if filters.candidate is not None:
         asked.append(or_(A.name == filters.candidate, B.name == filters.candidate))
@@ -314,7 +314,7 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
     if filters.reason is not None:
         asked.append(Comparison.reason == filters.reason)
     if filters.words:
-        asked.append(or_(*(column.icontains(filters.words, autoescape=True) for column in SEARCHED)))
+        asked.append(or_(*(holds(session, column, filters.words) for column in SEARCHED)))
     return asked
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.models import Candidate, Comparison, Example, Round
-from winnow.storage.text import storable
+from winnow.storage.text import holds, storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
 """Which examples: those on which
@@ -112,7 +112,7 @@ def matrix_rows(
     if words:
         # Fields are stored as JSON in ASCII, in which é, a quote and a line's end are written otherwise.
         texts = ((Example.key, storable(words)), (cast(Example.fields, Text), json.dumps(words)[1:-1]))
-        examples = examples.where(or_(*(text.icontains(each, autoescape=True) for text, each in texts)))
+        examples = examples.where(or_(*(holds(session, text, each) for text, each in texts)))
     if fits is None:
         examples = examples.limit(most)
     with session.execute(examples.execution_options(yield_per=READ_AT_ONCE)) as rows:

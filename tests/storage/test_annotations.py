@@ -85,6 +85,7 @@ def test_a_task_is_open_until_it_is_answered_or_its_round_is_recorded(asking):
         known = annotations.answers(session, ["a" * 64, "b" * 64, "z" * 64])
         assert known == {"a" * 64: said(None, "unclear")}
         assert annotations.task(session, campaign.record.id, "z" * 16) is None
+        assert annotations.task(session, campaign.record.id, "a%" * 50_000) is None
     assert [each.task.key[0] for each in everything(campaign)] == ["a", "b", "c"]
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, [], decision(), NOW)

@@ -64,6 +64,7 @@ def places(campaign, filters=Filters(), *, before=None, most=10):  # noqa: B008 
         (Filters(words="letters-0-1-b"), [(0, 1)]),
         (Filters(words="100%"), []),
         (Filters(words="letters_0"), []),
+        (Filters(words="a%é/" * 50_000), []),
     ],
 )
 def test_a_filter_keeps_what_is_like_it_newest_first(kept_duels, filters, found):

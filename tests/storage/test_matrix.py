@@ -60,6 +60,7 @@ def found(campaign, words):
         ("A\0B", [3]),
         ("k4 flö", [4]),
         ("k4\0", []),
+        ('a%é"' * 50_000, []),
     ],
 )
 def test_words_are_found_in_the_fields_and_the_key(kept_inputs, words, which):

@@ -98,7 +98,7 @@ def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
         select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
         .join(Round, Round.id == AnnotationTask.round_id)
         .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
-        .where(Round.campaign_id == campaign_id, AnnotationTask.key.startswith(key, autoescape=True))
+        .where(Round.campaign_id == campaign_id, func.substr(AnnotationTask.key, 1, len(key)) == key)
         .limit(2)
     ).all()
     if len(found) != 1:
