@@ -181,7 +181,7 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
             asked_before=same_questions(session, campaign, answer),
             next_step=next_step_of(session, campaign, answer),
         ),
-        warnings=tuple(campaign_warnings(session, campaign)),
+        warnings=tuple(campaign_warnings(session, campaign, has_ended=status.state == "ended")),
     )
 
 

@@ -15,7 +15,7 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
-from winnow.tasks.campaign.budget import count_of, has_ended
+from winnow.tasks.campaign.budget import count_of
 from winnow.tasks.spec.stored_spec import (
     baseline_name,
     grouping_of,
@@ -63,25 +63,31 @@ class CampaignWarning:
     """What was found and what to check."""
 
 
-def campaign_warnings(session: Session, campaign: CampaignRecord) -> list[CampaignWarning]:
+def campaign_warnings(
+    session: Session, campaign: CampaignRecord, *, has_ended: bool
+) -> list[CampaignWarning]:
     """What may be wrong with a campaign, after its last finished round.
 
     All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
     the scores of two candidates, and only where a best-mean campaign has ended with a best one. Of duels the
     first are looked at until each side has won one.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        has_ended: Whether nothing is asked any more.
     """
     counts = warning_views.counts(session, campaign.id)
-    decision = outcome_records.latest_decision(session, campaign.id)
-    is_over = has_ended(session, campaign, decision)
     found = [
-        _equal_scores(counts, campaign.objective, has_ended=is_over),
+        _equal_scores(counts, campaign.objective, has_ended=has_ended),
         _truncated(counts),
         _no_answer(counts, campaign),
         own_judge(campaign.spec),
         _one_side(session, campaign),
     ]
-    if decision is not None and is_over and campaign.objective == "best-mean":
-        found.append(_one_example(session, campaign, decision))
+    if has_ended and campaign.objective == "best-mean":
+        decision = outcome_records.latest_decision(session, campaign.id)
+        found.append(None if decision is None else _one_example(session, campaign, decision))
     return [warning for warning in found if warning is not None]
 
 
@@ -111,7 +117,7 @@ class EarlyWarnings:
             return []
         self._next = 2 * comparisons
         with database.reading() as session:
-            found = campaign_warnings(session, campaign)
+            found = campaign_warnings(session, campaign, has_ended=False)
         new = [warning for warning in found if warning.kind not in self._told]
         self._told.update(warning.kind for warning in new)
         return new

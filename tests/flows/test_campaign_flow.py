@@ -178,7 +178,8 @@ stopping: {budget: 90, delta: 0.05}
     assert {row["reason"] for row in coverage} == {None}
     assert said_nothing == {"a/plain": 0.0, "b/plain": pytest.approx(0.4, abs=0.1)}
     with closing(open_database(f"sqlite:///{tmp_path}/winnow.db")) as database, database.reading() as session:
-        (warning,) = campaign_warnings(session, campaign_records.get_campaign(session, "sums"))
+        record = campaign_records.get_campaign(session, "sums")
+        (warning,) = campaign_warnings(session, record, has_ended=True)
     assert warning.kind == "no-answer"
 
 

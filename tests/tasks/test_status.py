@@ -6,6 +6,7 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.storage import leases
+from winnow.storage.queries import costs
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, holding, now
 from winnow.tasks.queries.status import campaign_status
@@ -29,6 +30,20 @@ def end(campaign, reason, claim=NOTHING, **fields):
         said["status"] = ["eliminated", "best", "eliminated"]
     campaign.finish(round_, [1.0, 0.0, None], best=1, **said, **KNOWN | fields)
     return status(campaign)
+
+
+def test_what_is_spent_is_added_up_once_also_in_full(campaign, monkeypatch):
+    end(campaign, "running", status=["active"] * 3)
+    read, counted = costs.of_rounds, []
+
+    def of_rounds(*given, **named):
+        counted.append(1)
+        return read(*given, **named)
+
+    monkeypatch.setattr(costs, "of_rounds", of_rounds)
+    with campaign.database.reading() as session:
+        campaign_status(session, campaign.record, in_full=True)
+    assert counted == [1]
 
 
 def test_a_campaign_without_a_finished_round_is_new(campaign):

@@ -11,6 +11,7 @@ from winnow.storage.queries.unscored import by_reason
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import grow_campaign
 from winnow.storage.records.values import NewCandidate, NewComparison
+from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.queries import warnings as warnings_module
 from winnow.tasks.queries.warnings import FEWEST_TOLD_EARLY, EarlyWarnings, Gap, campaign_warnings
@@ -22,8 +23,13 @@ KNOWN = {"estimates": [0.9, 0.5, 0.1], "lower": [None] * 3, "upper": [None] * 3}
 
 
 def warnings(campaign):
+    return of_record(campaign, campaign.record)
+
+
+def of_record(campaign, record):
     with campaign.database.reading() as session:
-        return campaign_warnings(session, campaign.record)
+        is_over = has_ended(session, record, outcome_records.latest_decision(session, record.id))
+        return campaign_warnings(session, record, has_ended=is_over)
 
 
 def kinds(campaign):
@@ -176,7 +182,7 @@ def test_texts_without_an_answer_that_are_left_unscored_are_called_that(campaign
     rows = [replace(row, no_answer=row.outcome is None) for row in campaign.comparisons(round_, [1.0, None])]
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
-        (warning,) = campaign_warnings(session, record)
+        (warning,) = campaign_warnings(session, record, has_ended=False)
     assert "are left unscored" in warning.sentence
 
 
@@ -271,8 +277,7 @@ def test_a_gap_that_is_small_is_no_gap_of_nothing(campaign):
 def of_spec(campaign, **changes):
     """The warnings that it would have with another spec."""
     record = replace(campaign.record, spec={**campaign.record.spec, **changes})
-    with campaign.database.reading() as session:
-        return campaign_warnings(session, record)
+    return of_record(campaign, record)
 
 
 def test_an_example_that_is_held_out_had_no_part_in_the_gap(campaign):
