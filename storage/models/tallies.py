@@ -9,10 +9,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 from winnow.storage.columns import LARGE, NAME
 from winnow.storage.models.base import Base
 
-ROLES = ("candidate", "judge", "other")
-"""Whose text it is. One that several share is the first candidate's, then the first judge's by name; `other`
-are answers of an autoevaluator and to unlabelled examples."""
-
 
 class CampaignStats(Base):
     """What the decisions of a campaign add up to, all of them together."""
@@ -67,7 +63,8 @@ class CostStats(Base):
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     role: Mapped[str] = mapped_column(String(16), primary_key=True)
-    """One of `ROLES`."""
+    """Whose text it is, "candidate", "judge" or "other". One that several share is the first candidate's,
+    then the first judge's by name; "other" are answers of an autoevaluator and to unlabelled examples."""
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
     """Of the candidate or judge; empty for others."""
     model: Mapped[str] = mapped_column(NAME, primary_key=True)
