@@ -13,7 +13,7 @@ from tests.faults.kinds import OBJECTIVES
 from tests.faults.registry import DONE, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
-from tests.faults.tampering import At, hold, impatient
+from tests.faults.tampering import At, hold, impatient, unpublished
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
@@ -25,7 +25,7 @@ LOCK = "LOCK TABLE alembic_version IN SHARE UPDATE EXCLUSIVE MODE"
 
 @fault("PostgreSQL is killed within a batch, and is back", *OBJECTIVES, codes=ERROR, databases=POSTGRESQL)
 def killed(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     scene.server.kill()
     scene.server.start()
     yield run.go().ended()
@@ -39,7 +39,7 @@ def killed(scene: Scene) -> Meeting:
     databases=POSTGRESQL,
 )
 def killed_for_long(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     scene.server.kill()
     try:
         yield run.go().ended()
@@ -49,7 +49,7 @@ def killed_for_long(scene: Scene) -> Meeting:
 
 @fault("PostgreSQL is restarted within a batch", "best-mean", codes=ERROR, databases=POSTGRESQL)
 def restarted(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     scene.server.stop()
     scene.server.start()
     yield run.go().ended()
@@ -57,14 +57,14 @@ def restarted(scene: Scene) -> Meeting:
 
 @fault("pg_terminate_backend of all connections", *OBJECTIVES, codes=ERROR, databases=POSTGRESQL)
 def terminated(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     cut_off(scene)
     yield run.go().ended()
 
 
 @fault("a backend of PostgreSQL is killed by the kernel", "best-mean", codes=ERROR, databases=POSTGRESQL)
 def backend_killed(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     ((pid,), *_) = scene.server.execute(
         f"SELECT pid FROM pg_stat_activity WHERE datname = '{scene.database_name}'"
     )

@@ -14,7 +14,7 @@ from tests.faults.registry import DONE, STOPPED, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
 from tests.faults.standbys import standby
-from tests.faults.tampering import At, hold
+from tests.faults.tampering import At, hold, unpublished
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
@@ -88,7 +88,7 @@ def elsewhere(scene: Scene) -> Meeting:
 
 @fault("PostgreSQL may only be read from the middle on", *OBJECTIVES, codes=ERROR, databases=POSTGRESQL)
 def read_only(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     with _set(scene, "default_transaction_read_only", "on"):
         cut_off(scene)
         yield run.go().ended()
@@ -113,7 +113,7 @@ def renamed(scene: Scene) -> Meeting:
 
 @fault("the checkpointer of PostgreSQL is killed", "best-mean", "certify", codes=ERROR, databases=POSTGRESQL)
 def checkpointer_killed(scene: Scene) -> Meeting:
-    run = scene.run(IN_A_BATCH).held()
+    run = scene.run(unpublished, IN_A_BATCH).held()
     ((pid,),) = scene.server.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
     os.kill(pid, signal.SIGKILL)
     wait_until_back(scene)
