@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Select, exists, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.columns import holds
 from winnow.storage.engine.database import is_broken_off
 from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
@@ -26,7 +27,7 @@ from winnow.storage.search.text_index import (
     candidate_blocks,
     indexed_blocks,
 )
-from winnow.storage.text import holds, storable
+from winnow.storage.text import storable
 
 REPLY = aliased(Generation)
 

@@ -13,9 +13,10 @@ from typing import Literal
 from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from winnow.storage.columns import holds
 from winnow.storage.json_types import JsonView
 from winnow.storage.models import Candidate, Comparison, Example, Round
-from winnow.storage.text import holds, storable
+from winnow.storage.text import storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
 """Which examples: those on which
