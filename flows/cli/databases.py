@@ -12,7 +12,7 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from winnow.tasks.queries.check_texts import Finding
+    from winnow.tasks.queries.check.texts import Finding
 
 app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
 
@@ -46,7 +46,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.admin.check import problems
     from winnow.storage.engine.database import shown_url
     from winnow.tasks.campaign.budget import count_of
-    from winnow.tasks.queries.check_texts import findings
+    from winnow.tasks.queries.check.texts import findings
 
     wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:

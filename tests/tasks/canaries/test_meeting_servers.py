@@ -16,7 +16,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.tasks.campaign.canaries.changes import canary_changes, count_changed, has_changed
 from winnow.tasks.errors import ServedModelDiffers, SpecError
 from winnow.tasks.objectives.steps import NoServer
-from winnow.tasks.queries.check_texts import findings
+from winnow.tasks.queries.check.texts import findings
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
 

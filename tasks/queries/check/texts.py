@@ -6,7 +6,7 @@ the key of each must be those of the text that the comparison refers to. No chec
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -14,36 +14,24 @@ from sqlalchemy.orm import Session
 from winnow.storage.admin.recorded_comparisons import (
     RecordedComparison,
     RecordedExample,
-    RecordedJudgment,
     RecordedText,
     recorded_comparisons,
 )
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
-from winnow.storage.text import storable
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
-from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, Reply
-from winnow.tasks.judges.pairwise.protocol import JudgmentCall, PairJudge
-from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
-from winnow.tasks.judges.protocol import Judge, Sample, calls_of
-from winnow.tasks.judges.registry import create_judge, is_plugin, judge_code
-from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed, plan_call
-from winnow.tasks.rounds.ask import plan_judge_call
+from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed
+from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, said
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, reduced
-from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
-from winnow.tasks.spec.stored_spec import judge_parts, judging_fingerprints
-
-MOST_CALLS = 10_000
-"""Calls of a judge for one duel, after which it is held to want more for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +54,6 @@ class Finding:
         return f"campaign '{self.campaign}', {place} ({self.candidate} on {self.example}): {self.sentence}"
 
 
-class _Unchecked(Exception):
-    """Why something could not be compared."""
-
-
 def findings(session: Session) -> Iterator[Finding]:
     """All that is wrong with the recorded comparisons of every campaign, and what could not be checked.
 
@@ -89,8 +73,7 @@ class _Auditor:
     ) -> None:
         self._session, self._campaign, self._records = session, campaign, candidates
         self._candidates: dict[int, StoredCandidate] = {}
-        self._judge: PairJudge | _Unchecked | None = None
-        self._score_judges: dict[str | None, Judge | _Unchecked] = {}  # by metric, None for the outcome
+        self._judges = JudgesAgain(campaign)
 
     def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
         """What is wrong with a comparison, or could not be checked."""
@@ -106,8 +89,8 @@ class _Auditor:
                 continue
             try:
                 planned = self._planned(comparison, side, text.replicate)
-                wrong = _mismatch(text, planned, "its text")
-            except _Unchecked as error:
+                wrong = mismatch(text, planned, "its text")
+            except Unchecked as error:
                 yield self._finding(comparison, name, str(error), is_wrong=False)
                 continue
             if wrong is not None:
@@ -120,7 +103,7 @@ class _Auditor:
                 try:
                     for wrong in why:
                         yield self._finding(comparison, both, wrong)
-                except _Unchecked as error:
+                except Unchecked as error:
                     yield self._finding(comparison, both, str(error), is_wrong=False)
 
     def _wrong_outputs(self, comparison: RecordedComparison) -> Iterator[Finding]:
@@ -129,8 +112,8 @@ class _Auditor:
         for output in comparison.outputs:
             which = f"text {output.number} of several"
             try:
-                wrong = _mismatch(output.text, self._planned(comparison, 0, output.number), which)
-            except _Unchecked as error:
+                wrong = mismatch(output.text, self._planned(comparison, 0, output.number), which)
+            except Unchecked as error:
                 yield self._finding(comparison, name, str(error), is_wrong=False)
                 continue
             if wrong is not None:
@@ -167,7 +150,7 @@ class _Auditor:
         try:
             return asked_of(candidate, self._weighing(example), example.fields, example.key)
         except (WinnowError, KeyError, TypeError, ValueError) as error:
-            raise _Unchecked(f"its prompt cannot be rendered: {_said(error)}") from error
+            raise Unchecked(f"its prompt cannot be rendered: {said(error)}") from error
 
     def _candidate(self, comparison: RecordedComparison, side: int) -> StoredCandidate:
         arm, example = comparison.arms[side], _known(comparison.example)
@@ -178,12 +161,12 @@ class _Auditor:
                 # Every example has the fields that the templates use.
                 self._candidates[arm] = StoredCandidate.from_record(record, example.fields)
             except (WinnowError, KeyError, TypeError, ValueError) as error:
-                raise _Unchecked(f"the candidate cannot be read: {_said(error)}") from error
+                raise Unchecked(f"the candidate cannot be read: {said(error)}") from error
         return self._candidates[arm]
 
     def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
         """What is wrong with the calls of a duel's judge, which is asked for them again."""
-        judge, example = self._pair_judge(), _known(comparison.example)
+        example = _known(comparison.example)
         answers = [text.text for text in comparison.texts if text is not None]
         if len(answers) < 2:
             yield "it has judgments, and lacks an answer that they could be about"
@@ -193,22 +176,8 @@ class _Auditor:
         try:
             duel = duel_on(shown, *answers, seed=seed)
         except KeyError as error:
-            raise _Unchecked(f"its example lacks {error}") from error
-        left = {
-            (judgment.judge, judgment.presentation_order, judgment.repeat, judgment.attempt): judgment
-            for judgment in comparison.judgments
-        }
-        replies: dict[JudgmentCall, Reply] = {}
-        while (wanted := judge.calls(duel, replies)) and len(replies) < MOST_CALLS:
-            for call in wanted:
-                judgment = left.pop((call.judge, call.presentation_order, call.repeat, call.attempt), None)
-                if judgment is None:
-                    raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
-                if (wrong := self._wrong_reply(judgment, call)) is not None:
-                    yield wrong
-                replies[call] = _as_reply(judgment)
-        for judge_id, presentation_order, *_ in left:
-            yield f"the judgment of judge {judge_id} ({presentation_order}) is one that it does not ask for"
+            raise Unchecked(f"its example lacks {error}") from error
+        yield from self._judges.wrong_of_duel(duel, list(comparison.judgments))
 
     def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
         """What is wrong with the calls of each judge of single outputs that made some."""
@@ -218,29 +187,24 @@ class _Auditor:
     def _wrong_or_unchecked(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
         """The same of one judge; a plug-in's may ask by what is not shown to it here, such as a clock."""
         for sentence in self._wrong_calls(comparison, metric):
-            if self._is_of_plugin(metric):
-                raise _Unchecked(f"{sentence}, as a plug-in would that asks by more than what is stored")
+            if self._judges.is_of_plugin(metric):
+                raise Unchecked(f"{sentence}, as a plug-in would that asks by more than what is stored")
             yield sentence
-
-    def _is_of_plugin(self, metric: str | None) -> bool:
-        of_metrics = {each["name"]: each["judge"] for each in self._campaign.spec.get("metrics") or ()}
-        judge = self._campaign.spec["judge"] if metric is None else of_metrics.get(metric)
-        return judge is not None and any(is_plugin(each["type"]) for each in judge_parts(judge))
 
     def _wrong_calls(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
         """What is wrong with the calls for a metric, or the outcome; its judge is asked for them again."""
         left = [each for each in comparison.judgments if each.metric == metric]
-        if metric is not None and metric not in self._metrics:
+        if metric is not None and not self._judges.has_metric(metric):
             yield f"a reply of judge {left[0].judge} is for {metric!r}, which is no metric of the campaign"
             return
-        judge, texts = self._judge_of_scores(metric), comparison.texts
+        texts = comparison.texts
         if comparison.outputs:
             texts = [output.text for output in comparison.outputs]
         for text in texts:
             if text is None:
                 yield "it has replies of a judge, and lacks the output that they could be about"
                 return
-            yield from self._wrong_calls_of(judge, self._sample(comparison, text), left)
+            yield from self._judges.wrong_of_output(metric, self._sample(comparison, text), left)
         for judgment in left:
             yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 
@@ -263,86 +227,12 @@ class _Auditor:
             loglikelihoods=[told.get(each, math.nan) for each in asked.continuations],
         )
 
-    def _wrong_calls_of(self, judge: Judge, sample: Sample, left: list[RecordedJudgment]) -> Iterator[str]:
-        """The same of one output; the judgments of its calls are taken out of those that are left."""
-        replies: dict[JudgeCall, Reply] = {}
-        while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
-            for call in wanted:
-                alike = [each for each in left if _place(each) == (call.judge, call.repeat, call.attempt)]
-                if not alike:
-                    raise _Unchecked(f"judge {call.judge} wants a call that is not stored")
-                judgment = min(alike, key=lambda each: not _answers(each, call))
-                left.remove(judgment)
-                if (wrong := self._wrong_reply(judgment, call)) is not None:
-                    yield wrong
-                replies[call] = _as_reply(judgment)
-
     def _targets(self, example: RecordedExample) -> Sequence[str]:
         """What the judge was shown as right: to certify, what a human said where the example says nothing."""
         if self._campaign.objective != "certify" or example.position is None:
             return example.targets
         known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
         return known.get(example.position) or ()
-
-    def _wrong_reply(self, judgment: RecordedJudgment, call: JudgmentCall | JudgeCall) -> str | None:
-        if judgment.reply is None:
-            return None if judgment.reason else f"the reply of judge {judgment.judge} is not there"
-        if isinstance(call, JudgmentCall):
-            planned = plan_call(self._judge_fingerprints, call)
-        else:
-            planned = plan_judge_call(self._judge_fingerprints, call, self._campaign.seed)
-        return _mismatch(judgment.reply, planned, f"the reply of judge {judgment.judge}")
-
-    @property
-    def _judge_fingerprints(self) -> Mapping[str, str]:
-        return judging_fingerprints(self._campaign.spec)
-
-    def _pair_judge(self) -> PairJudge:
-        if self._judge is None:
-            self._judge = self._made_judge()
-        if isinstance(self._judge, _Unchecked):
-            raise self._judge
-        return self._judge
-
-    def _made_judge(self) -> PairJudge | _Unchecked:
-        try:
-            spec = stored_spec(self._campaign, storage="").judge
-            judge = create_pair_judge(spec.type, **spec.params)
-        except (WinnowError, KeyError, ValueError) as error:
-            return _Unchecked(f"its judge cannot be made: {_said(error)}")
-        identity = {**(self._campaign.spec.get("judge_identity") or {})}
-        identity.pop("fingerprints", None)
-        if identity != {"code": pair_judge_code(spec.type), **judge.identity}:
-            return _Unchecked("its judge is not the one any more that the campaign began with")
-        return judge
-
-    @property
-    def _metrics(self) -> list[str]:
-        return [each["name"] for each in self._campaign.spec.get("metrics", ())]
-
-    def _judge_of_scores(self, metric: str | None) -> Judge:
-        if metric not in self._score_judges:
-            self._score_judges[metric] = self._made_score_judge(metric)
-        judge = self._score_judges[metric]
-        if isinstance(judge, _Unchecked):
-            raise judge
-        return judge
-
-    def _made_score_judge(self, metric: str | None) -> Judge | _Unchecked:
-        known, whose = self._campaign.spec, "its judge" if metric is None else f"the judge of metric {metric}"
-        begun_with = (known.get("judge_identity") or {}).get("code")
-        if metric is not None:
-            begun_with = known.get("metric_code", {}).get(metric)
-        try:
-            whole = stored_spec(self._campaign, storage="")
-            of_metrics = {each.name: each.judge for each in whole.metrics}
-            spec = whole.judge if metric is None else of_metrics[metric]
-            judge, code = create_judge(spec.type, **spec.params), judge_code(spec.type, **spec.params)
-        except (WinnowError, KeyError, ValueError) as error:
-            return _Unchecked(f"{whose} cannot be made: {_said(error)}")
-        if begun_with != code:
-            return _Unchecked(f"{whose} is not the one any more that the campaign began with")
-        return judge
 
     def _finding(
         self, comparison: RecordedComparison, candidate: str, sentence: str, *, is_wrong: bool = True
@@ -389,35 +279,7 @@ def _unlike_its_plan(comparison: RecordedComparison) -> str | None:
     return None
 
 
-def _mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """How a stored text is not the answer to a request; None where it is."""
-    if text.prompt != storable(planned.request.prompt):
-        return f"{which} answers another prompt"
-    if text.request_key != planned.key:
-        return f"{which} was made by another model, sampling or seed"
-    return None
-
-
 def _known(example: RecordedExample | None) -> RecordedExample:
     if example is None:
-        raise _Unchecked("its example is not there any more")
+        raise Unchecked("its example is not there any more")
     return example
-
-
-def _as_reply(judgment: RecordedJudgment) -> Reply:
-    if judgment.reply is None:
-        return GenerationFailure(reason=str(judgment.reason), detail="")
-    return JudgeReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
-
-
-def _place(judgment: RecordedJudgment) -> tuple[str, int, int]:
-    return judgment.judge, judgment.repeat, judgment.attempt
-
-
-def _answers(judgment: RecordedJudgment, call: JudgeCall) -> bool:
-    """Whether a stored reply was given to this prompt: parts of a judge may ask the same model."""
-    return judgment.reply is not None and judgment.reply.prompt == storable(call.prompt)
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
