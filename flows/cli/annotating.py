@@ -8,7 +8,7 @@ from pathlib import Path
 from winnow.storage.engine.database import Database
 from winnow.storage.records.human import annotations
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.budget import count_of, there_already
+from winnow.tasks.answer.sentences.rounding import count_of, there_already
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     TERMINAL,

@@ -45,7 +45,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.check import problems
     from winnow.storage.engine.database import shown_url
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.check.texts import findings
 
     wrong, unchecked = 0, Unchecked()

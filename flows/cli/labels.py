@@ -111,7 +111,7 @@ def _store(
 
 
 def _print(labelled: "Labelled", source: str) -> None:
-    from winnow.tasks.campaign.budget import count_of, there_already
+    from winnow.tasks.answer.sentences.rounding import count_of, there_already
 
     same = f", {there_already(labelled.same)}" if labelled.same else ""
     changed = f", {labelled.changed:,} changed" if labelled.changed else ""
@@ -134,7 +134,7 @@ def _print_next(
 ) -> None:
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.status import campaign_status
 
     name = campaign.name
@@ -155,7 +155,7 @@ def _print_next(
 def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
     from winnow.storage.records import datasets as dataset_records
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.errors import WinnowError
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import store_labels

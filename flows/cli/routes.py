@@ -58,7 +58,7 @@ def route(
         require_schema(database)
         if export is not None:
             from winnow.flows.reports.output import tell
-            from winnow.tasks.campaign.budget import count_of
+            from winnow.tasks.answer.sentences.rounding import count_of
             from winnow.tasks.objectives.route.exporting import export_policy
 
             exported = export_policy(database, name, storage, export)
@@ -107,7 +107,7 @@ def _answered(
     from winnow.flows.exit_codes import FORCED
     from winnow.flows.reports.output import print_json, tell
     from winnow.storage.engine.database import shown_url
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arriving import store_arrival
 
@@ -144,7 +144,7 @@ def _tell_what_waits(database: "Database", name: str, storage: str, new: "Sequen
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.storage.records import stream_batches
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.answer.sentences.rounding import count_of
 
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)

@@ -15,8 +15,7 @@ from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.phrases import Line, list_of
-from winnow.tasks.answer.sentences.rounding import ends, rounded
-from winnow.tasks.campaign.budget import amount, count_of, percentage
+from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 

@@ -8,8 +8,7 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.sentences.rounding import ends
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.answer.sentences.rounding import amount, ends
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN

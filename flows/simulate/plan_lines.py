@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from winnow.tasks.campaign.budget import amount, count_of, percentage
+from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts

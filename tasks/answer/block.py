@@ -7,7 +7,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences.lines import answer_lines, badge
 from winnow.tasks.answer.sentences.phrases import Line, list_of, rounds
-from winnow.tasks.campaign.budget import amount, count_of, percentage
+from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.budget import amount, price_weights
+from winnow.tasks.answer.sentences.rounding import amount
+from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.spec.stored_spec import judging_models
 

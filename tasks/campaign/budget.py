@@ -12,6 +12,7 @@ from winnow.storage.records import rounds
 from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
 from winnow.tasks.spec.stored_spec import Kind, judging_models, limits_of, own_kind
 
@@ -94,30 +95,6 @@ class BudgetUsage:
 
     def __str__(self) -> str:
         return f"{WORDS[self.kind]} {amount(self.spent)} of {amount(self.limit)}"
-
-
-def amount(value: float) -> str:
-    """A number for people: thousands apart, three decimals at most, or more of one that would read as 0."""
-    plain = f"{value:,.3f}"
-    if value and not float(plain.replace(",", "")):
-        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
-    return plain.rstrip("0").rstrip(".")
-
-
-def percentage(share: float, decimals: int = 1) -> str:
-    """A share in percent with so many decimals, or more where it would read as none or all and is not."""
-    texts = [f"{100.0 * share:.{each}f}" for each in range(decimals, 8)]
-    return f"{next((text for text in texts if float(text) not in (0.0, 100.0)), texts[0])}%"
-
-
-def count_of(number: int, what: str) -> str:
-    """A number of things, such as "1 example" and "12,032 examples"."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def there_already(number: int) -> str:
-    """That so many of what was given were stored before."""
-    return f"{number:,} {'was' if number == 1 else 'were'} there already"
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:

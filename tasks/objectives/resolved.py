@@ -13,7 +13,8 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses, Values
-from winnow.tasks.campaign.budget import WORDS, amount, count_of
+from winnow.tasks.answer.sentences.rounding import amount, count_of
+from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url

@@ -15,7 +15,7 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
-from winnow.tasks.campaign.budget import count_of
+from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.spec.stored_spec import (
     baseline_name,
     grouping_of,

@@ -18,7 +18,7 @@ from winnow.storage.queries.campaign_views import totals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.candidates.hub_cache import pinned, revisions_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out

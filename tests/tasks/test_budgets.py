@@ -11,14 +11,7 @@ from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.models import ModelLoad
-from winnow.tasks.campaign.budget import (
-    BudgetTracker,
-    amount,
-    count_of,
-    devices_by_model,
-    percentage,
-    price_weights,
-)
+from winnow.tasks.campaign.budget import BudgetTracker, devices_by_model, price_weights
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup import check
@@ -268,33 +261,6 @@ def test_a_spent_limit_keeps_a_campaign_settled_whose_other_limit_was_raised(dat
     campaign.finish(round_, [1.0, 0.0, None], best=0, stop=True, reason="budget")
     with database.reading() as session:
         assert campaign_status(session, campaign.record).is_settled
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((10240, "10,240"), (0.5, "0.5"), (1234567.8912, "1,234,567.891"), (0, "0"), (100, "100")),
-        *((0.000324, "0.00032"), (0.0003, "0.0003"), (-0.00004, "-0.00004"), (0.0005, "0.001")),
-    ],
-)
-def test_an_amount_is_written_for_people(value, text):
-    assert amount(value) == text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.5, "50.0%"), (0.0, "0.0%"), (1.0, "100.0%"), (39 / 180_000, "0.02%"), (1 - 39 / 180_000, "99.98%")],
-)
-def test_a_share_reads_as_none_or_all_only_where_it_is(share, text):
-    assert percentage(share) == text
-
-
-def test_a_count_is_of_one_or_of_several():
-    assert [count_of(each, "example") for each in (0, 1, 12_032)] == [
-        "0 examples",
-        "1 example",
-        "12,032 examples",
-    ]
 
 
 def test_an_hour_is_paid_for_each_device_and_for_none_elsewhere():

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.answer.sentences.rounding import MOST_DECIMALS, ends, rounded, span
+from winnow.tasks.answer.sentences.rounding import (
+    MOST_DECIMALS,
+    amount,
+    count_of,
+    ends,
+    percentage,
+    rounded,
+    span,
+)
 
 SCORES = st.floats(-1.0, 1.0)
 
@@ -52,3 +60,30 @@ def test_ends_go_outward_and_a_point_is_rounded(lower, upper, written):
 )
 def test_an_estimate_is_rounded_to_the_nearest(value, sign, written):
     assert rounded(value, sign) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((10240, "10,240"), (0.5, "0.5"), (1234567.8912, "1,234,567.891"), (0, "0"), (100, "100")),
+        *((0.000324, "0.00032"), (0.0003, "0.0003"), (-0.00004, "-0.00004"), (0.0005, "0.001")),
+    ],
+)
+def test_an_amount_is_written_for_people(value, text):
+    assert amount(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.5, "50.0%"), (0.0, "0.0%"), (1.0, "100.0%"), (39 / 180_000, "0.02%"), (1 - 39 / 180_000, "99.98%")],
+)
+def test_a_share_reads_as_none_or_all_only_where_it_is(share, text):
+    assert percentage(share) == text
+
+
+def test_a_count_is_of_one_or_of_several():
+    assert [count_of(each, "example") for each in (0, 1, 12_032)] == [
+        "0 examples",
+        "1 example",
+        "12,032 examples",
+    ]

@@ -12,7 +12,7 @@ from winnow.flows.reports.summary import hanging
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.phrases import Line
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.queries.status import CampaignStatus
 
 WIDTH, HEIGHT = 1600, 900

@@ -20,9 +20,8 @@ from winnow.tasks.answer.sentences.phrases import (
     list_of,
     out_lines,
 )
-from winnow.tasks.answer.sentences.rounding import rounded
+from winnow.tasks.answer.sentences.rounding import amount, count_of, rounded
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
-from winnow.tasks.campaign.budget import amount, count_of
 
 AS_BESIDE_SURE = ", given what the line sure assumes"
 

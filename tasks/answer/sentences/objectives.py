@@ -17,8 +17,7 @@ from winnow.tasks.answer.sentences.phrases import (
     percent,
     spent,
 )
-from winnow.tasks.answer.sentences.rounding import ends, rounded
-from winnow.tasks.campaign.budget import amount, count_of
+from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, rounded
 from winnow.tasks.objectives.certify.certificate import ROUNDING, Certificate
 
 if TYPE_CHECKING:

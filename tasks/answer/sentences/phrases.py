@@ -7,8 +7,7 @@ from typing import NamedTuple
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
-from winnow.tasks.answer.sentences.rounding import ends, span
-from winnow.tasks.campaign.budget import amount, count_of
+from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, span
 from winnow.tasks.spec.stored_spec import estimated_value
 
 Line = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Numbers as sentences and tables have them: estimates rounded, and the ends of intervals outward."""
+"""Numbers as sentences and tables have them: estimates, ends of intervals, amounts, shares and counts."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
@@ -44,3 +44,27 @@ def _written(value: float, sign: str, direction: str) -> str:
     first, *longer = shown
     found = next((each for each in (first, *longer) if each % 1), first)
     return f"{found:{sign}f}"
+
+
+def amount(value: float) -> str:
+    """A number for people: thousands apart, three decimals at most, or more of one that would read as 0."""
+    plain = f"{value:,.3f}"
+    if value and not float(plain.replace(",", "")):
+        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
+    return plain.rstrip("0").rstrip(".")
+
+
+def percentage(share: float, decimals: int = 1) -> str:
+    """A share in percent with so many decimals, or more where it would read as none or all and is not."""
+    texts = [f"{100.0 * share:.{each}f}" for each in range(decimals, 8)]
+    return f"{next((text for text in texts if float(text) not in (0.0, 100.0)), texts[0])}%"
+
+
+def count_of(number: int, what: str) -> str:
+    """A number of things, such as "1 example" and "12,032 examples"."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def there_already(number: int) -> str:
+    """That so many of what was given were stored before."""
+    return f"{number:,} {'was' if number == 1 else 'were'} there already"

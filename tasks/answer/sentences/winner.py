@@ -11,8 +11,7 @@ from winnow.tasks.answer.sentences.phrases import (
     list_of,
     spent,
 )
-from winnow.tasks.answer.sentences.rounding import ends, rounded
-from winnow.tasks.campaign.budget import amount, count_of, percentage
+from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
 """How groups count, as the end of a sentence."""

@@ -22,8 +22,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline
-from winnow.tasks.answer.sentences.rounding import ends, rounded
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.answer.sentences.rounding import amount, ends, rounded
 from winnow.tasks.queries.comparing import (
     CUT,
     UNCERTIFIED,

@@ -11,7 +11,7 @@ from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
 from winnow.storage.json_types import Row
-from winnow.tasks.campaign.budget import amount
+from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.queries.schedule_history import (
     MOST_CAMPAIGNS,
     Series,
