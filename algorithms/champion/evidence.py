@@ -1,12 +1,13 @@
 """Who is out and why: the race's wealth and the tests against the filled row, as one wealth an arm.
 
 An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
-all its draws, C' that of its draws after the race. docs/how-the-guarantee-works.md has the proof that a best
-arm's M ever reaches 1 / delta with probability at most delta. Where the least mean of the groups of examples
-counts, each group has a C of its own, M is their average, and there is no race; an arm's mean then stands for
-its least one. docs/how-groups-are-compared.md has the proof for groups. With constraints, too, M is an
-average and there is no race; only a row that meets them is a champion. docs/how-constraints-are-met.md has
-the proof for these.
+all its draws, C' that of its draws after the race. Where epsilon may end the race it is
+(1 - v) M + v / (K - 1) V, V the wealth of bets in the race that the arm is not above the one that is named by
+epsilon. docs/how-the-guarantee-works.md has the proof that a best arm's wealth ever reaches 1 / delta with
+probability at most delta. Where the least mean of the groups of examples counts, each group has a C of its
+own, M is their average, and there is no race; an arm's mean then stands for its least one.
+docs/how-groups-are-compared.md has the proof for groups. With constraints, too, M is an average and there is
+no race; only a row that meets them is a champion. docs/how-constraints-are-met.md has the proof for these.
 """
 
 import math
@@ -20,6 +21,7 @@ from winnow.algorithms.champion.draws import DrawHistory, Draws, Grouped, Played
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors
+from winnow.algorithms.champion.within_epsilon import WithinEpsilon
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
@@ -65,6 +67,9 @@ class Evidence:
         self.controls = Controls(n_arms, groups, past)
         self.constraints = Constraints(n_arms, n_examples, at_least)
         self.race = Race(n_arms, n_examples, bets=mode.weight > 0.0)
+        self._within = WithinEpsilon(self.race, n_examples, epsilon) if mode.within > 0.0 else None
+        self._share_within = mode.within / (n_arms - 1)  # with regard to each other arm
+        self._named_by_race: int | None = None  # the arm that no other one is above by epsilon
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
@@ -135,20 +140,33 @@ class Evidence:
         return full[np.argsort(-self._least_sums(self.draws.low)[full], kind="stable")][: self.top_m]
 
     def wealths(self, arms: IntArray) -> FloatArray:
-        """M of some arms, shape (A,), and before any row was filled the part of it that is known, w R.
+        """The wealths of some arms, shape (A,), and before any arm is to be named the part that is known.
 
         An arm that is told in full keeps the last one.
         """
-        weight, groups = self.mode.weight, self.groups
+        wealths = self.constraints.averaged(arms, self._wealths_as_best(arms))
+        named = self._named_by_race if self.champion is None else self.champion
+        return wealths if named is None else self._with_regard_to(named, arms, wealths)
+
+    def _with_regard_to(self, named: int, arms: IntArray, wealths: FloatArray) -> FloatArray:
+        """The wealths of some arms if an arm is named, given those of the bets that they are not the best."""
+        if self._within is None:
+            return wealths
+        near = np.where(arms == named, 0.0, self._within.wealths(named)[arms])
+        return wealths + self._share_within * near
+
+    def _wealths_as_best(self, arms: IntArray) -> FloatArray:
+        """(1 - v) M of some arms, shape (A,), and before any row was filled the part of it that is known."""
+        groups, kept = self.groups, 1.0 - self.mode.within
+        weight, rest = kept * self.mode.weight, kept * (1.0 - self.mode.weight)
         raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
         if self.champion is None:
-            return self.constraints.averaged(arms, raced)
+            return raced
         rows = groups.rows_of(arms)
         tested = self._wealths.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
         if groups.n_parts > 1:  # which do not race
             return np.asarray(tested)
-        in_all = raced * self._wealths.since_race(rows) + (1.0 - weight) * tested
-        return self.constraints.averaged(arms, in_all)
+        return np.asarray(raced * self._wealths.since_race(rows) + rest * tested)
 
     def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
         """Absorb common examples of all arms in question.
@@ -210,6 +228,7 @@ class Evidence:
         self.constraints.add_arms(count)
         self.race.add_arms(count)
         n_rows = count * self.groups.n_parts
+        self._take_back_name()
         self._wealths.add_arms(n_rows)
         self.active = with_more(self.active, count, True)
         self.is_out, self.is_beaten = with_more(self.is_out, count), with_more(self.is_beaten, count)
@@ -229,7 +248,7 @@ class Evidence:
         self.active, self.levels = active.copy(), levels
         self._met_dropped = self.race.met_any(~active)
         self.is_out[:] = self.is_beaten[:] = False
-        self.champion, self.total = None, math.nan
+        self.champion, self.total, self._named_by_race = None, math.nan, None
         self._rule_out_by_race()
         self._rule_out_by_constraints()
         self._crown()
@@ -255,6 +274,8 @@ class Evidence:
         sums = self._least_sums(self.draws.low)
         if self.champion is not None and sums[best] <= sums[self.champion] + self._slack:
             return
+        if self._named_by_race not in (None, best):
+            self._take_back_name()
         self.champion = best
         self.is_out[top] = self.is_beaten[top] = False
         self.total = float(sums[best]) + self._epsilon * self.n_examples
@@ -316,6 +337,23 @@ class Evidence:
         if is_out.all():
             is_out[wealths.argmin()] = False
         self.is_out[arms] = self.is_beaten[arms] = is_out
+        self._name_by_race()
+
+    def _name_by_race(self) -> None:
+        """Name the arm in front if no other one in question is above it by epsilon: the others are out."""
+        arms = np.flatnonzero(self.alive)
+        if self._within is None or self.champion is not None or len(arms) < 2:
+            return
+        leader = int(arms[self.race.low[arms].argmax()])
+        others = arms[arms != leader]
+        wealths = self._with_regard_to(leader, others, self._wealths_as_best(others))
+        if self._are_out(others, wealths).all():
+            self._named_by_race, self.is_out[others] = leader, True
+
+    def _take_back_name(self) -> None:
+        """Put in question again who is out as it is not far above one arm: it may be so above another."""
+        if self._named_by_race is not None:
+            self._named_by_race, self.is_out = None, self.is_beaten.copy()
 
     def _are_out(self, arms: IntArray, wealths: FloatArray) -> BoolArray:
         """Which wealths reach their level; none where it is infinite, though a wealth may overflow."""

@@ -35,6 +35,17 @@ class Opponents(NamedTuple):
     """Shape (A,), the adaptive bet."""
 
 
+class Columns(NamedTuple):
+    """What one batch told of all arms in the race."""
+
+    arms: IntArray
+    """Shape (A,), the arms in the race."""
+    scores: FloatArray
+    """Shape (A, B), on B common examples in the order they were drawn; NaN where unscored."""
+    weights: FloatArray
+    """Shape (B,), of these examples."""
+
+
 class Race:
     """The wealths of the arms that are still in the race.
 
@@ -64,7 +75,8 @@ class Race:
         """Shape (K, K), sums of products of scores, unscored as 0; of no arm where nothing is bet."""
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
         self._has_met = np.zeros((n_betting, n_betting), dtype=np.bool_)  # [i, j]: i was bet against j
-        self._told: list[tuple[IntArray, FloatArray]] = []  # arms (A,) and their scores (A, B), by batch
+        self.told: list[Columns] = []
+        """By batch, those that were bet on."""
 
     def add_arms(self, count: int) -> None:
         """Append arms that are not in the race."""
@@ -109,7 +121,7 @@ class Race:
             self._bet(arms, low, high, weights, opponents)
             self._remember(arms, opponents)
             self.products[np.ix_(arms, arms)] += low @ low.T
-            self._told.append((arms, scores))
+            self.told.append(Columns(arms, scores, weights))
         self.columns[arms] += scores.shape[1]
         self.low[arms] += low.sum(axis=1)
         self.high[arms] += high.sum(axis=1)
@@ -121,7 +133,7 @@ class Race:
         """An arm's scores less another's on the columns of both, in order; NaN where either is unscored."""
         found = [
             scores[arms == arm][0] - scores[arms == other][0]
-            for arms, scores in self._told
+            for arms, scores, _ in self.told
             if (arms == arm).any() and (arms == other).any()
         ]
         return np.concatenate(found) if found else np.zeros(0)
@@ -146,14 +158,7 @@ class Race:
         before = (sums - self._worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
         left = np.maximum(left, weights)  # rounding may take more off than there is
-        level = -before / left  # r
-        most = MOST_STAKED / np.maximum(1.0 + level, LEAST_ROOM)
-        gain = lead - level
-        grown = self._n_examples / left
-        for each, bet in enumerate(BETS):
-            self._logs[arms, each] += np.log1p(np.minimum(bet * grown, most) * gain).sum(axis=1)
-        adaptive = np.minimum(opponents.adaptive[:, np.newaxis], most)
-        self._logs[arms, -1] += np.log1p(adaptive * gain).sum(axis=1)
+        self._logs[arms] += log_growth(lead, -before / left, self._n_examples / left, opponents.adaptive)
 
     def _choose(self, arms: IntArray) -> Opponents:
         """The opponents with the clearest lead so far, and the bet that this lead calls for."""
@@ -187,6 +192,24 @@ class Race:
         own = self.products[arms, arms][:, np.newaxis]
         sums = inner[which][:, sizes - 1] / sizes**2 - 2.0 * cross[:, sizes - 1] / sizes + own
         return np.asarray(np.maximum(sums, 0.0))
+
+
+def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive: FloatArray) -> FloatArray:
+    """By how much the logarithms of the wealths of A arms grow on B examples, shape (A, 5), by bet.
+
+    Args:
+        lead: Shape (A, B), D, at least -1.
+        level: Shape (A, B), r, the most that the mean of D may be where the arm is not to be out.
+        grown: Shape (B,), N / (N - t).
+        adaptive: Shape (A,), the adaptive bets.
+    """
+    most = MOST_STAKED / np.maximum(1.0 + level, LEAST_ROOM)
+    gain = lead - level
+    growth = np.empty((len(lead), len(BETS) + 1))
+    for each, bet in enumerate(BETS):
+        growth[:, each] = np.log1p(np.minimum(bet * grown, most) * gain).sum(axis=1)
+    growth[:, -1] = np.log1p(np.minimum(adaptive[:, np.newaxis], most) * gain).sum(axis=1)
+    return growth
 
 
 def _mean_of_first(values: FloatArray) -> FloatArray:

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
+from winnow.algorithms.best_mean.stopping import interval_alpha
 from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
 from winnow.algorithms.champion.constraints import checked_constraints
 from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draws import Grouped
 from winnow.algorithms.champion.evidence import Evidence
-from winnow.algorithms.champion.switch import Start, mode_of, race_costs_more
+from winnow.algorithms.champion.switch import Goal, Start, mode_of, race_costs_more
 from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.top_m import check_top_m
 from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
@@ -101,7 +102,13 @@ class Champion:
             config = replace(config, delta=config.delta / 2.0, epsilon=config.epsilon / 2.0)
         self._config = config
         has_no_race = top_m > 1 or given.n_parts > 1 or at_least is not None
-        self._mode = mode_of(config.n_arms, config.n_examples, "champion" if has_no_race else start)
+        self._mode = mode_of(
+            config.n_arms,
+            config.n_examples,
+            "champion" if has_no_race else start,
+            delta=interval_alpha(config),
+            epsilon=config.epsilon,
+        )
         self._matrix = ScoreMatrix(config, given)
         self._thrift = thrift
         self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m, thrift)
@@ -252,7 +259,7 @@ class Champion:
         return not race_costs_more(
             n_examples=self._config.n_examples,
             n_columns=told,
-            log_level=-math.log(self._verdict.delta),
+            goal=Goal.of(mode, self._config.n_arms, self._verdict.delta, self._config.epsilon),
             means=evidence.race.low[arms] / told,
             products=evidence.race.products[np.ix_(arms, arms)] / told,
             n_arms=self._config.n_arms,

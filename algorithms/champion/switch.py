@@ -3,8 +3,9 @@
 The costs are an estimate, on which no claim rests: leaving the race may be decided by anything that was told.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,31 +31,72 @@ class Mode:
     """Common examples that are always asked, before it is looked at whether to leave the race."""
     leaves: bool
     """Whether the race is left for tests against a filled row."""
+    within: float = 0.0
+    """v, the share of each arm's stake that is bet in the race on its not being above others by epsilon."""
 
 
-def mode_of(n_arms: int, n_examples: int, start: Start) -> Mode:
+def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon: float) -> Mode:
     """The mode of a grid of K x N."""
     if start == "race":
-        return Mode(MOST_WEIGHT, n_examples, leaves=False)
+        most = MOST_OF_GRID * n_arms * n_examples
+        within = _share_within(n_arms, n_examples, delta, epsilon, most)
+        return Mode(MOST_WEIGHT, n_examples, leaves=False, within=within)
     if start == "champion":
         return Mode(0.0, min(FIRST_DRAWS, n_examples), leaves=True)
     columns = max(FEWEST_COLUMNS, int(SHARE_OF_FIRST_COLUMNS * n_examples / n_arms))
     odds = (n_examples / (COLUMNS_PER_RIVAL * n_arms**2)) ** 3
     weight = odds / (1.0 + odds)
-    weight = min(weight, MOST_WEIGHT) if weight >= LEAST_WEIGHT else 0.0
-    return Mode(weight, min(columns, n_examples), leaves=True)
+    if weight < LEAST_WEIGHT:
+        return Mode(0.0, min(columns, n_examples), leaves=True)
+    within = _share_within(n_arms, n_examples, delta, epsilon, WORTH_OF_A_ROW * n_examples)
+    return Mode(min(weight, MOST_WEIGHT), min(columns, n_examples), leaves=True, within=within)
+
+
+SHARE_WITHIN = 0.5
+VARIANCE_OF_LEADS = 0.25  # of how far one arm's score on an example is above another's, about
+MOST_OF_GRID = 0.9  # where a race is never left
+WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
+
+
+def _share_within(n_arms: int, n_examples: int, delta: float, epsilon: float, most: float) -> float:
+    """v: 0 where arms of one mean would take more than so many pairs to be told from arms epsilon apart."""
+    if epsilon == 0.0:
+        return 0.0
+    log_level = _log_level_within(n_arms, delta, SHARE_WITHIN)
+    needed = np.array(2.0 * (log_level + 1.0) * VARIANCE_OF_LEADS / epsilon**2)
+    cost = n_arms * _without_replacement(n_examples, needed).item()
+    return SHARE_WITHIN if cost <= most else 0.0
+
+
+def _log_level_within(n_arms: int, delta: float, within: float) -> float:
+    """ln((K - 1) / (v delta)), what the bets with regard to one arm have to reach by themselves."""
+    return math.log((n_arms - 1) / (within * delta)) if within > 0.0 else math.inf
 
 
 DRAWS = 24
 GUESS_PER_ARM = 2.5  # n_0 / K: columns that a race of K arms takes, before anything is seen of it
 TRUSTED_COLUMNS = 32  # as many columns say as much as the guess
-WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
+
+
+class Goal(NamedTuple):
+    """What ends a race: that all arms but one are out, or not above that one by epsilon."""
+
+    log_level: float
+    """ln(1 / delta)."""
+    log_level_within: float
+    """ln((K - 1) / (v delta)); infinite where nothing is bet on that."""
+    epsilon: float
+
+    @classmethod
+    def of(cls, mode: Mode, n_arms: int, delta: float, epsilon: float) -> "Goal":
+        """That of K arms."""
+        return cls(-math.log(delta), _log_level_within(n_arms, delta, mode.within), epsilon)
 
 
 def race_costs_more(
     n_examples: int,
     n_columns: int,
-    log_level: float,
+    goal: Goal,
     means: FloatArray,
     products: FloatArray,
     n_arms: int,
@@ -65,14 +107,14 @@ def race_costs_more(
     Args:
         n_examples: N.
         n_columns: t, common examples told, at least 2.
-        log_level: ln(1 / delta).
+        goal: What would end it.
         means: Shape (A,), mean scores of the arms in the race.
         products: Shape (A, A), mean products of their scores.
         n_arms: K.
         rng: For draws of what the means may be.
     """
     guessed = _without_replacement(n_examples, np.array(GUESS_PER_ARM * n_arms)).item() * len(means)
-    seen = _expected_cost(n_examples, n_columns, log_level, means, products, rng)
+    seen = _expected_cost(n_examples, n_columns, goal, means, products, rng)
     trust = n_columns / (n_columns + TRUSTED_COLUMNS)
     cost = max(seen, 1.0) ** trust * guessed ** (1.0 - trust)
     return bool(cost > WORTH_OF_A_ROW * (n_examples - n_columns))
@@ -81,12 +123,12 @@ def race_costs_more(
 def _expected_cost(
     n_examples: int,
     t: int,
-    log_level: float,
+    goal: Goal,
     means: FloatArray,
     products: FloatArray,
     rng: np.random.Generator,
 ) -> float:
-    """Comparisons until one arm is left, as a mean over draws of the arms' means given what was seen."""
+    """Comparisons until the race ends, as a mean over draws of the arms' means given what was seen."""
     covariances = products - np.outer(means, means)  # (A, A)
     own = covariances.diagonal()
     specific = np.maximum(own - 2.0 * covariances.mean(axis=1) + covariances.mean(), 1e-4)  # (A,) q
@@ -104,9 +146,18 @@ def _expected_cost(
     spread = np.broadcast_to(specific[:, np.newaxis] + specific.mean() / sizes, gap.shape).copy()
     spread[:, :, 0] = np.maximum(own[best][:, np.newaxis] + own - 2.0 * covariances[best], 1e-4)
     rate = (gap**2 / (spread + 0.35 * gap)).max(axis=2)  # (R, A)
-    needed = _without_replacement(n_examples, 2.0 * (log_level + 1.0) / rate)
-    needed[np.arange(DRAWS), best] = t
-    return float((np.maximum(needed - t, 0.0).sum(axis=1) + np.maximum(needed.max(axis=1) - t, 0.0)).mean())
+    is_best = (np.arange(DRAWS), best)
+    needed = _without_replacement(n_examples, 2.0 * (goal.log_level + 1.0) / rate)
+    needed[is_best] = t
+    end = needed.max(axis=1)  # until then arms that are not out are asked
+    if math.isfinite(goal.log_level_within):
+        ahead = gap[:, :, 0] + goal.epsilon
+        rate = ahead**2 / (spread[:, :, 0] + 0.35 * ahead)
+        within = _without_replacement(n_examples, 2.0 * (goal.log_level_within + 1.0) / rate)
+        within[is_best] = t
+        end = np.minimum(needed, within).max(axis=1)
+    stays = np.minimum(needed, end[:, np.newaxis])
+    return float((np.maximum(stays - t, 0.0).sum(axis=1) + np.maximum(end - t, 0.0)).mean())
 
 
 def _without_replacement(n_examples: int, with_replacement: FloatArray) -> FloatArray:

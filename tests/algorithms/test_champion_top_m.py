@@ -152,7 +152,8 @@ def highest_wealths(orders):
 
     The third row is filled first; whose is the second to be filled depends on the first scores.
     """
-    evidence = Evidence(3, N, mode_of(3, N, "champion"), level=np.inf, epsilon=0.0, top_m=2)
+    mode = mode_of(3, N, "champion", delta=0.05, epsilon=0.0)
+    evidence = Evidence(3, N, mode, level=np.inf, epsilon=0.0, top_m=2)
     left, highest = [list(order) for order in orders], np.zeros(2)
 
     def tell(arm, size):
