@@ -38,8 +38,7 @@ class Mode:
 def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon: float) -> Mode:
     """The mode of a grid of K x N."""
     if start == "race":
-        most = MOST_OF_GRID * n_arms * n_examples
-        within = _share_within(n_arms, n_examples, delta, epsilon, most)
+        within = _share_within(n_arms, n_examples, delta, epsilon)
         return Mode(MOST_WEIGHT, n_examples, leaves=False, within=within)
     if start == "champion":
         return Mode(0.0, min(FIRST_DRAWS, n_examples), leaves=True)
@@ -48,24 +47,26 @@ def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon
     weight = odds / (1.0 + odds)
     if weight < LEAST_WEIGHT:
         return Mode(0.0, min(columns, n_examples), leaves=True)
-    within = _share_within(n_arms, n_examples, delta, epsilon, WORTH_OF_A_ROW * n_examples)
+    within = _share_within(n_arms, n_examples, delta, epsilon, most_rows=WORTH_OF_A_ROW)
     return Mode(min(weight, MOST_WEIGHT), min(columns, n_examples), leaves=True, within=within)
 
 
 SHARE_WITHIN = 0.5
 VARIANCE_OF_LEADS = 0.25  # of how far one arm's score on an example is above another's, about
-MOST_OF_GRID = 0.9  # where a race is never left
+MOST_OF_A_ROW = 0.9  # examples that it may take: later, next to nothing is left to be saved
 WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
 
 
-def _share_within(n_arms: int, n_examples: int, delta: float, epsilon: float, most: float) -> float:
-    """v: 0 where arms of one mean would take more than so many pairs to be told from arms epsilon apart."""
+def _share_within(
+    n_arms: int, n_examples: int, delta: float, epsilon: float, *, most_rows: float = math.inf
+) -> float:
+    """v: 0 where arms of one mean would take more than so many rows to be told from arms epsilon apart."""
     if epsilon == 0.0:
         return 0.0
     log_level = _log_level_within(n_arms, delta, SHARE_WITHIN)
     needed = np.array(2.0 * (log_level + 1.0) * VARIANCE_OF_LEADS / epsilon**2)
-    cost = n_arms * _without_replacement(n_examples, needed).item()
-    return SHARE_WITHIN if cost <= most else 0.0
+    rows = _without_replacement(n_examples, needed).item() / n_examples
+    return SHARE_WITHIN if rows <= MOST_OF_A_ROW and n_arms * rows <= most_rows else 0.0
 
 
 def _log_level_within(n_arms: int, delta: float, within: float) -> float:
