@@ -52,7 +52,7 @@ def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon
 
 
 SHARE_WITHIN = 0.5
-VARIANCE_OF_LEADS = 0.25  # of how far one arm's score on an example is above another's, about
+VARIANCE_OF_LEADS = 0.12  # of how far a model's score on an example is above that of one like it, about
 MOST_OF_A_ROW = 0.9  # examples that it may take: later, next to nothing is left to be saved
 WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.champion import speed, with_history
+from tests.benchmarks.champion import at_epsilon, speed, with_history
 from tests.benchmarks.champion.bounds import Limits, limits_of
 from tests.benchmarks.champion.runs import DELTA, ENTRANTS, Run, digest, fill, read, shares
 from tests.benchmarks.champion.worlds import PROTOTYPES, Table, named, tables
@@ -34,6 +34,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="tables with this in their name")
     parser.add_argument("--speed", action="store_true", help="measure how long champion itself takes, too")
     parser.add_argument("--histories", type=int, default=0, help="campaigns with a history and without")
+    parser.add_argument(
+        "--epsilon-seeds", type=int, default=0, help="seeds of few candidates at an epsilon"
+    )
     parser.add_argument("--entrant", action="append", help="may be repeated; all by default")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -53,6 +56,8 @@ def main() -> None:
         found = {"speed": told(speed.measure(options.data)), "decisions": told(speed.decisions())}
     if options.histories:
         found["history"] = told(with_history.measure(options.data, options.histories))
+    if options.epsilon_seeds:
+        found["epsilon"] = told(at_epsilon.measure(worlds, options.epsilon_seeds))
     if worlds:
         limits = {table.name: limits_of(table.scores, DELTA) for table in worlds}
         found["shares"] = told(_of_tables(worlds, runs, limits))
@@ -119,6 +124,7 @@ TITLES = {
     "speed": "Time and memory of the selector",
     "decisions": "Time of the decisions of 10 000 arms, seconds of the processor",
     "history": "Comparisons to a stop at delta = 0.05, mean over campaigns and its standard error",
+    "epsilon": "Percent of the grid to a stop at an epsilon, delta = 0.05, rounds of 64",
     "shares": "Percent of the grid to a stop at delta = 0.05, mean over seeds and its standard error",
     "ratios": "Geometric means of ratios",
 }

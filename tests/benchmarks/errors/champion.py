@@ -91,6 +91,23 @@ def graded(rng: Rng, n_arms: int, n_examples: int) -> Scores:
     return rng.permuted(np.arange(n_examples) < rights[:, np.newaxis], axis=1).astype(float)
 
 
+STEP = 0.15
+EPSILON = 0.2
+
+
+def epsilon_apart(rng: Rng, n_arms: int, n_examples: int) -> Scores:
+    """The first arm is right on one example more than 20% of them more than all others."""
+    rights = np.full(n_arms, round((0.9 - EPSILON) * n_examples) - 1)
+    rights[0] = round(0.9 * n_examples)
+    return rng.permuted(np.arange(n_examples) < rights[:, np.newaxis], axis=1).astype(float)
+
+
+def in_steps(rng: Rng, n_arms: int, n_examples: int) -> Scores:
+    """Each arm is right on 15% of the examples fewer than the one before, on other ones."""
+    rights = np.round((0.8 - STEP * np.arange(n_arms)) * n_examples)
+    return rng.permuted(np.arange(n_examples) < rights[:, np.newaxis], axis=1).astype(float)
+
+
 class Case(NamedTuple):
     """A world: its tables, their size, how they are told and what the selector is given."""
 
@@ -103,12 +120,15 @@ class Case(NamedTuple):
     """A key of `WAYS`."""
     params: Mapping[str, Any] = {}
     """The selector's own."""
+    epsilon: float = 0.0
 
     @property
     def says(self) -> str:
         """What is in it, in sentences."""
         table = " ".join((self.draw.__doc__ or "").split())
-        return " ".join(filter(None, (f"{self.n_arms} x {self.n_examples}.", table, self.happens)))
+        epsilon = f"Epsilon is {self.epsilon:g}." if self.epsilon else ""
+        size = f"{self.n_arms} x {self.n_examples}."
+        return " ".join(filter(None, (size, table, self.happens, epsilon)))
 
 
 MISSING = "Up to 40% of the wrong outputs of the lower half of the arms are unscored."
@@ -137,6 +157,10 @@ CASES: Mapping[str, Case] = {
     "arms join": Case(near_ties, 10, 60, JOINING, "joining"),
     "arms join when it is decided": Case(graded, 6, 100, TOPPED_UP, "topped up", {"additions": "expected"}),
     "hostile history": Case(near_ties, 8, 60, OPPOSED, "opposed", {"start": "champion"}),
+    "epsilon apart": Case(epsilon_apart, 2, 100, epsilon=EPSILON),
+    "epsilon apart, in steps": Case(in_steps, 4, 100, epsilon=EPSILON),
+    "epsilon apart, missing where wrong": Case(epsilon_apart, 4, 100, MISSING, "missing", epsilon=EPSILON),
+    "epsilon apart, best is dropped": Case(in_steps, 5, 100, DROPPED, "dropped", epsilon=EPSILON),
     "constraint missed": Case(graded, 6, 100, CONSTRAINED, "constrained"),
 }
 
@@ -160,21 +184,28 @@ def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False) -> 
 
 def _champion(case: Case, delta: float, n_arms: int, **params: Any) -> Champion:
     config = BestMeanConfig(
-        n_arms=n_arms, n_examples=case.n_examples, batch_size=BATCH, delta=delta, max_unscored=0.5
+        n_arms=n_arms,
+        n_examples=case.n_examples,
+        batch_size=BATCH,
+        delta=delta,
+        epsilon=case.epsilon,
+        max_unscored=0.5,
     )
     return Champion(config, **{**case.params, **params})
 
 
 def _plain(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
     del rng
-    return Scene(_champion(case, delta, len(scores)), _told(scores), _names_a_worse_one(scores))
+    return Scene(_champion(case, delta, len(scores)), _told(scores), _names_a_worse_one(scores, case.epsilon))
 
 
 def _opposed(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
     del rng
     history = 1.0 - np.concatenate([scores, scores])
     return Scene(
-        _champion(case, delta, len(scores), history=history), _told(scores), _names_a_worse_one(scores)
+        _champion(case, delta, len(scores), history=history),
+        _told(scores),
+        _names_a_worse_one(scores, case.epsilon),
     )
 
 
@@ -182,7 +213,7 @@ def _missing(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
     told = scores.copy()
     told[(scores == 0.0) & (rng.random(scores.shape) < rng.uniform(0.0, 0.4))] = np.nan
     told[: len(scores) // 2] = scores[: len(scores) // 2]
-    return Scene(_champion(case, delta, len(scores)), _told(told), _names_a_worse_one(scores))
+    return Scene(_champion(case, delta, len(scores)), _told(told), _names_a_worse_one(scores, case.epsilon))
 
 
 def _dropped(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
@@ -197,7 +228,7 @@ def _dropped(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
         left = max(left - len(of_first), 0)
         return told
 
-    return Scene(_champion(case, delta, len(scores)), outcomes, _names_a_worse_one(scores))
+    return Scene(_champion(case, delta, len(scores)), outcomes, _names_a_worse_one(scores, case.epsilon))
 
 
 def _joining(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
@@ -212,7 +243,7 @@ def _joining(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
         told += len(batch)
         return scores[batch.arms, batch.examples]
 
-    return Scene(selector, outcomes, _names_a_worse_one(scores))
+    return Scene(selector, outcomes, _names_a_worse_one(scores, case.epsilon))
 
 
 class ToppedUp:
@@ -234,7 +265,7 @@ class ToppedUp:
 def _topped_up(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
     scores = scores[rng.permutation(len(scores))]
     selector = _champion(case, delta, 2)
-    return Scene(ToppedUp(selector, case.n_arms), _told(scores), _names_a_worse_one(scores))
+    return Scene(ToppedUp(selector, case.n_arms), _told(scores), _names_a_worse_one(scores, case.epsilon))
 
 
 def _constrained(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
@@ -245,7 +276,7 @@ def _constrained(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
     return Scene(
         _champion(case, delta, len(scores), constraints=np.array([at_least / case.n_examples])),
         _told(outcomes),
-        _names_a_worse_one(scores, may_be_named),
+        _names_a_worse_one(scores, case.epsilon, may_be_named),
     )
 
 
@@ -264,14 +295,16 @@ def _told(outcomes: Scores) -> Callable[[Batch, Rng], Scores]:
     return lambda batch, _: outcomes[batch.arms, batch.examples]
 
 
-def _names_a_worse_one(scores: Scores, may_be_named: Scores | None = None) -> Callable[[Decision], bool]:
-    """Whether nobody is named, or an arm that may not be or is worse than another that was not dropped."""
+def _names_a_worse_one(
+    scores: Scores, epsilon: float, may_be_named: Scores | None = None
+) -> Callable[[Decision], bool]:
+    """Whether nobody is named, or an arm that may not be, or one that an arm not dropped is far above."""
     means = np.where(True if may_be_named is None else may_be_named, scores.mean(axis=1), -np.inf)
 
     def is_wrong(decision: Decision) -> bool:
         status = np.array(decision.status)
         named, there = np.isin(status, ("best", "tied")), means[: len(status)]
         highest = there[status != "dropped"].max()
-        return not named.any() or bool(there[named].min() < highest - SAME_MEAN)
+        return not named.any() or bool(there[named].min() < highest - epsilon - SAME_MEAN)
 
     return is_wrong
