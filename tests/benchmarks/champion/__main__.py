@@ -34,9 +34,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="tables with this in their name")
     parser.add_argument("--speed", action="store_true", help="measure how long champion itself takes, too")
     parser.add_argument("--histories", type=int, default=0, help="campaigns with a history and without")
-    parser.add_argument(
-        "--epsilon-seeds", type=int, default=0, help="seeds of few candidates at an epsilon"
-    )
+    parser.add_argument("--epsilon-seeds", type=int, default=0, help="seeds of few candidates at an epsilon")
     parser.add_argument("--entrant", action="append", help="may be repeated; all by default")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
