@@ -60,7 +60,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
         code = exit_code_of(error)
         if code is None:
             raise
-        print(f"winnow: {printable(_sentence(error))}", file=sys.stderr)
+        print(f"winnow: {printable(sentence_of(error))}", file=sys.stderr)
         sys.exit(code)
 
 
@@ -101,7 +101,8 @@ def exit_code_of(error: Exception) -> int | None:
     return ERROR if isinstance(error, WinnowError | StorageError | DemoError | MemoryError) else None
 
 
-def _sentence(error: Exception) -> str:
+def sentence_of(error: Exception) -> str:
+    """What an error says to a user."""
     if isinstance(error, MemoryError):
         return (
             "there is no memory left; nothing that was stored is lost: give the process more, or let "

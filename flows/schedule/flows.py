@@ -6,8 +6,9 @@ would have read in a terminal.
 """
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+import traceback
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 
 from prefect import flow, get_run_logger
 from prefect.client.orchestration import get_client
@@ -34,6 +35,7 @@ from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, read_settled, run_scheduled
+from winnow.tasks.queries.printable import printable
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 # Prefect imports this module in a process of its own, where nothing of ours has run before.
@@ -85,6 +87,23 @@ class RunMessages:
             print(line, flush=True)
 
 
+@contextmanager
+def told_where_log_is_off(spec: str) -> Generator[None, None, None]:
+    """Print what ends a run of a file by an error, which nobody else would say where Prefect's log is off."""
+    try:
+        yield
+    except Exception as error:
+        if not get_run_logger().isEnabledFor(logging.ERROR):
+            if exit_codes.exit_code_of(error) is None:
+                traceback.print_exc()
+            due = f"{this_run.scheduled_start_time:%Y-%m-%d %H:%M:%S} UTC"
+            print(
+                f"the run of {spec} that was due at {due} failed: {printable(exit_codes.sentence_of(error))}",
+                flush=True,
+            )
+        raise
+
+
 @flow(name="scheduled-campaign", validate_parameters=False)
 def scheduled_campaign(
     spec: str,
@@ -106,11 +125,11 @@ def scheduled_campaign(
         SpecError: If the file is not sound, or needs more than the schedule was allowed.
         StorageError: If the database cannot be used.
     """
-    given = Trust(given=frozenset(trust))
-    run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
-    take_their_place(_introduce(f"run of {run.name}"))
-    messages = RunMessages()
-    how = run_scheduled(run, messages.say)
+    given, messages = Trust(given=frozenset(trust)), RunMessages()
+    with told_where_log_is_off(spec):
+        run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
+        take_their_place(_introduce(f"run of {run.name}"))
+        how = run_scheduled(run, messages.say)
     if how == "stopped":
         messages.say("stopped before the end; the next run goes on")
         return Cancelled(message=messages.message)

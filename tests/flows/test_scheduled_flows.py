@@ -2,6 +2,8 @@
 
 import datetime as dt
 import json
+import logging
+import re
 import subprocess
 import sys
 
@@ -20,6 +22,7 @@ from winnow.flows.prefect_support.crashed_runs import (
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.trust_prompt import Trust, given_to
+from winnow.flows.schedule.flows import scheduled_campaign
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
@@ -175,6 +178,20 @@ def test_a_scheduled_run_whose_file_needs_more_than_was_given_is_refused(folder,
     assert result.stdout.startswith("left: failed: campaign 'left': it would write logs into ")
     assert fired(folder, NOON + dt.timedelta(days=1), trust=given)[0] == "done"
     assert winnow(folder, "resume", "--all").stdout.startswith("nothing to go on with")
+
+
+def test_a_terminal_is_told_of_a_run_that_fails_where_the_log_of_prefect_is_off(folder, caplog, capsys):
+    (folder / "campaign.yaml").write_text("name: [")
+    caplog.set_level(logging.CRITICAL, "prefect.flow_runs")  # as the command has it
+    with pytest.raises(SpecError):
+        scheduled_campaign("campaign.yaml")
+    when = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    told = rf"the run of campaign\.yaml that was due at {when} failed: campaign\.yaml:1"
+    assert re.match(told, capsys.readouterr().out)
+    caplog.set_level(logging.ERROR, "prefect.flow_runs")  # where it says so itself
+    with pytest.raises(SpecError):
+        scheduled_campaign("campaign.yaml")
+    assert capsys.readouterr().out == ""
 
 
 def test_resume_wants_a_name_or_all_of_them(folder):
