@@ -11,6 +11,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.rounding import count_of, there_already
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
+    HOLD,
     TERMINAL,
     Choice,
     Question,
@@ -34,7 +35,7 @@ def annotate(
     Raises:
         WinnowError: If a row of the file cannot be taken, or nobody says who judges.
     """
-    who = annotator or login()
+    who = login() if annotator is None else annotator
     require_name(who)
     if file is None:
         _Asking(database=database, campaign=campaign, annotator=who).ask_all()
@@ -99,11 +100,18 @@ class _Asking:
             if said == QUIT:
                 return
             question = self._after(question, said)
+        if wanted_of(self.database, self.campaign):
+            minutes = HOLD.total_seconds() / 60
+            print(
+                f"\nwhat is left was shown to others, who have {minutes:g} minutes for each; come back then "
+                "for what they leave open"
+            )
 
     def _after(self, question: Question, said: str) -> Question | None:
         """What comes after an input: the same question again where it was none of the keys."""
         if said == SKIP:
-            self.passed.append(question.key)
+            if question.said is None:
+                self.passed.append(question.key)
             return self._next()
         if said == BACK:
             return self._previous(question)

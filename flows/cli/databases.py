@@ -189,9 +189,10 @@ def prune(
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.engine.database import open_database, shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.earlier import seen_by
+    from winnow.tasks.campaign.budget import count_of
     from winnow.tasks.campaign.lease import is_gone, now, watch
     from winnow.tasks.queries.status import taking_history
 
@@ -209,14 +210,15 @@ def prune(
             print(f"{name}: stays, as {by}, which has not ended, takes its history from it")
         if not found:
             if not needed:
-                print(f"nothing to delete: no campaign has been idle since {before:%Y-%m-%d %H:%M} UTC")
+                who = "no campaign has" if campaign is None else f"{campaign} has not"
+                print(f"nothing to delete: {who} been idle since {before:%Y-%m-%d %H:%M} UTC")
             return
         for each in found:
-            people = f", {each.judgments:,} judgments of people" if each.judgments else ""
+            people = f", {count_of(each.judgments, 'judgment')} of people" if each.judgments else ""
             print(
                 f"{each.name}: idle since {each.last_active:%Y-%m-%d %H:%M} UTC; "
-                f"deletes {each.comparisons:,} comparisons{people} and {each.generations:,} texts, "
-                f"keeps {each.kept:,} texts that others use"
+                f"deletes {count_of(each.comparisons, 'comparison')}{people} and "
+                f"{count_of(each.generations, 'text')}, keeps {count_of(each.kept, 'text')} that others use"
             )
         if not yes and not typer.confirm("Delete these campaigns for good?"):
             print("nothing was deleted")
@@ -228,7 +230,8 @@ def prune(
             idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
             chosen = [each for each in found if each.id in idle]
             pruning.prune(session, chosen, is_gone=is_gone, seen_by=seen_by)
-    print(f"deleted {len(chosen)} of {len(found)} campaigns; winnow db vacuum gives the room back")
+    gives = f"winnow db vacuum --storage {shown_url(storage)} gives the room back"
+    print(f"deleted {len(chosen)} of {len(found)} campaigns; {gives}")
 
 
 def age(said: str) -> dt.timedelta:

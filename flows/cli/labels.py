@@ -82,7 +82,7 @@ def label(
         if annotator is not None:
             require_name(annotator)
         if file is None and not skip:
-            _ask(database, campaign, annotator or TERMINAL)
+            _ask(database, campaign, annotator or TERMINAL, storage)
         else:
             _store(database, campaign, file, skip or [], annotator, correct=correct)
         with database.reading() as session:
@@ -132,12 +132,13 @@ def _print(labelled: "Labelled", source: str) -> None:
 def _print_next(
     database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
 ) -> None:
+    """Say what the campaign waits for, or the command that goes on with it."""
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.status import campaign_status
 
-    name = campaign.name
+    name, where = campaign.name, f"--storage {shown_url(storage)}"
     with database.reading() as session:
         found = campaign_records.find_campaign(session, name)
         has_ended = found is not None and campaign_status(session, found).state == "ended"
@@ -147,13 +148,15 @@ def _print_next(
         serves = "; what it was told serves other campaigns on the same data" if what == "label" else ""
         print(f"{name} has ended and waits for no {what}s{serves}")
     elif wanted:
-        print(f"{name} waits for {count_of(wanted, f'more {what}')}; winnow query {name} labels lists them")
+        lists = f"winnow query {name} labels {where} lists {'it' if wanted == 1 else 'them'}"
+        print(f"{name} waits for {count_of(wanted, f'more {what}')}; {lists}")
     else:
-        print(f"{name} waits for no {what}s; go on with: winnow resume {name} --storage {shown_url(storage)}")
+        print(f"{name} waits for no {what}s; go on with: winnow resume {name} {where}")
 
 
-def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
+def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
+    from winnow.storage.engine.database import shown_url
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.errors import WinnowError
@@ -169,8 +172,8 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str) -> None:
     if wanted:
         print(
             f"{count_of(len(wanted), 'label')} {'is' if len(wanted) == 1 else 'are'} wanted; an empty line "
-            f"leaves an example for later, Ctrl-D ends; winnow label {campaign.name} --skip KEY says that no "
-            "human can answer one"
+            f"leaves an example for later, Ctrl-D ends; winnow label {campaign.name} --skip KEY "
+            f"--storage {shown_url(storage)} says that no human can answer one"
         )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")

@@ -15,7 +15,7 @@ from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.phrases import Line, list_of
-from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
+from winnow.tasks.answer.sentences.rounding import count_of, ends, percentage, rounded
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
@@ -85,7 +85,8 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 
 def _with_storage(sentence: str, name: str, storage: str) -> str:
     """The sentence, the database named in its commands as it is in those below: answers know of none."""
-    commands = rf"winnow (?:query {re.escape(name)} [a-z]+|resume {re.escape(name)} --set \S+)"
+    of = re.escape(name)
+    commands = rf"winnow (?:query {of} [a-z]+|resume {of} --set \S+|route {of} --unanswered)"
     return re.sub(commands, lambda found: f"{found[0]} --storage {storage}", sentence)
 
 
@@ -152,8 +153,8 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
 def _spent(status: CampaignStatus) -> str:
     totals = status.totals
     return (
-        f"{amount(totals['generations'])} generations, "
-        f"{amount(totals['input_tokens'] + totals['output_tokens'])} tokens, "
+        f"{count_of(totals['generations'], 'generation')}, "
+        f"{count_of(totals['input_tokens'] + totals['output_tokens'], 'token')}, "
         f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}"
     )
 

@@ -6,7 +6,8 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from glob import glob, has_magic
@@ -88,6 +89,17 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
         raise DatasetError(f"{path} is no whole gzip file ({error}); compress it again", PATH_KEY) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
+
+
+@contextmanager
+def given_to_command() -> Generator[None, None, None]:
+    """Have errors name no key of a campaign's file where it is a command that was given the data's file."""
+    try:
+        yield
+    except DatasetError as error:
+        if error.path != PATH_KEY:
+            raise
+        raise DatasetError(error.message) from error
 
 
 def _suffix(path: Path) -> str:

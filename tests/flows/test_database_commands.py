@@ -120,6 +120,7 @@ def test_pruning_says_what_it_would_delete_and_deletes_it_only_when_told(folder,
     assert names(folder) == ["letters"]
     done = winnow(folder, "db", "prune", "--older-than", "30d", "--yes")
     assert "deleted 1 of 1 campaigns" in done.stdout
+    assert "winnow db vacuum --storage sqlite:///winnow.db gives the room back" in done.stdout
     assert names(folder) == []
     assert "nothing to delete" in winnow(folder, "db", "prune", "--older-than", "30d").stdout
     assert winnow(folder, "db", "vacuum").stdout.endswith("MiB now\n")
@@ -127,6 +128,8 @@ def test_pruning_says_what_it_would_delete_and_deletes_it_only_when_told(folder,
 
 def test_what_is_young_or_named_otherwise_is_not_pruned(folder):
     assert "nothing to delete" in winnow(folder, "db", "prune", "--older-than", "9999w", "--yes").stdout
+    young = winnow(folder, "db", "prune", "--older-than", "9999w", "--campaign", "letters", "--yes")
+    assert young.stdout.startswith("nothing to delete: letters has not been idle since ")
     unknown = winnow(folder, "db", "prune", "--older-than", "1h", "--campaign", "words", "--yes")
     assert "no campaign is named 'words'" in one_message(unknown)
     assert names(folder) == ["letters"]

@@ -178,6 +178,38 @@ def test_of_two_people_each_gets_another_task_and_a_late_answer_is_refused(duels
         annotating.next_question(database, campaign, " ")
 
 
+def test_who_finds_every_task_with_others_is_told_so(ratings, monkeypatch):
+    from winnow.storage.engine.database import open_database
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.objectives.human import annotating
+
+    database = open_database(f"sqlite:///{ratings}/winnow.db")
+    with database.reading() as session:
+        campaign = campaign_records.get_campaign(session, "survivor")
+    wanted = [row for row in tasks(ratings) if row["state"] == "wanted"]
+    for number in range(len(wanted)):
+        assert annotating.next_question(database, campaign, f"P{number}") is not None
+    database.close()
+    said = typed(ratings, monkeypatch)
+    assert "what is left was shown to others, who have 10 minutes for each" in said
+    assert "winnow query survivor labels --storage sqlite:///winnow.db lists " in said
+
+
+def test_what_was_answered_and_gone_back_to_is_not_said_to_be_skipped(ratings, monkeypatch):
+    n = len([row for row in tasks(ratings) if row["state"] == "wanted"])
+    said = typed(ratings, monkeypatch, *["3"] * (n - 1), *(["b", "s"] if n > 1 else []), "3")
+    assert "what you skipped comes again" not in said
+    assert "shown to others" not in said
+    assert "survivor waits for no judgments" in said
+
+
+def test_who_says_nothing_as_their_name_and_a_file_that_is_not_there_are_refused(ratings):
+    assert "say who judges by a name" in one_message(winnow(ratings, "label", "survivor", "--as", ""))
+    missing = one_message(winnow(ratings, "label", "survivor", "none.csv"))
+    assert "there is no file none.csv" in missing
+    assert "dataset.path" not in missing
+
+
 def test_a_file_is_taken_whole_or_not_at_all(ratings):
     path = labelled_elsewhere(ratings, annotator="Ben")
     lines = path.read_text().splitlines()

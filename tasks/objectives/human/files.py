@@ -12,7 +12,7 @@ from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
-from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.dataset_files import given_to_command, read_rows
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
     Choice,
@@ -92,7 +92,9 @@ def read_annotations(path: Path) -> list[GivenRow]:
         DatasetError: If the file cannot be read, a row lacks a column, or an id stands twice.
     """
     found: dict[str, GivenRow] = {}
-    for place, row in read_rows(path):
+    with given_to_command():
+        rows = list(read_rows(path))
+    for place, row in rows:
         for column in (ID, VERDICT):
             if column not in row:
                 raise DatasetError(f"{path}, {place}: there is no column {column!r}; add it")

@@ -12,6 +12,7 @@ from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.weighing import asked_of
+from winnow.tasks.data.dataset_files import given_to_command
 from winnow.tasks.data.datasets import Example, load_dataset
 from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
@@ -53,7 +54,8 @@ def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
         DatasetError: If the file cannot be read or does not hold what the spec says.
     """
     columns: Mapping[str, str | None] = campaign.spec["dataset"]["fields"]
-    found = load_dataset(path, {**columns, "id": None}).examples
+    with given_to_command():
+        found = load_dataset(path, {**columns, "id": None}).examples
     ids = (each.fields.get(columns.get("id") or "") for each in found)
     return [replace(each, key="" if id_ is None else str(id_)) for each, id_ in zip(found, ids, strict=True)]
 

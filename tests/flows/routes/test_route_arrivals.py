@@ -310,7 +310,8 @@ def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answer
     n_left = len(left) - route.BATCH_SIZE
     status = done(answered, "status", "survivor")
     assert f"arrived   {n_left} prompts that came later have no answer yet" in status
-    assert "go on with winnow route survivor --unanswered" in " ".join(status.split())
+    named = "go on with winnow route survivor --unanswered --storage sqlite:///winnow.db"
+    assert named in " ".join(status.split())
 
     rest = json.loads(done(answered, "route", "survivor", "--unanswered", "--json"))
     assert rest == told[route.BATCH_SIZE :]
