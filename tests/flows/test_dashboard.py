@@ -174,6 +174,21 @@ def test_the_campaign_named_in_the_address_is_shown(tmp_path):
     )
     app.query_params["campaign"] = "letters"
     assert "letters" in texts(app.run())
+    assert not any("none of the campaigns" in text for text in texts(app))
+
+
+def test_a_campaign_that_is_asked_for_and_not_there_is_said_to_be_missing(tmp_path):
+    campaign = scored_campaign(tmp_path)
+    store_campaign(campaign.database, "later")
+    app = AppTest.from_string(
+        "from winnow.flows.reports.dashboard.screens import campaign_page; campaign_page.show()",
+        default_timeout=PATIENCE_S,
+    )
+    app.query_params["campaign"] = "deleted"
+    said = "'deleted' is none of the campaigns that this page shows. This is 'later'."
+    assert said in texts(app.run())
+    assert said in texts(app.run())  # until another one is chosen
+    assert said not in texts(app.selectbox[0].select("letters").run())
 
 
 def test_comparisons_are_filtered_and_found(tmp_path):

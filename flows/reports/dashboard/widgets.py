@@ -239,6 +239,8 @@ ADDRESS = "campaign"
 CHOSEN = "chosen campaign"
 """In the reader's session; what a box holds is forgotten once a page without it is shown."""
 BOX = "campaign box"
+MISSED = "campaign not here"
+"""Which campaign the reader asked for that a page does not have, and which one it shows instead."""
 LONGEST_IN_SIDEBAR = 24
 """Columns of a terminal that a name may take there."""
 
@@ -260,10 +262,16 @@ def choose_campaign(names: Sequence[str]) -> str | None:
     wanted = st.session_state.get(CHOSEN) or st.query_params.get(ADDRESS)
     newest_first = list(reversed(names))
     if st.session_state.get(BOX) not in newest_first:
-        st.session_state[BOX] = wanted if wanted in newest_first else newest_first[0]
+        is_here = wanted in newest_first
+        st.session_state[BOX] = wanted if is_here else newest_first[0]
+        st.session_state[MISSED] = None if is_here or wanted is None else (wanted, newest_first[0])
     name = choose_name(st.sidebar, "Campaign", newest_first, key=BOX, most=LONGEST_IN_SIDEBAR)
     if name is None:
         return None
+    if (missed := st.session_state.get(MISSED)) is not None and missed[1] == name:
+        show_soft(
+            f"{missed[0]!r} is none of the campaigns that this page shows. This is {name!r}.", key="missed"
+        )
     remember_campaign(name)
     if st.query_params.get(ADDRESS) != name:
         st.query_params[ADDRESS] = name
