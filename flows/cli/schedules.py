@@ -56,7 +56,7 @@ def schedule(
     if folder is not None and work_pool is None:
         raise SpecError("--folder is for workers: give --work-pool with it")
     when = When(cron=cron, interval=interval, timezone=timezone)
-    when.schedule()
+    when.next_run()  # refused here, before a server is started or a work pool is told
     given = overrides_of(set_, storage=storage)
     begins = Path(folder or Path.cwd())
     read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)

@@ -65,7 +65,10 @@ class When:
 
         given = self.schedule()
         kind = getattr(schedules, type(given).__name__)
-        found = asyncio.run(kind(**given.model_dump()).get_dates(n=1, start=dt.datetime.now(dt.UTC)))
+        try:
+            found = asyncio.run(kind(**given.model_dump()).get_dates(n=1, start=dt.datetime.now(dt.UTC)))
+        except ValueError:  # croniter's, once it has looked for decades
+            found = []
         if not found:
             raise SpecError(f"--cron {self.cron!r} never comes; correct its day or month")
         return dt.datetime.fromtimestamp(found[0].timestamp(), ZoneInfo(self.zone))

@@ -212,6 +212,7 @@ REFUSED = {
     "no time": ([], "say when: give --cron EXPR"),
     "two times": (["--cron", "0 2 * * *", "--interval", "60"], "say when: give --cron EXPR"),
     "bad cron": (["--cron", "at noon"], "'at noon' is no cron expression"),
+    "no such day": (["--cron", "0 2 30 2 *"], "'0 2 30 2 *' never comes; correct its day or month"),
     "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is no time zone"),
     "bad interval": (["--interval", "0"], "--interval 0 is no number of seconds"),
     "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
