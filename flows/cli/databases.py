@@ -192,7 +192,7 @@ def prune(
     from winnow.storage.engine.database import open_database, shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.earlier import seen_by
-    from winnow.tasks.campaign.budget import count_of
+    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.campaign.lease import is_gone, now, watch
     from winnow.tasks.queries.status import taking_history
 
