@@ -2,8 +2,8 @@
 
 An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
 all its draws, C' that of its draws after the race. Where epsilon may end the race it is
-(1 - v) M + v / (K - 1) V, V the wealth of bets in the race that the arm is not above the one that is named by
-epsilon. docs/how-the-guarantee-works.md has the proof that a best arm's wealth ever reaches 1 / delta with
+(1 - v) M + v V, V the wealth of bets in the race that the arm is not above the one that is named by epsilon.
+docs/how-the-guarantee-works.md has the proof that a best arm's wealth ever reaches 1 / delta with
 probability at most delta. Where the least mean of the groups of examples counts, each group has a C of its
 own, M is their average, and there is no race; an arm's mean then stands for its least one.
 docs/how-groups-are-compared.md has the proof for groups. With constraints, too, M is an average and there is
@@ -68,7 +68,6 @@ class Evidence:
         self.constraints = Constraints(n_arms, n_examples, at_least)
         self.race = Race(n_arms, n_examples, bets=mode.weight > 0.0)
         self._within = WithinEpsilon(self.race, n_examples, epsilon) if mode.within > 0.0 else None
-        self._share_within = mode.within / (n_arms - 1)  # with regard to each other arm
         self._named_by_race: int | None = None  # the arm that no other one is above by epsilon
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
@@ -152,8 +151,7 @@ class Evidence:
         """The wealths of some arms if an arm is named, given those of the bets that they are not the best."""
         if self._within is None:
             return wealths
-        near = np.where(arms == named, 0.0, self._within.wealths(named)[arms])
-        return wealths + self._share_within * near
+        return wealths + self.mode.within * self._within.wealths(arms, named)
 
     def _wealths_as_best(self, arms: IntArray) -> FloatArray:
         """(1 - v) M of some arms, shape (A,), and before any row was filled the part of it that is known."""
@@ -228,7 +226,8 @@ class Evidence:
         self.constraints.add_arms(count)
         self.race.add_arms(count)
         n_rows = count * self.groups.n_parts
-        self._take_back_name()
+        if self.champion is None:
+            self._take_back_name()
         self._wealths.add_arms(n_rows)
         self.active = with_more(self.active, count, True)
         self.is_out, self.is_beaten = with_more(self.is_out, count), with_more(self.is_beaten, count)
@@ -274,7 +273,7 @@ class Evidence:
         sums = self._least_sums(self.draws.low)
         if self.champion is not None and sums[best] <= sums[self.champion] + self._slack:
             return
-        if self._named_by_race not in (None, best):
+        if self.champion is None and best != self._named_by_race:
             self._take_back_name()
         self.champion = best
         self.is_out[top] = self.is_beaten[top] = False
@@ -341,10 +340,10 @@ class Evidence:
 
     def _name_by_race(self) -> None:
         """Name the arm in front if no other one in question is above it by epsilon: the others are out."""
-        arms = np.flatnonzero(self.alive)
-        if self._within is None or self.champion is not None or len(arms) < 2:
+        arms, scored = np.flatnonzero(self.alive), np.flatnonzero(self.alive & self._has_score())
+        if self._within is None or self.champion is not None or len(arms) < 2 or len(scored) == 0:
             return
-        leader = int(arms[self.race.low[arms].argmax()])
+        leader = int(scored[self.race.low[scored].argmax()])
         others = arms[arms != leader]
         wealths = self._with_regard_to(leader, others, self._wealths_as_best(others))
         if self._are_out(others, wealths).all():
