@@ -34,10 +34,12 @@ class Champion:
     """Race all arms on common examples, then fill the best row and test the others against its mean.
 
     In a race every arm in question is asked the same random examples, and bets that better arms beat it;
-    against a filled row, whose mean is a fact, each arm bets on examples of its own that it is not as good,
-    with the filled row and the other arms' scores as control variates. Both bets are one wealth an arm, and
-    an arm is out once it reaches 1/delta. Only the one best arm must never get there, so the error
-    probability is delta without a union over arms; docs/how-the-guarantee-works.md has the proof.
+    where `epsilon` is large enough, it bets too that it is not above the first by `epsilon`, and the race
+    ends once all others have won. Against a filled row, whose mean is a fact, each arm bets on examples of
+    its own that it is not as good, with the filled row and the other arms' scores as control variates. All
+    bets are one wealth an arm, and an arm is out once it reaches 1/delta. Only the one best arm must never
+    get there, so the error probability is delta without a union over arms; docs/how-the-guarantee-works.md
+    has the proof.
 
     In a round of the race every arm in question is asked at least one example, however small `batch_size` is;
     a row is filled in one round. Otherwise `batch_size` is about the size of a round; up to 4, rounds ask one
