@@ -1,6 +1,7 @@
 """The benchmark of error rates: what it keeps, what it begins anew and what it takes for a broken promise."""
 
 import ast
+import csv
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -251,6 +252,34 @@ def test_runs_of_other_code_count_where_it_plays_the_first_part_alike(tmp_path):
     assert counted(*own, now) == (300, 200)
     keep(file, tmp_path / "kept.csv")
     assert totals(tmp_path / "kept.csv", [cell]) == totals(file, [cell])
+
+
+@pytest.mark.usefixtures("in_a_folder_without_pages")
+def test_parts_are_compared_on_one_kind_of_processor_and_by_way_of_codes_that_ran_on_several(tmp_path):
+    lines = ran(tmp_path, "--runs", "300")
+    file = tmp_path / "errors.csv"
+    cell = next(cell for cell in all_cells(300, 2) if "wsr, one arm, useful autoevaluator, 0%" in cell.name)
+    code, own = sources.code_of(cell), [line for line in lines[1:] if cell.name in line]
+
+    def played_by(row, code_then, cpu, trace):
+        *counts, _, whole = next(csv.reader([row]))[3:]
+        return ",".join([f'"{cell.name}"', code_then, cpu, *counts, trace, whole])
+
+    now, before = played_by(own[0], code, "new", "a1"), [played_by(row, "old", "old", "b1") for row in own]
+
+    def counted(*rows):
+        file.write_text("\n".join([lines[0], *before, now, *rows]) + "\n")
+        kept = tmp_path / "kept.csv"
+        keep(file, kept)
+        assert totals(kept, [cell]) == totals(file, [cell])
+        return totals(file, [cell])[cell.name].counts["runs"]
+
+    assert counted() == 100  # nobody knows whether what differs is the code or the processor
+    assert counted(played_by(own[0], "old", "new", "a1")) == 300
+    assert counted(played_by(own[0], "old", "new", "a2")) == 100
+    assert (
+        counted(played_by(own[0], "between", "new", "a1"), played_by(own[0], "between", "old", "b1")) == 300
+    )
 
 
 @pytest.mark.usefixtures("in_a_folder_without_pages")

@@ -1,7 +1,8 @@
 """Runs of cells, kept in a file a part at a time, so that a stopped benchmark goes on.
 
 Runs count for the code that played them; and those of other code too where both have played the first part
-of a cell, and every campaign of it alike to the last bit: what was asked, told and decided, right or wrong.
+of a cell on processors of one kind, and every campaign of it alike to the last bit: what was asked, told and
+decided, right or wrong. On another kind the last bits may be others.
 """
 
 import csv
@@ -18,10 +19,11 @@ from typing import NamedTuple
 
 from tests.benchmarks.errors.cells import Cell, play
 from tests.benchmarks.errors.sources import DIGITS, code_of
+from tests.benchmarks.measurements import cpu_name
 
 RUNS_AT_ONCE = 100
 PARTS_AT_ONCE = 8  # for each process; between them it is seen what is missing
-COLUMNS = ("cell", "code", "first", "runs", "claimed", "wrong", "trace", "whole")
+COLUMNS = ("cell", "code", "cpu", "first", "runs", "claimed", "wrong", "trace", "whole")
 WHOLE = "whole"  # in the last column of a row that was not cut off
 
 
@@ -72,8 +74,7 @@ def totals(file: Path, cells: Sequence[Cell]) -> dict[str, Total]:
 def _total(cell: Cell, rows: Sequence[Row]) -> Total:
     code, total = code_of(cell), Total()
     whole = [row for row in rows if int(row["runs"]) >= _size(cell, int(row["first"]))]
-    traces = {row["code"]: row["trace"] for row in whole if row["first"] == "0"}
-    alike = {each for each, trace in traces.items() if trace == traces.get(code)} | {code}
+    alike = _codes_alike(code, whole)
     # Those of the code itself come first, and of others those of many parts, which count as a whole or not.
     for row in sorted(whole, key=lambda row: (row["code"] != code, -int(row["runs"]))):
         firsts = _firsts(row)
@@ -86,6 +87,26 @@ def _total(cell: Cell, rows: Sequence[Row]) -> Total:
     return total
 
 
+def _codes_alike(code: str, rows: Sequence[Row]) -> set[str]:
+    """Codes that play the first part as this one does, or as one does that does."""
+    traces: dict[str, dict[str, str]] = {}  # by code and kind of processor
+    for row in rows:
+        if row["first"] == "0":
+            traces.setdefault(row["code"], {})[row["cpu"]] = row["trace"]
+    found, pending = {code}, [code]
+    while pending:
+        mine = traces.get(pending.pop(), {})
+        more = {other for other, theirs in traces.items() if other not in found and _agree(mine, theirs)}
+        found |= more
+        pending += more
+    return found
+
+
+def _agree(mine: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
+    shared = mine.keys() & theirs.keys()
+    return bool(shared) and all(mine[cpu] == theirs[cpu] for cpu in shared)
+
+
 def begin_with(file: Path, kept: Path) -> None:
     """Take up the runs that `keep` wrote, if there are any and the file is not there yet."""
     if kept.exists() and not file.exists():
@@ -93,17 +114,17 @@ def begin_with(file: Path, kept: Path) -> None:
 
 
 def keep(file: Path, kept: Path) -> None:
-    """Write the runs of a file in a few rows for each cell and code, small enough to be kept beside the page.
+    """Write the runs of a file in a few rows for each cell, code and kind of processor, to keep by the page.
 
     The first part of a cell keeps its row, whose trace is what tells whether codes play alike; the parts
     behind it that follow on each other have one.
     """
     rows: list[Row] = []
     whole = [row for row in _rows(file) if int(row["runs"]) >= RUNS_AT_ONCE]
-    for row in sorted(whole, key=lambda row: (row["cell"], row["code"], int(row["first"]))):
+    for row in sorted(whole, key=lambda row: (*_played_by(row), int(row["first"]))):
         last = rows[-1] if rows else row
         reached = int(last["first"]) + int(last["runs"])
-        is_next = (last["cell"], last["code"], reached) == (row["cell"], row["code"], int(row["first"]))
+        is_next = _played_by(last) == _played_by(row) and reached == int(row["first"])
         if is_next and last["first"] != "0":
             rows[-1] = _joined(last, row)
         elif rows == [] or not _holds(last, row):
@@ -113,6 +134,11 @@ def keep(file: Path, kept: Path) -> None:
         _append(kept, tuple(row[name] for name in COLUMNS))
 
 
+def _played_by(row: Row) -> tuple[str, str, str]:
+    """The cell, the code and the kind of processor."""
+    return row["cell"], row["code"], row["cpu"]
+
+
 def _joined(row: Row, behind: Row) -> Row:
     sums = {name: str(int(row[name]) + int(behind[name])) for name in ("runs", "claimed")}
     return {**row, **sums, "wrong": _written(Counter(_read(row["wrong"])) + Counter(_read(behind["wrong"])))}
@@ -120,8 +146,7 @@ def _joined(row: Row, behind: Row) -> Row:
 
 def _holds(row: Row, other: Row) -> bool:
     """Whether all runs of another row are among those of a row."""
-    same = (row["cell"], row["code"]) == (other["cell"], other["code"])
-    return same and set(_firsts(other)) <= set(_firsts(row))
+    return _played_by(row) == _played_by(other) and set(_firsts(other)) <= set(_firsts(row))
 
 
 def _firsts(row: Row) -> range:
@@ -153,7 +178,8 @@ def _played(part: Part) -> tuple[str, ...]:
     wrong = Counter(run.bound for run in runs if run.is_wrong)
     claimed = sum(run.is_claimed for run in runs)
     trace = sha256(repr(runs).encode()).hexdigest()[:DIGITS]
-    return cell.name, code_of(cell), str(first), str(count), str(claimed), _written(wrong), trace, WHOLE
+    counts = str(first), str(count), str(claimed), _written(wrong)
+    return cell.name, code_of(cell), cpu_name(), *counts, trace, WHOLE
 
 
 def _written(wrong: Mapping[float, int]) -> str:
