@@ -6,7 +6,6 @@ Such a program alone can go on with the campaign, as the command line knows noth
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from winnow.algorithms.registry import SELECTORS
 from winnow.algorithms.state.plugin_registry import Registered, plugins
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import FUNCTION, PROVIDERS
@@ -69,16 +68,22 @@ def named_by_program(campaign: CampaignRecord) -> str | None:
 
 def _plugin_names(campaign: CampaignRecord) -> Iterator[PluginName]:
     """The plug-ins that a stored campaign names."""
-    ours: dict[str, Collection[str]] = {
+    for decorator, name, path in _names(campaign):
+        if name is not None and name not in (ours := _ours(decorator)):
+            yield PluginName(decorator=decorator, name=str(name), path=path, ours=ours)
+
+
+def _ours(decorator: str) -> Collection[str]:
+    if decorator == "selector":
+        from winnow.algorithms.registry import SELECTORS  # it imports numpy
+
+        return {name for names in SELECTORS.values() for name in names}
+    return {
         "engine": PROVIDERS,
         "judge": judges.BUILT_IN,
         "pair_judge": pair_judges.BUILT_IN,
-        "selector": {name for names in SELECTORS.values() for name in names},
         "embedder": BUILT_IN_EMBEDDERS,
-    }
-    for decorator, name, path in _names(campaign):
-        if name is not None and name not in ours[decorator]:
-            yield PluginName(decorator=decorator, name=str(name), path=path, ours=ours[decorator])
+    }[decorator]
 
 
 def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
@@ -93,5 +98,6 @@ def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
     for number, metric in enumerate(spec.get("metrics") or ()):
         for part in judge_parts(metric["judge"]):
             yield "judge", part.get("type"), f"metrics[{number}].judge.type"
-    yield "selector", spec["selector"]["name"], "selector.name"
+    if spec.get("selector_code") is not None:  # which only plug-ins have
+        yield "selector", spec["selector"]["name"], "selector.name"
     yield "embedder", (spec.get("embedder") or {}).get("type"), "embedder.type"

@@ -269,7 +269,7 @@ OF_PROGRAMS = [
     ("judge", winnow.judge, {"judge": {"type": "all", "judges": [{"type": "exact"}, {"type": "short"}]}}),
     ("judge", winnow.judge, {"metrics": [{"name": "brief", "judge": {"type": "short"}}]}),
     ("pair judge", winnow.pair_judge, {"objective": "best-duel", "judge": {"type": "short"}}),
-    ("selector", winnow.selector, {"selector": {"name": "short"}}),
+    ("selector", winnow.selector, {"selector": {"name": "short"}, "selector_code": {"here": "0"}}),
     ("embedder", winnow.embedder, {"objective": "route", "embedder": {"type": "short"}}),
     ("provider", winnow.engine, {"models": [{"name": "m", "provider": "short"}]}),
     ("provider", winnow.engine, {"judge": {"type": "llm", "model": {"name": "m", "provider": "short"}}}),
