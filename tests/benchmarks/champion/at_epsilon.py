@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tests.benchmarks.champion.runs import DELTA
+from tests.benchmarks.champion.runs import DELTA, to_stop
 from tests.benchmarks.champion.worlds import Table
 from tests.benchmarks.tables import Row
-from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 
 BATCH_SIZE = 64
@@ -51,10 +50,7 @@ def _share(scores: np.ndarray, selector: str, epsilon: float, seed: int) -> tupl
         delta=DELTA,
         epsilon=epsilon,
     )
-    comparisons, rounds = 0, 0
-    while len(batch := played.ask(round_rng(seed, rounds))):
-        played.tell(batch, scores[batch.arms, batch.examples])
-        comparisons, rounds = comparisons + len(batch), rounds + 1
+    comparisons, _ = to_stop(played, scores, seed)
     sums = scores.sum(axis=1)
     is_wrong = bool(sums[played.decision().best] < sums.max() - epsilon * n_examples - 1e-6)
     return comparisons / scores.size, is_wrong

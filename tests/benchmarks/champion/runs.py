@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks.champion.worlds import Table
-from winnow.algorithms.protocols import round_rng
+from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import create_selector
 
 DELTA = 0.05
@@ -52,13 +52,19 @@ def play(table: Table, entrant: Entrant, seed: int) -> Run:
     selector = create_selector(
         entrant.selector, n_arms=n_arms, n_examples=n_examples, delta=DELTA, **entrant.params
     )
+    comparisons, rounds = to_stop(selector, scores, seed)
+    sums = scores.sum(axis=1)
+    is_wrong = bool(sums[selector.decision().best] < sums.max() - 1e-6)
+    return Run(table.name, entrant.label, seed, comparisons / scores.size, rounds, is_wrong)
+
+
+def to_stop(selector: Selector, scores: np.ndarray, seed: int) -> tuple[int, int]:
+    """Ask and tell until nothing is asked; how many comparisons and rounds it took."""
     comparisons, rounds = 0, 0
     while len(batch := selector.ask(round_rng(seed, rounds))):
         selector.tell(batch, scores[batch.arms, batch.examples])
         comparisons, rounds = comparisons + len(batch), rounds + 1
-    sums = scores.sum(axis=1)
-    is_wrong = bool(sums[selector.decision().best] < sums.max() - 1e-6)
-    return Run(table.name, entrant.label, seed, comparisons / scores.size, rounds, is_wrong)
+    return comparisons, rounds
 
 
 def fill(

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.champion.runs import DELTA
+from tests.benchmarks.champion.runs import DELTA, to_stop
 from tests.benchmarks.score_worlds import World, dense_variant, drawn, leaderboard_factors
 from tests.benchmarks.tables import Row
-from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 
 BATCH_SIZE = 64
@@ -39,10 +38,7 @@ def _comparisons(scores: np.ndarray, history: np.ndarray | None, seed: int) -> i
         delta=DELTA,
         history=history,
     )
-    comparisons, rounds = 0, 0
-    while len(batch := selector.ask(round_rng(seed, rounds))):
-        selector.tell(batch, scores[batch.arms, batch.examples])
-        comparisons, rounds = comparisons + len(batch), rounds + 1
+    comparisons, _ = to_stop(selector, scores, seed)
     sums = scores.sum(axis=1, dtype=np.float64)
     return comparisons if sums[selector.decision().best] == sums.max() else 0
 
