@@ -255,6 +255,32 @@ def test_runs_of_other_code_count_where_it_plays_the_first_part_alike(tmp_path):
 
 
 @pytest.mark.usefixtures("in_a_folder_without_pages")
+def test_a_row_of_many_parts_counts_in_the_place_of_fewer_runs_that_it_overlaps(tmp_path):
+    lines = ran(tmp_path, "--runs", "400")
+    cell = next(cell for cell in all_cells(400, 2) if "wsr, one arm, useful autoevaluator, 0%" in cell.name)
+    own = [line for line in lines[1:] if cell.name in line]
+    file, kept = tmp_path / "errors.csv", tmp_path / "kept.csv"
+
+    def joined(parts):
+        file.write_text("\n".join([lines[0], *parts]).replace(sources.code_of(cell), "before") + "\n")
+        keep(file, kept)
+        return kept.read_text().splitlines()[1:]
+
+    def counted(rows):
+        file.write_text("\n".join([lines[0], *rows]) + "\n")
+        total = totals(file, [cell])[cell.name]
+        counts = total.counts["runs"], total.counts["other code"]
+        assert len(total.firsts) == counts[0] / 100
+        return counts
+
+    before = joined(own)  # the first part, and three in a row
+    assert counted([*before, *own[:2]]) == (400, 300)
+    assert counted([*before, *own[:3]]) == (400, 300)
+    assert counted([*before, *own]) == (400, 0)
+    assert counted([before[0], *joined(own[1:3]), own[0], own[3]]) == (400, 200)
+
+
+@pytest.mark.usefixtures("in_a_folder_without_pages")
 def test_parts_are_compared_on_one_kind_of_processor_and_by_way_of_codes_that_ran_on_several(tmp_path):
     lines = ran(tmp_path, "--runs", "300")
     file = tmp_path / "errors.csv"

@@ -9,6 +9,7 @@ import csv
 import multiprocessing
 import shutil
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -75,16 +76,33 @@ def _total(cell: Cell, rows: Sequence[Row]) -> Total:
     code, total = code_of(cell), Total()
     whole = [row for row in rows if int(row["runs"]) >= _size(cell, int(row["first"]))]
     alike = _codes_alike(code, whole)
-    # Those of the code itself come first, and of others those of many parts, which count as a whole or not.
-    for row in sorted(whole, key=lambda row: (row["code"] != code, -int(row["runs"]))):
-        firsts = _firsts(row)
-        if row["code"] not in alike or not total.firsts.isdisjoint(firsts):
-            continue
-        total.firsts.update(firsts)
+    for row in _most_runs([row for row in whole if row["code"] in alike], code):
+        total.firsts.update(_firsts(row))
         total.counts.update({name: int(row[name]) for name in ("runs", "claimed")})
         total.counts["other code"] += int(row["runs"]) if row["code"] != code else 0
         total.wrong.update(_read(row["wrong"]))
     return total
+
+
+class _Chosen(NamedTuple):
+    """Rows that have no seed in common; of two choices the greater one counts."""
+
+    runs: int
+    of_code: int
+    """How many of the rows are of the code as it is now."""
+    rows: tuple[Row, ...]
+
+
+def _most_runs(rows: Sequence[Row], code: str) -> tuple[Row, ...]:
+    """Of rows that may overlap, as a row of many parts counts as a whole or not, those with the most runs."""
+    by_end = sorted(rows, key=_end)
+    ends = [_end(row) for row in by_end]
+    best = [_Chosen(0, 0, ())]  # of the first rows, up to each
+    for number, row in enumerate(by_end):
+        before = best[bisect_right(ends, int(row["first"]), hi=number)]
+        runs, of_code = before.runs + int(row["runs"]), before.of_code + (row["code"] == code)
+        best.append(max(best[-1], _Chosen(runs, of_code, (*before.rows, row)), key=lambda each: each[:2]))
+    return best[-1].rows
 
 
 def _codes_alike(code: str, rows: Sequence[Row]) -> set[str]:
@@ -123,8 +141,7 @@ def keep(file: Path, kept: Path) -> None:
     whole = [row for row in _rows(file) if int(row["runs"]) >= RUNS_AT_ONCE]
     for row in sorted(whole, key=lambda row: (*_played_by(row), int(row["first"]))):
         last = rows[-1] if rows else row
-        reached = int(last["first"]) + int(last["runs"])
-        is_next = _played_by(last) == _played_by(row) and reached == int(row["first"])
+        is_next = _played_by(last) == _played_by(row) and _end(last) == int(row["first"])
         if is_next and last["first"] != "0":
             rows[-1] = _joined(last, row)
         elif rows == [] or not _holds(last, row):
@@ -151,8 +168,12 @@ def _holds(row: Row, other: Row) -> bool:
 
 def _firsts(row: Row) -> range:
     """The first seeds of the parts in a row."""
-    first = int(row["first"])
-    return range(first, first + int(row["runs"]), RUNS_AT_ONCE)
+    return range(int(row["first"]), _end(row), RUNS_AT_ONCE)
+
+
+def _end(row: Row) -> int:
+    """The seed behind the last run of a row."""
+    return int(row["first"]) + int(row["runs"])
 
 
 def _missing(cells: Sequence[Cell], found: Mapping[str, Total]) -> list[Part]:
