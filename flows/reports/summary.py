@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.database import shown_url
-from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
@@ -152,10 +151,11 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
 
 def _spent(status: CampaignStatus) -> str:
     totals = status.totals
+    reused = f"; {count_of(totals['reused'], 'text')} of other campaigns reused" if totals["reused"] else ""
     return (
         f"{count_of(totals['generations'], 'generation')}, "
         f"{count_of(totals['input_tokens'] + totals['output_tokens'], 'token')}, "
-        f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}"
+        f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}{reused}"
     )
 
 
@@ -202,13 +202,13 @@ def campaign_line(storage: str, name: str) -> str:
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)
-        generated, reused = history_views.texts(session, record.id)
         before = previous_winner(session, record)
         changed = _changed(status, before, edited_since(session, before, record))
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
-        f"{count_of(generated, 'generation')} made anew, {reused:,} taken from other campaigns{changed}"
+        f"{count_of(status.totals['generations'], 'generation')} made anew, "
+        f"{status.totals['reused']:,} taken from other campaigns{changed}"
     )
 
 

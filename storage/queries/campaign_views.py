@@ -23,6 +23,7 @@ from winnow.storage.models import (
     MetricStats,
     Output,
     Prompt,
+    ReuseStats,
     Round,
 )
 from winnow.storage.records.campaigns import candidate_names
@@ -261,7 +262,10 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
-    """What a campaign has spent so far, and the size of its full grid."""
+    """What a campaign has spent so far, the size of its full grid, and what others spared it.
+
+    `reused` are texts of other campaigns; only those behind stored comparisons and judgments are known.
+    """
     unfinished = select(
         func.count(Generation.id).label("generations"),
         func.coalesce(func.sum(Generation.input_tokens), 0).label("input_tokens"),
@@ -272,6 +276,9 @@ def totals(session: Session, campaign_id: int) -> Row:
     columns = (getattr(CampaignStats, column).label(name) for name, column in TOLD.items())
     told = session.execute(select(*columns).where(CampaignStats.campaign_id == campaign_id)).mappings()
     spent = told.one_or_none() or dict.fromkeys(TOLD, 0)
+    reused = session.scalars(
+        select(func.sum(ReuseStats.generations)).where(ReuseStats.campaign_id == campaign_id)
+    ).one()
     candidates = session.scalars(
         select(func.count()).select_from(Candidate).where(Candidate.campaign_id == campaign_id)
     ).one()
@@ -288,6 +295,7 @@ def totals(session: Session, campaign_id: int) -> Row:
         "examples": n_examples,
         "grid": sides * wide,
         **{name: value + _number(more.get(name, 0)) for name, value in spent.items()},
+        "reused": int(reused or 0),
         **load_totals(session, campaign_id),
     }
 

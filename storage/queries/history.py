@@ -6,8 +6,6 @@ from sqlalchemy.orm import Session
 from winnow.storage.errors import SeriesNotFound
 from winnow.storage.json_types import Row
 from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Round
-from winnow.storage.queries.campaign_views import totals
-from winnow.storage.queries.costs import reuse
 
 
 def campaigns(session: Session) -> list[Row]:
@@ -37,16 +35,6 @@ def series(session: Session, name: str) -> list[Row]:
         named = select(Campaign.series).where(Campaign.series.is_not(None)).distinct()
         raise SeriesNotFound(name, sorted(found for found in session.scalars(named) if found is not None))
     return rows
-
-
-def texts(session: Session, campaign_id: int) -> tuple[int, int]:
-    """How many texts a campaign had made, and how many it took from other campaigns.
-
-    Of those that it took, only texts behind stored comparisons and judgments are known; see
-    `storage.queries.costs`.
-    """
-    made = totals(session, campaign_id)["generations"]
-    return made, sum(row["generations"] for row in reuse(session, campaign_id))
 
 
 def _standings() -> Select[tuple[object, ...]]:

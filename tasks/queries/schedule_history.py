@@ -227,7 +227,6 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     since = _Since(session)
     for row in history_views.series(session, series):
         record = campaign_records.get_campaign(session, row["campaign"])
-        generated, reused = history_views.texts(session, record.id)
         status = campaign_status(session, record)
         ended = {
             **since.told(status, record),
@@ -236,7 +235,8 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
             "outcome": status.answer.outcome,
             "claim": status.answer.claim.kind,
         }
-        standing = {**row, **ended, "generated": generated, "reused": reused}
+        made = {"generated": status.totals["generations"], "reused": status.totals["reused"]}
+        standing = {**row, **ended, **made}
         rows.append({name: standing[name] for name in COLUMNS})
     return rows
 
@@ -320,7 +320,6 @@ def over_time(session: Session, series: Series) -> list[Row]:
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         status = campaign_status(session, record)
         answer, best = status.answer, status.answer.of_best
-        generated, reused = history_views.texts(session, record.id)
         rows.append(
             {
                 "campaign": record.name,
@@ -334,8 +333,8 @@ def over_time(session: Session, series: Series) -> list[Row]:
                 "upper": best and best.upper,
                 **since.told(status, record),
                 "comparisons": status.totals["answered"],
-                "generated": generated,
-                "reused": reused,
+                "generated": status.totals["generations"],
+                "reused": status.totals["reused"],
                 "tokens": status.totals["input_tokens"] + status.totals["output_tokens"],
                 "engine_seconds": status.totals["engine_seconds"],
                 "load_seconds": status.totals["load_seconds"],

@@ -1,10 +1,11 @@
-"""The share of engine time that is lost to loading, wherever a user looks for what a campaign cost."""
+"""What a campaign cost, wherever a user looks: what is lost to loading, and what other campaigns spared."""
 
 import pytest
 from stored_campaigns import NOW, new_database, store_campaign
 
 from winnow.flows.reports.html.sections.common import cost_in_seconds
 from winnow.flows.reports.summary import summary_lines
+from winnow.storage.models import ReuseStats
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewModelLoad
@@ -53,3 +54,16 @@ def test_loads_stand_beside_the_time_of_answers_with_their_share_of_both(campaig
     assert "(1 load), 75% of all engine time" in section.note
     answers, loading = section.figure.data
     assert (sum(answers.x), sum(loading.x)) == (answering, 3 * answering)
+
+
+def test_texts_that_other_campaigns_had_made_are_told_apart(campaign):
+    assert "reused" not in seen(campaign)[1]
+    spared = {"input_tokens": 5, "output_tokens": 5, "seconds": 1.0, "taken_from_id": 0}
+    with campaign.database.writing() as session:
+        for name, role in (("a", "candidate"), ("j", "judge")):
+            session.add(
+                ReuseStats(campaign_id=campaign.record.id, role=role, name=name, generations=2, **spared)
+            )
+    status, cost, _ = seen(campaign)
+    assert cost.endswith("s of engine time; 4 texts of other campaigns reused")
+    assert status.totals["generations"] == 2

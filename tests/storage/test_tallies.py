@@ -14,7 +14,6 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries.campaign_views import metrics, totals
 from winnow.storage.queries.costs import cache_hit_rate, costs, reuse
-from winnow.storage.queries.history import texts
 from winnow.storage.queries.objective.duels import head_to_head
 from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import generations as generation_records
@@ -97,7 +96,9 @@ def test_a_text_counts_once_however_often_it_is_shown(kept_duels):
         for row in told(database, campaign, reuse)
     ]
     assert taken == [("candidate", "a", "earlier", 1), ("judge", "j", "earlier", 1)]
-    assert told(database, campaign, texts) == (2, 2)
+    counted = told(database, campaign, totals)
+    assert (counted["generations"], counted["reused"]) == (2, 2)
+    assert told(database, earlier, totals)["reused"] == 0
     paid = told(database, campaign, costs)
     assert [(row["candidate"], row["generations"], row["input_tokens"]) for row in paid] == [("b", 2, 6)]
     assert told(database, earlier, reuse) == []
