@@ -163,8 +163,9 @@ def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator
 def _inspect_run(task: InspectSpec, folder: Path) -> Permission:
     what = f"the task {task.task!a} of an installed package"
     if task.file is not None:
-        file = str((folder / task.file).resolve())
-        what = f"the task {task.task.rpartition('@')[2]!a} of the Python file {file!a}"
+        file, name = str((folder / task.file).resolve()), task.task.rpartition("@")[2]
+        which = f"task {name!a}" if "@" in task.task else "only task"
+        what = f"the {which} of the Python file {file!a}"
     given = f" with {task.args!a}" if task.args else ""
     python = task.interpreter(folder)
     by = "" if python is None else f" by the interpreter {python!a}"

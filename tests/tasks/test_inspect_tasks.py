@@ -257,6 +257,12 @@ def test_a_task_is_not_run_before_somebody_allows_it(tasks):
     assert asked[0].keys == ("task.inspect", "task.args", "task.python")
     check_campaign_file(path, approve=allowed)
     assert (tasks / "ran").exists()
+    asked.clear()
+    check_campaign_file(
+        written(tasks, "plain", task={"inspect": "tasks.py"}),
+        approve=lambda file, spec: asked.extend(permissions(spec, Path.cwd())),
+    )
+    assert asked[0].text.startswith(f"run the only task of the Python file '{tasks}/tasks.py' by")
 
 
 def test_a_task_of_an_installed_package_is_known_by_its_registry_name(tasks):
@@ -276,24 +282,47 @@ def test_a_task_of_an_installed_package_is_known_by_its_registry_name(tasks):
     assert len(checked.dataset.examples) == len(EXPECTED["told"]["plain"]["rows"])
 
 
+LOADER = """from types import SimpleNamespace
+def load_task_spec(spec, args):
+    return [SimpleNamespace(name=name) for name in {names!r}]
+"""
+REGISTRY = """from types import SimpleNamespace
+def registry_info(thing):
+    return SimpleNamespace(name="capitals", metadata={"params": ["n", "level"]})
+def registry_lookup(kind, name):
+    return None if name == "geo/none" else object()
+def registry_params(task):
+    return {"n": 3}
+"""
+
+
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("keys", "names", "said"),
     [
-        ((), "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK"),
-        (("a", "b"), "there are 2 tasks: a, b"),
+        ({"inspect": "geo/none"}, "a", "cannot be read: there is none of this name; name FILE.py@TASK, or"),
+        ({"inspect": "geo/capitals"}, "ab", "cannot be read: there are 2 tasks: a, b"),
+        ({"inspect": "no_python.py@a"}, "a", "cannot be read: SyntaxError: '(' was never closed"),
+        (
+            {"inspect": "geo/capitals", "args": {"n": 3, "m": 4}},
+            "a",
+            "has no argument 'm'; its arguments: n, level",
+        ),
     ],
 )
-def test_a_name_that_is_not_that_of_one_task_is_said(tasks, names, said):
-    path = written(tasks, "plain", task={"inspect": "geo/capitals"})
-    loader = tasks / "fake" / "inspect_ai" / "_eval" / "loader.py"
-    loader.parent.mkdir(parents=True)
-    found = f"[SimpleNamespace(name=name) for name in {names!r}]"
-    loader.write_text(
-        f"from types import SimpleNamespace\ndef load_task_spec(spec, args):\n    return {found}\n"
-    )
+def test_a_name_or_an_argument_that_is_not_there_is_said(tasks, keys, names, said):
+    path = written(tasks, "plain", task=keys)
+    (tasks / "no_python.py").write_text("tasks = list(\n")
+    for module, code in {
+        "_eval/loader": LOADER.format(names=list(names)),
+        "_util/registry": REGISTRY,
+    }.items():
+        file = tasks / "fake" / "inspect_ai" / f"{module}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(code)
     interpreter(tasks, f'PYTHONPATH=fake exec "{sys.executable}" "$@"')
-    with pytest.raises(SpecError, match=f"the task geo/capitals cannot be read: {said}"):
+    with pytest.raises(SpecError, match=f"the task {keys['inspect']} ") as refused:
         check_campaign_file(path, approve=allowed)
+    assert said in str(refused.value)
 
 
 def test_the_key_of_a_grader_is_asked_about_before_the_task_is_run(tasks, monkeypatch):

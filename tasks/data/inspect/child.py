@@ -65,15 +65,23 @@ def _end_with(parent: int) -> None:
 
 def _told(spec: str, args: Json) -> Json:
     from inspect_ai._eval.loader import load_task_spec
+    from inspect_ai._util.registry import registry_info, registry_lookup, registry_params
 
-    tasks = load_task_spec(spec, args)
+    file = spec.rpartition("@")[0] if "@" in spec else spec
+    is_file = Path(file).is_file()
+    if is_file:
+        compile(Path(file).read_bytes(), file, "exec")  # or Inspect passes over what is no Python
+    known = is_file or registry_lookup("task", spec) is not None
+    tasks = load_task_spec(spec, args) if known else []
     if not tasks:
         return {"failed": "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK of a package"}
     if len(tasks) != 1:
         names = ", ".join(str(each.name) for each in tasks[:10])
         return {"failed": f"there are {len(tasks)} tasks: {names}; name one, as FILE.py@TASK"}
-    file = spec.rpartition("@")[0] if "@" in spec else spec
-    if Path(file).is_file():
+    if ignored := sorted(args.keys() - registry_params(tasks[0]).keys()):
+        makes = registry_lookup("task", registry_info(tasks[0]).name)
+        return {"ignored": ignored[0], "arguments": registry_info(makes).metadata["params"]}
+    if is_file:
         os.chdir(Path(file).resolve().parent)  # where Inspect looks for what a task names
     return asyncio.run(_described(tasks[0]))
 

@@ -91,6 +91,11 @@ def definition_of(told: JsonView, spec: str) -> InspectTask:
         SpecError: If it does what Winnow does not, or is no description.
     """
     try:
+        if "ignored" in told:
+            there = ", ".join(told["arguments"]) or "none"
+            raise SpecError(
+                f"the task {spec} has no argument {told['ignored']!r}; its arguments: {there}", "task.args"
+            )
         task = InspectTask(
             name=spec,
             solvers=told["solvers"],
