@@ -27,8 +27,10 @@ def test_the_task_becomes_what_the_page_prints(tmp_path, monkeypatch):
     assert code == record.page_code()
     (tmp_path / "capitals.py").write_text(code)
     (tmp_path / "told.json").write_text(json.dumps(TOLD))
-    (tmp_path / "python").write_text("#!/bin/sh\ncp told.json $3\n")
-    (tmp_path / "python").chmod(0o755)
+    python = tmp_path / ".inspect" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\ncp told.json $3\n")
+    python.chmod(0o755)
     for name in ("small", "large"):
         (folder := tmp_path / "path" / "to" / name).mkdir(parents=True)
         (folder / "config.json").write_text(json.dumps({"name": name}))
