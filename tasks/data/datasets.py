@@ -129,8 +129,12 @@ def dataset_of(
     found = ((place, reader.example(place, row)) for place, row in _first(rows, selection))
     with not_collecting():
         examples, fingerprint = _gathered(columns, _selected(found, selection))
+    if not examples and selection.filter is not None:
+        raise DatasetError(
+            f"{path} has no rows for which {selection.filter} holds; change it", "dataset.filter"
+        )
     if not examples:
-        raise DatasetError(f"{path} has no rows{_left(selection)}; add some", PATH_KEY)
+        raise DatasetError(f"{path} has no rows; add some", PATH_KEY)
     return Dataset(name=name, path=path, examples=tuple(examples), fingerprint=fingerprint)
 
 
@@ -156,10 +160,6 @@ def _repeated(columns: Mapping[str, str], key: str, first: str, place: str) -> D
         else "the rows are the same; remove one, or map id to a column that tells them apart"
     )
     return DatasetError(f"{first} and {place}: {sentence}", "dataset.fields.id")
-
-
-def _left(selection: Selection) -> str:
-    return "" if selection.filter is None else f" for which {selection.filter} holds"
 
 
 def _first(rows: Iterable[PlacedRow], selection: Selection) -> Iterator[PlacedRow]:

@@ -52,6 +52,7 @@ class SpecFile:
 
         `--set KEY` where the value does not come from the file.
         """
+        key = self._as_written(key)
         parts = parse_key(key)
         if self.is_overridden(key):
             return f"--set {key}"
@@ -60,6 +61,13 @@ class SpecFile:
         line = self.lines.get(parts)
         where = f"{self.path}:{line}" if line else str(self.path)
         return f"{where}: {key}" if key else where
+
+    def _as_written(self, key: str) -> str:
+        """The key of `task` that stands for one of a dataset which the file does not have."""
+        parts, own = parse_key(key), self.values.get("dataset", {})
+        if parts[:1] != ("dataset",) or "task" not in self.values or not isinstance(own, dict):
+            return key
+        return key if {*parts[1:2]} <= own.keys() else ".".join(map(str, ("task", *parts[2:])))
 
     def is_overridden(self, key: str) -> bool:
         """Whether the value of a dotted key came from `--set`."""

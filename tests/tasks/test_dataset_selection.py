@@ -118,7 +118,7 @@ def test_a_filter_that_fails_is_one_sentence_at_its_key(expression, sentence):
 
 
 def test_a_filter_that_leaves_nothing_is_refused():
-    with pytest.raises(DatasetError, match="rows has no rows for which level > 5 holds"):
+    with pytest.raises(DatasetError, match=r"dataset\.filter: rows has no rows for which level > 5 holds"):
         keys(Selection(filter="level > 5"))
 
 

@@ -392,6 +392,22 @@ def spec_file(folder, name, *, storage="sqlite:///results.db"):
     return "bench.yaml"
 
 
+@pytest.mark.parametrize(
+    ("keys", "overrides", "place"),
+    [
+        ({}, ["task.num_fewshot=9"], "--set task.num_fewshot: "),
+        ({"test_split": "dev"}, [], "bench.yaml:6: task: "),
+        ({"dataset_kwargs": {"data_files": {"test": "missing.jsonl"}}}, [], "bench.yaml:6: task: "),
+        ({}, ["dataset.filter=doc.lvl > 9"], "--set dataset.filter: "),
+    ],
+)
+def test_a_mistake_is_named_at_a_key_that_the_file_has(tasks, keys, overrides, place):
+    changed(tasks, "plain", **keys)
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(spec_file(tasks, "plain"), overrides)
+    assert str(refused.value).startswith(place)
+
+
 def test_functions_of_a_task_run_in_a_process_of_their_own_once_they_are_allowed(tasks):
     path = spec_file(tasks, FOREIGN)
     with pytest.raises(SpecError, match=r"utils\.py:process_docs, .*utils\.py:text, which runs where"):

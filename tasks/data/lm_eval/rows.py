@@ -166,7 +166,11 @@ class Documents:
         shares = self._task.fewshot.split == self._task.config.get("test_split")
         others = [each for each in self._pool if each != document] if shares else self._pool
         if len(others) < self._n or len(self._pool) < self._n + shares:
-            self._refuse(f"has {len(others)} solved examples to show, and {self._n} are asked for")
+            raise DatasetError(
+                f"the task {self._task.name} has {len(others)} solved examples to show, and {self._n} are "
+                "asked for",
+                f"{KEY}.num_fewshot",
+            )
         if self._task.fewshot.sampler == "first_n":
             return others[: self._n]
         drawn = self._chance.sample(self._pool, self._n + shares)
