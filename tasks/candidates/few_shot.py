@@ -11,7 +11,7 @@ from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sources import read_solved
 from winnow.tasks.engines.chat import Message
-from winnow.tasks.errors import DatasetError, SpecError, TemplateError
+from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.sections.prompts import FewShotSpec
 
@@ -151,7 +151,7 @@ def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str,
         return dataset
     try:
         return read_solved(asked.source, spec.dataset.fields, is_allowed=is_allowed)
-    except DatasetError as error:
+    except SpecError as error:
         raise SpecError(error.message, path=f"{path}.from") from error
 
 

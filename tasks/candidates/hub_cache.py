@@ -55,7 +55,10 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
         "judge": _pinned_judge(spec.judge, "judge", begun),
         "metrics": metrics,
         "dataset": _pinned_dataset(spec.dataset, begun, asks_hub),
-        "prompts": [_pinned_prompt(each, begun, asks_hub) for each in spec.prompts],
+        "prompts": [
+            _pinned_prompt(each, f"prompts[{index}]", begun, asks_hub)
+            for index, each in enumerate(spec.prompts)
+        ],
     }
     return spec.model_copy(update={"models": models, **parts, **_pinned_certify(spec, begun)})
 
@@ -105,11 +108,14 @@ def _pinned_dataset(dataset: DatasetSpec, begun: Revisions, asks_hub: bool) -> D
     return dataset.model_copy(update={"lm_eval": _pinned_source(task, place, begun, asks_hub)})
 
 
-def _pinned_prompt(prompt: PromptSpec, begun: Revisions, asks_hub: bool) -> PromptSpec:
+def _pinned_prompt(prompt: PromptSpec, path: str, begun: Revisions, asks_hub: bool) -> PromptSpec:
     if (few_shot := prompt.few_shot) is None or (source := few_shot.source) is None:
         return prompt
     place = _dataset_place(source.model_dump())
-    shown = few_shot.model_copy(update={"source": _pinned_source(source, place, begun, asks_hub)})
+    try:
+        shown = few_shot.model_copy(update={"source": _pinned_source(source, place, begun, asks_hub)})
+    except DatasetError as error:
+        raise DatasetError(error.message, f"{path}.few_shot.from") from error
     return prompt.model_copy(update={"few_shot": shown})
 
 

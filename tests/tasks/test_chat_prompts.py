@@ -20,6 +20,7 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.chat import Message, as_stored, words_of
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 FIELDS = {"input": "1+1", "history": [{"role": "user", "content": "hi"}]}
@@ -162,6 +163,28 @@ def test_a_prompt_that_cannot_be_meant_is_refused_with_its_line(campaign_file, w
         load_spec(campaign_file(*in_place_of_plain(written)))
     assert str(caught.value).startswith("campaign.yaml:10: prompts[0]")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{hub: owner/sums, split: train}", "the dataset owner/sums is not in the hub's cache"),
+        (
+            "{path: train.jsonl, filter: levl > 3}",
+            "train.jsonl, line 1: the template failed: 'levl' is undef",
+        ),
+        ("{path: train.jsonl, filter: level > 3}", "train.jsonl has no rows for which level > 3 holds"),
+        ("trian.jsonl", "there is no file trian.jsonl"),
+    ],
+)
+def test_solved_examples_that_are_not_there_are_told_at_the_prompt(campaign_file, folder, source, said):
+    (folder / "train.jsonl").write_text('{"id": "a", "input": "x", "target": "y", "level": 1}\n')
+    path = campaign_file(
+        *in_place_of_plain(f"{{name: p, template: '{{{{ input }}}}', few_shot: {{n: 1, from: {source}}}}}")
+    )
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(path)
+    assert str(caught.value).startswith(f"campaign.yaml:10: prompts[0].few_shot.from: {said}")
 
 
 @pytest.fixture
