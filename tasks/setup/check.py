@@ -47,6 +47,7 @@ def check_campaign(
         SpecError: With the key, what is wrong and what to do.
     """
     check_people(spec)
+    _check_objective(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
     checked = class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed)
     check_structured_outputs(spec)
@@ -123,6 +124,20 @@ def _check_tags(checked: ResolvedCampaign) -> None:
             )
 
 
+def _check_objective(spec: CampaignSpec) -> None:
+    """Refuse a selector that answers another question, before what that question needs is looked for."""
+    try:
+        objective = describe(spec.selector.name, spec.objective).objective
+    except (AlgorithmError, PluginFailed) as error:
+        raise SpecError(str(error), path="selector") from error
+    if objective != spec.objective:
+        raise SpecError(
+            f"{spec.selector.name} answers {objective}, the campaign asks for {spec.objective}; "
+            "`winnow selectors` lists what fits",
+            path="selector.name",
+        )
+
+
 def _check_selector(checked: ResolvedCampaign) -> None:
     spec = checked.spec
     for clash in sorted(spec.selector.params.keys() & common_params(spec).keys()):
@@ -132,13 +147,6 @@ def _check_selector(checked: ResolvedCampaign) -> None:
             path=f"selector.params.{clash}",
         )
     try:
-        objective = describe(spec.selector.name, spec.objective).objective
-        if objective != spec.objective:
-            raise SpecError(
-                f"{spec.selector.name} answers {objective}, the campaign asks for {spec.objective}; "
-                "`winnow selectors` lists what fits",
-                path="selector.name",
-            )
         checked.create_selector()
         if spec.lookahead and not looks_ahead(spec.selector.name):
             raise SpecError(

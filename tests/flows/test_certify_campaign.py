@@ -594,7 +594,10 @@ REFUSED = {
         {"stopping": {"budget": 10, "delta": 0.1, "epsilon": 0.1}},
         "stopping: epsilon means nothing",
     ),
-    "a selector of benchmarks": ({"selector": {"name": "ucb-e"}}, "selector.name: ucb-e"),
+    "a selector of benchmarks": (
+        {"selector": {"name": "ucb-e"}, "certify": {"autoevaluator": None}},
+        "selector.name: ucb-e answers best-mean",
+    ),
     "alpha in the wrong place": (
         {"selector": {"name": "r-eval", "params": {"alpha": 0.1}}},
         "selector.params.alpha: ",

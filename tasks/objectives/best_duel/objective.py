@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -71,7 +72,7 @@ class BestDuel(ResolvedCampaign):
     @property
     def sides(self) -> str:
         """See `ResolvedCampaign`."""
-        return f"{len(self.candidates)} candidates, {self._n_pairs} pairs"
+        return f"{len(self.candidates)} candidates, {count_of(self._n_pairs, 'pair')}"
 
     def found_params(self) -> JsonObject:
         """See `ResolvedCampaign`."""
