@@ -151,7 +151,7 @@ def index(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.engine.database import open_database
     from winnow.storage.search.text_index import build
 
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         require_schema(database)
         count = build(database, lambda done, of: print(f"  {done:>12,} of {of:,} comparisons", flush=True))
         print(f"{database.url}: the texts of the first {count:,} comparisons are indexed")
@@ -164,7 +164,7 @@ def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.admin.schema import require_schema
     from winnow.storage.engine.database import open_database
 
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         require_schema(database)
         before, after = vacuum_database(database)
     print(f"{before / 2**20:.1f} MiB before, {after / 2**20:.1f} MiB now")
@@ -197,7 +197,7 @@ def prune(
     from winnow.tasks.queries.status import taking_history
 
     before = now() - age(older_than)
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         require_schema(database)
         with database.reading() as session:
             if campaign is not None:

@@ -68,7 +68,7 @@ def label(
 
     if correct and file is None and not skip:
         raise SpecError("--correct says what becomes of the labels of a file; give FILE with it")
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         require_schema(database)
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)

@@ -54,7 +54,7 @@ def route(
         raise SpecError("give one of --prompt TEXT, --prompts FILE, --unanswered and --export DIR")
     if prompt is None and (target or field):
         raise SpecError("--target and --field belong to --prompt; prompts of a file have them as columns")
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         require_schema(database)
         if export is not None:
             from winnow.flows.reports.output import tell

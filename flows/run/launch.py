@@ -113,7 +113,7 @@ def change_stored_campaign(storage: str, name: str, overrides: list[str], trust:
         IdentityChanged: If one may not change.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         require_schema(database)
         change_campaign(database, name, overrides, approving(trust))
 

@@ -119,8 +119,13 @@ class Database:
         return StorageUnavailable(self.url, one_line(error))
 
 
-def open_database(url: str, *, read_only: bool = False) -> Database:
-    """Open a database by SQLAlchemy URL; SQLite files are created unless `read_only`.
+def open_database(url: str, *, read_only: bool = False, creates: bool = True) -> Database:
+    """Open a database by SQLAlchemy URL.
+
+    Args:
+        url: Of the database.
+        read_only: Whether nothing may be written.
+        creates: Whether a SQLite file that is not there is made, unless it is only read.
 
     Raises:
         StorageUnavailable: If the URL cannot be read, names no place that lasts or a SQLite file on a network
@@ -136,7 +141,9 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
                     shown, "results in memory would be lost; name a file: sqlite:///FILE"
                 )
             _require_local(str(parsed.database), shown)
-            engine = sqlite_engine(str(parsed.database), read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
+            engine = sqlite_engine(
+                str(parsed.database), read_only=read_only, creates=creates, wait_ms=BUSY_TIMEOUT_MS
+            )
         elif parsed.drivername in ("postgresql", "postgresql+psycopg"):
             engine = postgresql_engine(parsed, shown=shown, read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
         else:

@@ -61,11 +61,13 @@ class AnyFile(SQLiteDialect_pysqlite):
 registry.register("sqlite.anyfile", __name__, AnyFile.__name__)
 
 
-def sqlite_engine(path: str, *, read_only: bool, wait_ms: int) -> Engine:
-    """An engine on a file, which is created unless `read_only`; a writer waits `wait_ms` for another one."""
-    mode = "ro" if read_only else "rwc"
+def sqlite_engine(path: str, *, read_only: bool, creates: bool, wait_ms: int) -> Engine:
+    """An engine on a file, which it `creates` or not; a writer waits `wait_ms` for another one."""
+    mode = "ro" if read_only else "rwc" if creates else "rw"
 
     def connect() -> sqlite3.Connection:
+        if mode != "rwc" and not os.path.exists(path):
+            raise sqlite3.OperationalError("there is no such file (--storage names another)")
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         return sqlite3.connect(
             f"file:{quoted}?mode={mode}",

@@ -66,7 +66,7 @@ def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatAr
         WinnowError: One sentence: the table is a file, or an example cannot be embedded.
     """
     require_campaign(table, f"--embed {template}", "give their vectors as --contexts FILE")
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         dataset = _dataset(database, _stored_campaign(database, table.source.removeprefix(CAMPAIGN)))
         try:
             embedding = check_embedder(EmbedderSpec(text=template), dataset)
@@ -85,7 +85,7 @@ def _unit_rows(vectors: np.ndarray, table: ScoreTable, place: str) -> FloatArray
 
 def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
     """The vectors of the examples of a campaign that routes, by example; what is missing is embedded."""
-    with closing(open_database(storage)) as database:
+    with closing(open_database(storage, creates=False)) as database:
         campaign = _stored_campaign(database, name)
         if campaign.objective != "route":
             asked = f"campaign '{name}' asked for {campaign.objective} and so embeds nothing"

@@ -63,12 +63,24 @@ def test_a_database_that_is_named_or_at_its_usual_place_is_read_instead(tmp_path
     assert "letters" not in winnow(tmp_path, "list").stdout
 
 
-def test_what_writes_does_not_go_by_the_note(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["resume", "letters"], ["label", "letters"], ["route", "letters", "--unanswered"]),
+        *(["db", "index"], ["db", "vacuum"], ["db", "prune", "--older-than", "1d"]),
+    ],
+)
+def test_what_writes_does_not_go_by_the_note_and_makes_no_database_that_would_hide_it(
+    tmp_path, monkeypatch, command
+):
     stored(tmp_path, monkeypatch)
     remember(ELSEWHERE)
-    result = winnow(tmp_path, "resume", "letters")
+    result = winnow(tmp_path, *command)
     assert result.returncode == 1
-    assert "winnow.db" in one_message(result)
+    assert (
+        "sqlite:///winnow.db is unavailable: there is no such file (--storage names another)"
+    ) in one_message(result)
+    assert winnow(tmp_path, "status", "letters").returncode == 0
 
 
 @pytest.mark.parametrize(("allow_labels", "opened"), [(False, ELSEWHERE), (True, DEFAULT_STORAGE)])

@@ -252,8 +252,8 @@ def test_a_database_without_our_tables_is_refused_by_who_only_reads(opened, url)
     ("place", "complaint"),
     [
         ("notes.txt", "file is not a database"),
-        ("notes.txt/results.db", "unable to open database file"),
-        ("nowhere/results.db", "unable to open database file"),
+        ("notes.txt/results.db", "unable to open database file|there is no such file"),
+        ("nowhere/results.db", "unable to open database file|there is no such file"),
         (".", "unable to open database file|disk I/O error"),
     ],
 )

@@ -52,7 +52,7 @@ def labelling() -> Generator[Database, None, None]:
     """
     if not os.environ.get(ALLOW_LABELS_VARIABLE):
         raise WinnowError("this page only reads; start it with winnow view --allow-labels")
-    with closing(open_database(os.environ[STORAGE_VARIABLE])) as database:
+    with closing(open_database(os.environ[STORAGE_VARIABLE], creates=False)) as database:
         require_schema(database)
         yield database
 
