@@ -54,7 +54,8 @@ class SpecFile:
         """
         key = self._as_written(key)
         parts = parse_key(key)
-        if self.is_overridden(key):
+        begun = bool(parts) and any(path[: len(parts)] == parts for path in self.overridden)
+        if self.is_overridden(key) or (begun and parts not in self.lines):
             return f"--set {key}"
         while parts and parts not in self.lines:
             parts = parts[:-1]

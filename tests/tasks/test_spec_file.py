@@ -199,6 +199,7 @@ def test_overrides_take_the_place_of_the_files_values(campaign_file):
         ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
         ("stopping={budget: 0}", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
         ("stopping.bugdet=50", "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
+        ("stoping.budget=50", "--set stoping: unknown key; did you mean 'stopping'?"),
     ],
 )
 def test_a_bad_override_is_named_as_it_was_given(campaign_file, override, said):
