@@ -140,7 +140,7 @@ def _stored_lines(answer: Answer) -> list[Line]:
     return [
         (
             "texts",
-            f"stored ones alone: {asked - had} of {asked} comparisons have none. What these would have "
+            f"stored ones alone: {asked - had:,} of {asked:,} comparisons have none. What these would have "
             "scored is taken to be whatever is worst for the claim; who has texts follows from what other "
             "campaigns asked, so that a mean over them is no estimate of the mean on all examples",
         )
