@@ -88,7 +88,9 @@ def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
             content = file.read(MOST_BYTES + 1)
         text = content.decode("utf-8")
     except FileNotFoundError:
-        raise SpecError(f"there is no file {path} (looked in {Path.cwd()})") from None
+        is_name = path.parts == (path.stem,)
+        stored = f"; winnow resume {path} goes on with a campaign of this name" if is_name else ""
+        raise SpecError(f"there is no file {path} (looked in {Path.cwd()}){stored}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}") from error
     if len(content) > MOST_BYTES:

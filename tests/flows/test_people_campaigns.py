@@ -227,6 +227,7 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
     assert "is no id of a task" in refused(lines[0], "0,right,")
     key = lines[1].split(",")[0]
     said = refused(lines[0], f"{key},great,")
+    assert f"{broken}, line 2: 'great'" in said
     assert "'great' is nothing that may be said; write one of wrong, half right, right, unclear" in said
     result = winnow(ratings, "label", "survivor", str(path))
     assert f"{len(lines) - 1} new judgments" in result.stdout

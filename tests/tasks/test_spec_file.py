@@ -85,6 +85,18 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
         ("{type: contains}", "{}", 17, "judge.type: is missing; add it"),
         (
             "seed: 7\n",
+            "seed: 7\nsamples: four\n",
+            4,
+            "samples: must be a number of texts, or a mapping with n and reduce (got 'four')",
+        ),
+        (
+            "path: letters.jsonl",
+            "path: letters.jsonl, sample: ten",
+            16,
+            "dataset.sample: must be a number of rows, or a mapping with n and seed (got 'ten')",
+        ),
+        (
+            "seed: 7\n",
             "seed: 7\nexclude: [{}]\n",
             4,
             "exclude[0]: must name a model, a prompt, a guardrail or",
@@ -147,6 +159,9 @@ def test_a_file_that_holds_no_campaign_is_refused(folder, text, said):
 
 def test_a_file_that_cannot_be_read_is_refused(folder):
     assert complaint("campain.yaml") == f"there is no file campain.yaml (looked in {folder})"
+    assert complaint("demo").endswith(
+        f"(looked in {folder}); winnow resume demo goes on with a campaign of this name"
+    )
     assert "checkpoints cannot be read as text" in complaint("checkpoints")
     (folder / "latin.yaml").write_bytes("name: caf\xe9".encode("latin-1"))
     assert "latin.yaml cannot be read as text" in complaint("latin.yaml")

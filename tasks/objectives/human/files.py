@@ -34,6 +34,7 @@ class GivenRow:
     """A row of a file that says something of a task."""
 
     place: str
+    """The file and the place in it."""
     id: str
     verdict: str
     """Empty where nothing is said yet."""
@@ -94,18 +95,17 @@ def read_annotations(path: Path) -> list[GivenRow]:
     found: dict[str, GivenRow] = {}
     with given_to_command():
         rows = list(read_rows(path))
-    for place, row in rows:
+    for line, row in rows:
+        place = f"{path}, {line}"
         for column in (ID, VERDICT):
             if column not in row:
-                raise DatasetError(f"{path}, {place}: there is no column {column!r}; add it")
+                raise DatasetError(f"{place}: there is no column {column!r}; add it")
         told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
         id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:
-            raise DatasetError(
-                f"{path}, {found[id_].place} and {place}: the id {id_!r} stands twice; keep one"
-            )
+            raise DatasetError(f"{found[id_].place} and {line}: the id {id_!r} stands twice; keep one")
         if len(id_) < ID_LENGTH:
-            raise DatasetError(f"{path}, {place}: {id_!r} is no id of a task; copy it from the labels' file")
+            raise DatasetError(f"{place}: {id_!r} is no id of a task; copy it from the labels' file")
         found[id_] = GivenRow(place=place, id=id_, verdict=verdict, annotator=annotator)
     return list(found.values())
 

@@ -31,7 +31,9 @@ class SampleSpec(SpecModel):
 
 
 def _sample(value: object) -> object:
-    return {"n": value} if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, (str, float, bool)):
+        raise ValueError("must be a number of rows, or a mapping with n and seed")
+    return {"n": value} if isinstance(value, int) else value
 
 
 def _listed(value: object) -> object:

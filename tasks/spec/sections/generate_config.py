@@ -146,7 +146,9 @@ class SamplesSpec(SpecModel):
 
 def _spelled_out(value: object) -> object:
     """A number alone stands for so many texts, and their mean."""
-    if type(value) is int:
+    if isinstance(value, (str, float, bool)):
+        raise ValueError("must be a number of texts, or a mapping with n and reduce")
+    if isinstance(value, int):
         return None if value == 1 else {"n": value}
     return value
 
