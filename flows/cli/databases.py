@@ -147,12 +147,10 @@ def index(storage: Storage = DEFAULT_STORAGE) -> None:
     Rounds do not add to the index, so that they take no longer: run it again to add what came since. What is
     not in it is found all the same, only slower. It is broken off and gone on with at will.
     """
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.admin.schema import existing
     from winnow.storage.search.text_index import build
 
-    with closing(open_database(storage, creates=False)) as database:
-        require_schema(database)
+    with existing(storage) as database:
         count = build(database, lambda done, of: print(f"  {done:>12,} of {of:,} comparisons", flush=True))
         print(f"{database.url}: the texts of the first {count:,} comparisons are indexed")
 
@@ -161,11 +159,9 @@ def index(storage: Storage = DEFAULT_STORAGE) -> None:
 def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
     """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
     from winnow.storage.admin.maintenance import vacuum as vacuum_database
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.admin.schema import existing
 
-    with closing(open_database(storage, creates=False)) as database:
-        require_schema(database)
+    with existing(storage) as database:
         before, after = vacuum_database(database)
     print(f"{before / 2**20:.1f} MiB before, {after / 2**20:.1f} MiB now")
 
@@ -188,8 +184,8 @@ def prune(
     other campaigns go on to name it where that bears on them.
     """
     from winnow.storage.admin import prune as pruning
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database, shown_url
+    from winnow.storage.admin.schema import existing
+    from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.earlier import seen_by
     from winnow.tasks.answer.sentences.rounding import count_of
@@ -197,8 +193,7 @@ def prune(
     from winnow.tasks.queries.status import taking_history
 
     before = now() - age(older_than)
-    with closing(open_database(storage, creates=False)) as database:
-        require_schema(database)
+    with existing(storage) as database:
         with database.reading() as session:
             if campaign is not None:
                 campaign_records.get_campaign(session, campaign)

@@ -53,11 +53,8 @@ def label(
     An example that no human can answer would hold the campaign up: --skip KEY, or a column skip in the file,
     says so. Whatever a candidate answers to it then counts as wrong, which keeps every certificate true.
     """
-    from contextlib import closing
-
     from winnow.flows.cli.annotating import annotate, wanted_of
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.admin.schema import existing
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import SpecError
     from winnow.tasks.judges.pointwise.human import UNCLEAR
@@ -68,8 +65,7 @@ def label(
 
     if correct and file is None and not skip:
         raise SpecError("--correct says what becomes of the labels of a file; give FILE with it")
-    with closing(open_database(storage, creates=False)) as database:
-        require_schema(database)
+    with existing(storage) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
         if is_human(campaign.spec):

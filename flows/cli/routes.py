@@ -45,17 +45,13 @@ def route(
     The campaign is one with the objective route. An exported policy chooses in milliseconds, without a
     database and without vLLM: winnow.Router.load(DIR).choose(PROMPT).
     """
-    from contextlib import closing
-
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.admin.schema import existing
 
     if sum((prompt is not None, prompts is not None, unanswered, export is not None)) != 1:
         raise SpecError("give one of --prompt TEXT, --prompts FILE, --unanswered and --export DIR")
     if prompt is None and (target or field):
         raise SpecError("--target and --field belong to --prompt; prompts of a file have them as columns")
-    with closing(open_database(storage, creates=False)) as database:
-        require_schema(database)
+    with existing(storage) as database:
         if export is not None:
             from winnow.flows.reports.output import tell
             from winnow.tasks.answer.sentences.rounding import count_of

@@ -17,7 +17,7 @@ from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust
 from winnow.storage import leases
-from winnow.storage.admin.schema import ensure_schema, require_schema
+from winnow.storage.admin.schema import ensure_schema, existing
 from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
@@ -113,8 +113,7 @@ def change_stored_campaign(storage: str, name: str, overrides: list[str], trust:
         IdentityChanged: If one may not change.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
-    with closing(open_database(storage, creates=False)) as database:
-        require_schema(database)
+    with existing(storage) as database:
         change_campaign(database, name, overrides, approving(trust))
 
 

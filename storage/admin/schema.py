@@ -87,6 +87,21 @@ def reading(url: str) -> Generator[Session, None, None]:
             yield session
 
 
+@contextmanager
+def existing(url: str) -> Generator[Database, None, None]:
+    """A database that is there and of this release, to be written as well, which is closed behind it.
+
+    Args:
+        url: SQLAlchemy URL.
+
+    Raises:
+        StorageError: If there is none, or it is of another release or cannot be read.
+    """
+    with closing(open_database(url, creates=False)) as database:
+        require_schema(database)
+        yield database
+
+
 def current_revision(database: Database) -> str | None:
     """The revision the database is at, or None where there are no Winnow tables."""
     try:

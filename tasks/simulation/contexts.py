@@ -8,13 +8,11 @@ They come from
 * a template                                 the installed embedder, on the examples of the table's campaign
 """
 
-from contextlib import closing
-
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import Database, open_database
+from winnow.storage.admin.schema import existing
+from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
@@ -66,7 +64,7 @@ def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatAr
         WinnowError: One sentence: the table is a file, or an example cannot be embedded.
     """
     require_campaign(table, f"--embed {template}", "give their vectors as --contexts FILE")
-    with closing(open_database(storage, creates=False)) as database:
+    with existing(storage) as database:
         dataset = _dataset(database, _stored_campaign(database, table.source.removeprefix(CAMPAIGN)))
         try:
             embedding = check_embedder(EmbedderSpec(text=template), dataset)
@@ -85,7 +83,7 @@ def _unit_rows(vectors: np.ndarray, table: ScoreTable, place: str) -> FloatArray
 
 def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
     """The vectors of the examples of a campaign that routes, by example; what is missing is embedded."""
-    with closing(open_database(storage, creates=False)) as database:
+    with existing(storage) as database:
         campaign = _stored_campaign(database, name)
         if campaign.objective != "route":
             asked = f"campaign '{name}' asked for {campaign.objective} and so embeds nothing"
@@ -97,7 +95,6 @@ def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
 
 
 def _stored_campaign(database: Database, name: str) -> CampaignRecord:
-    require_schema(database)
     with database.reading() as session:
         return campaign_records.get_campaign(session, name)
 

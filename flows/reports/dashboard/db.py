@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cache
 
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.widgets import show_problem
-from winnow.storage.admin.schema import require_schema
+from winnow.storage.admin.schema import existing, require_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.engine.statements import give_up_after
 from winnow.storage.errors import StorageError
@@ -52,8 +52,7 @@ def labelling() -> Generator[Database, None, None]:
     """
     if not os.environ.get(ALLOW_LABELS_VARIABLE):
         raise WinnowError("this page only reads; start it with winnow view --allow-labels")
-    with closing(open_database(os.environ[STORAGE_VARIABLE], creates=False)) as database:
-        require_schema(database)
+    with existing(os.environ[STORAGE_VARIABLE]) as database:
         yield database
 
 
