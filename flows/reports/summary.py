@@ -151,11 +151,10 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
 
 def _spent(status: CampaignStatus) -> str:
     totals = status.totals
-    reused = f"; {count_of(totals['reused'], 'text')} of other campaigns reused" if totals["reused"] else ""
     return (
         f"{count_of(totals['generations'], 'generation')}, "
         f"{count_of(totals['input_tokens'] + totals['output_tokens'], 'token')}, "
-        f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}{reused}"
+        f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}{_reused(status)}"
     )
 
 
@@ -165,6 +164,11 @@ def _loading(status: CampaignStatus) -> str:
         return ""
     times = f"{loads} load{'s' if loads > 1 else ''} of models"
     return f" and {seconds:.1f} s for {times} ({percentage(status.share_of_loading, 0)} of both)"
+
+
+def _reused(status: CampaignStatus) -> str:
+    reused = status.totals["reused"]
+    return f"; comparisons reuse {count_of(reused, 'text')} of other campaigns" if reused else ""
 
 
 def _coverage(status: CampaignStatus) -> str:

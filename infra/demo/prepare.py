@@ -107,7 +107,7 @@ def _prepare(
     campaign: Path,
     text: str,
     files: Mapping[Path, str],
-    takes: str = "three to six minutes on two cores",
+    takes: str = "some minutes on two cores",
 ) -> Path:
     started = time.monotonic()
 

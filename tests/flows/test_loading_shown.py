@@ -57,7 +57,7 @@ def test_loads_stand_beside_the_time_of_answers_with_their_share_of_both(campaig
 
 
 def test_texts_that_other_campaigns_had_made_are_told_apart(campaign):
-    assert "reused" not in seen(campaign)[1]
+    assert "reuse" not in seen(campaign)[1]
     spared = {"input_tokens": 5, "output_tokens": 5, "seconds": 1.0, "taken_from_id": 0}
     with campaign.database.writing() as session:
         for name, role in (("a", "candidate"), ("j", "judge")):
@@ -65,5 +65,5 @@ def test_texts_that_other_campaigns_had_made_are_told_apart(campaign):
                 ReuseStats(campaign_id=campaign.record.id, role=role, name=name, generations=2, **spared)
             )
     status, cost, _ = seen(campaign)
-    assert cost.endswith("s of engine time; 4 texts of other campaigns reused")
+    assert cost.endswith("s of engine time; comparisons reuse 4 texts of other campaigns")
     assert status.totals["generations"] == 2
