@@ -66,9 +66,9 @@ class SpecFile:
     def _as_written(self, key: str) -> str:
         """The key of `task` that stands for one of a dataset which the file does not have."""
         parts, own = parse_key(key), self.values.get("dataset", {})
-        if parts[:1] != ("dataset",) or "task" not in self.values or not isinstance(own, dict):
+        if parts[:1] != ("dataset",) or len(parts) == 1 or "task" not in self.values:
             return key
-        return key if {*parts[1:2]} <= own.keys() else ".".join(map(str, ("task", *parts[2:])))
+        return key if not isinstance(own, dict) or parts[1] in own else format_key(("task", *parts[2:]))
 
     def is_overridden(self, key: str) -> bool:
         """Whether the value of a dotted key came from `--set`."""

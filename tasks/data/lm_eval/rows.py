@@ -166,9 +166,8 @@ class Documents:
         shares = self._task.fewshot.split == self._task.config.get("test_split")
         others = [each for each in self._pool if each != document] if shares else self._pool
         if len(others) < self._n or len(self._pool) < self._n + shares:
-            raise DatasetError(
-                f"the task {self._task.name} has {len(others)} solved examples to show, and {self._n} are "
-                "asked for",
+            self._refuse(
+                f"has {len(others)} solved examples to show, and {self._n} are asked for",
                 f"{KEY}.num_fewshot",
             )
         if self._task.fewshot.sampler == "first_n":
@@ -284,8 +283,8 @@ class Documents:
             raise DatasetError(f"{place}: {what} gives {value!r} and no text; choose another task", KEY)
         return value
 
-    def _refuse(self, why: str) -> NoReturn:
-        raise DatasetError(f"the task {self._task.name} {why}", KEY)
+    def _refuse(self, why: str, key: str = KEY) -> NoReturn:
+        raise DatasetError(f"the task {self._task.name} {why}", key)
 
 
 def _position(gold: object, choices: list[str]) -> object:
