@@ -9,6 +9,7 @@ import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage, Workers
 from winnow.flows.exit_codes import FORCED
+from winnow.flows.reports.open_readonly import to_read
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def simulate(
     from winnow.algorithms.errors import InvalidParameter
     from winnow.flows.simulate.report import SimulationReport
     from winnow.flows.simulate.tables import Given, make_environment
+    from winnow.tasks.data.score_tables import CAMPAIGN
     from winnow.tasks.simulation.results import measure_by, metric_for
     from winnow.tasks.simulation.simulate import require_arms
     from winnow.tasks.simulation.simulate import simulate as runs_of
@@ -149,9 +151,10 @@ def simulate(
         )
     chosen: Metric | None = None if metric is None else metric.value
     measured = metric_for(objective, chosen)
+    is_stored = any(each is not None and each.startswith(CAMPAIGN) for each in (table, history, contexts))
     given = Given(
         table=table,
-        storage=storage,
+        storage=to_read(storage) if is_stored else storage,
         history=history,
         history_share=history_share,
         seed=seed,

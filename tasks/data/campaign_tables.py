@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.schema import reading
+from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
@@ -36,7 +37,9 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
         return _with_scores(read_table(source, "scores"))
     with reading(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
-        return _with_scores(_filled_table(session, campaign) or _campaign_table(session, campaign))
+        return _with_scores(
+            _filled_table(session, campaign, storage) or _campaign_table(session, campaign, storage)
+        )
 
 
 def load_ended_table(source: str, storage: str) -> ScoreTable:
@@ -52,9 +55,9 @@ def load_ended_table(source: str, storage: str) -> ScoreTable:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
         decision = outcome_records.latest_decision(session, campaign.id)
         if not has_ended(session, campaign, decision):
-            remedy = f"end it first: winnow resume {campaign.name} --storage {storage}"
+            remedy = f"end it first: winnow resume {campaign.name} --storage {shown_url(storage)}"
             raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
-        return _with_scores(_campaign_table(session, campaign))
+        return _with_scores(_campaign_table(session, campaign, storage))
 
 
 def _best_mean(session: Session, name: str) -> CampaignRecord:
@@ -65,22 +68,22 @@ def _best_mean(session: Session, name: str) -> CampaignRecord:
     return campaign
 
 
-def _filled_table(session: Session, campaign: CampaignRecord) -> ScoreTable | None:
+def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable | None:
     """The table of the campaign that has asked all that this one left out; None where there is none."""
     full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
     if full is None or not has_the_same_scores(full.spec, campaign.spec):
         return None
     if outcome_records.latest_decision(session, full.id) is None:
         return None
-    table = _campaign_table(session, full)
+    table = _campaign_table(session, full, storage)
     return None if table.is_partial else table
 
 
-def _campaign_table(session: Session, campaign: CampaignRecord) -> ScoreTable:
+def _campaign_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable:
     """What a campaign was told; without dropped candidates, where it asked about all others everywhere."""
     decision = outcome_records.latest_decision(session, campaign.id)
     if decision is None:
-        remedy = f"go on with it first: winnow resume {campaign.name}"
+        remedy = f"go on with it first: winnow resume {campaign.name} --storage {shown_url(storage)}"
         raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
     candidates = campaign_records.candidate_names(session, campaign.id)
     examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]

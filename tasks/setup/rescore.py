@@ -151,6 +151,8 @@ def _with_judge(values: JsonView, path: str) -> SpecFile:
     """The values with the judge of a file, which holds nothing else."""
     file = read_spec_file(path)
     if JUDGE not in file.values:
+        if "type" not in file.values:
+            raise SpecError(f"{file.locate('')}: holds no judge; write judge: {{type: …}}, or type: … alone")
         lines = {(JUDGE, *key): line for key, line in file.lines.items()}
         return SpecFile(file.path, {**values, JUDGE: file.values}, lines)
     if others := sorted(file.values.keys() - {JUDGE}):

@@ -40,6 +40,21 @@ def test_readers_say_that_they_read_the_last_one_used(tmp_path, monkeypatch):
     assert "letters" in winnow(tmp_path, "list").stdout
 
 
+def test_a_simulation_reads_it_where_it_replays_a_campaign(tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    remember(ELSEWHERE)
+    refused = winnow(tmp_path, "simulate", "campaign:letters", "--selector", "row-mean", "--out", "simulated")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n"
+        "winnow: campaign 'letters' has no finished round yet; go on with it first: winnow resume letters "
+        f"--storage {ELSEWHERE}\n"
+    )
+    (tmp_path / "table.csv").write_text("candidate,e1,e2\na,1,0\nb,0,0\n")
+    replayed = winnow(tmp_path, "simulate", "table.csv", "--selector", "row-mean", "--out", "simulated")
+    assert "last used" not in replayed.stderr
+
+
 def test_one_whose_file_is_gone_hides_none_that_was_used_before_it(tmp_path, monkeypatch):
     stored(tmp_path, monkeypatch)
     remember(ELSEWHERE)

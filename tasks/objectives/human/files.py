@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.database import Database
+from winnow.storage.engine.database import Database, shown_url
 from winnow.storage.json_types import Row
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
@@ -139,7 +139,7 @@ def store_annotations(
             if not row.verdict:
                 taken.empty += 1
                 continue
-            given = _named(session, campaign, row)
+            given = _named(session, campaign, row, shown_url(database.url))
             choice, who = _chosen(row, choices), row.annotator or annotator
             require_name(who)
             if said_of(given.task, choices) == choice.name:
@@ -155,12 +155,12 @@ def store_annotations(
     return taken
 
 
-def _named(session: Session, campaign: CampaignRecord, row: GivenRow) -> GivenTask:
+def _named(session: Session, campaign: CampaignRecord, row: GivenRow, storage: str) -> GivenTask:
     given = annotations.task(session, campaign.id, row.id)
     if given is None:
         raise WinnowError(
             f"{row.place}: {campaign.name!r} asks nothing with the id {row.id!r}; copy it from "
-            f"winnow query {campaign.name} labels"
+            f"winnow query {campaign.name} labels --storage {storage}"
         )
     annotations.lock(session, given.task.id)
     return given
