@@ -37,11 +37,11 @@ Exhaustive = Annotated[
 def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
     """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
 
-    What running it would need to be allowed is listed. With --trust that is allowed from then on: its code is
+    What running it needs to be allowed is listed. With --trust that is allowed from then on: its code is
     run, and a dataset that is not here yet is downloaded.
     """
     from winnow.flows.notify.announce import unset_variables
-    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.flows.run.trust_prompt import Trust, approving, remembered
     from winnow.tasks.queries.warnings import own_judge
     from winnow.tasks.setup.check import without_targets
     from winnow.tasks.setup.load import check_spec_file
@@ -54,7 +54,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     if "task" in file.values:
         print(f"its task became:\n{_of_the_task(checked.spec)}")
     for needed in permissions(checked.spec, Path.cwd()):
-        print(f"to be allowed: it would {needed.text} ({needed.keys[0]})")
+        head = "allowed" if needed.text in remembered() else "to be allowed"
+        print(f"{head}: it would {needed.text} ({needed.keys[0]})")
     if (warning := own_judge(checked.identity())) is not None:
         print(f"check: {warning.sentence}")
     if lacking := without_targets(checked):

@@ -85,7 +85,7 @@ def given_to(spec: CampaignSpec, folder: Path) -> list[str]:
 def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
     if not needed:
         return
-    known = trust.given | _remembered()
+    known = trust.given | remembered()
     missing = [each for each in needed if each.text not in known]
     if not missing:
         return
@@ -117,7 +117,12 @@ def trust_file() -> Path:
     return base / "winnow" / "trust.json"
 
 
-def _remembered() -> frozenset[str]:
+def remembered() -> frozenset[str]:
+    """The texts of the permissions that this user has given.
+
+    Raises:
+        SpecError: If what was kept of them cannot be read.
+    """
     try:
         path = trust_file()
         held = json.loads(path.read_text(encoding="utf-8"))
@@ -133,7 +138,7 @@ def _remembered() -> frozenset[str]:
 
 def _remember(texts: Iterable[str]) -> None:
     """Add to what is remembered; where that cannot be written, the next command asks again."""
-    known = _remembered()
+    known = remembered()
     if not (new := set(texts) - known):
         return
     try:

@@ -76,6 +76,9 @@ def test_validate_does_none_of_it_and_lists_it(folder):
     result = winnow(folder, "validate", "campaign.yaml")
     assert result.returncode == 0
     assert result.stdout.splitlines()[1] == f"to be allowed: it would {SENT} (models[1].api_key)"
+    for arguments in (["--trust"], []):
+        result = winnow(folder, "validate", "campaign.yaml", *arguments)
+        assert result.stdout.splitlines()[1] == f"allowed: it would {SENT} (models[1].api_key)"
 
 
 def test_trust_is_remembered_for_what_was_allowed_and_for_nothing_else(folder):
