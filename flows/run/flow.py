@@ -21,8 +21,7 @@ from winnow.flows.prefect_support.masked_urls import unmask
 from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_callback
 from winnow.flows.run.head_start import begin_loading, session_of
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.admin.schema import existing
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
@@ -87,8 +86,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
         label_run(UUID(flow_run.id))
     callback, storage = current_callback(), unmask(storage)
     # A task with the run's tags would ask the server, before it begins, whether these have a limit.
-    with TagsContext(current_tags=set()), closing(open_database(storage)) as database:
-        require_schema(database)
+    with TagsContext(current_tags=set()), existing(storage) as database:
         try:
             with session_of(database, storage, name) as campaign, campaign_span(campaign.record):
                 callback.begun(campaign)

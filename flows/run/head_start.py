@@ -1,13 +1,13 @@
 """What a campaign does while Prefect comes up: its models load, and servers are asked for the first texts."""
 
 from collections.abc import Generator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from winnow.flows.prefect_support.server import early_server
-from winnow.storage.admin.schema import require_schema
-from winnow.storage.engine.database import Database, open_database
+from winnow.storage.admin.schema import existing
+from winnow.storage.engine.database import Database
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.objectives.steps import begin_texts, can_begin
@@ -76,8 +76,7 @@ _ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
 def _begun(storage: str, name: str) -> _Ahead | None:
     with ExitStack() as stack:
         try:
-            database = stack.enter_context(closing(open_database(storage)))
-            require_schema(database)
+            database = stack.enter_context(existing(storage))
             campaign = stack.enter_context(running(database, *reopen_campaign(database, name, storage)))
             if begin_loading(campaign):
                 stack.enter_context(_asking(campaign))
