@@ -3,7 +3,7 @@
 import numpy as np
 
 from winnow.algorithms.best_duel.standings import Standings
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, IntArray
 
 LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a nearer preference is a tie for the allocation
 
@@ -76,22 +76,3 @@ def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
     doubts = np.where(active, standings.doubts, np.inf)
     likeliest = int(doubts.argmin())
     return best if doubts[best] == doubts[likeliest] else likeliest
-
-
-def characteristic_time(preferences: FloatArray) -> float:
-    """T*: no method with error probability delta needs fewer than T* log(1/delta) duels as delta goes to 0.
-
-    Args:
-        preferences: Shape (K, K), P(row is preferred to column); some arm beats every other.
-
-    Returns:
-        The sum of 1 / d_i over all arms but the best, in duels per nat.
-
-    Source: Hu et al. (2026), Theorem 3.2 with the allocation of Corollary 3.3.
-    """
-    n_arms = len(preferences)
-    standings = Standings(
-        preferences, np.ones((n_arms, n_arms), dtype=np.int64), np.ones(n_arms, dtype=np.bool_)
-    )
-    divergences = standings.divergences.max(axis=1)
-    return float((1.0 / np.delete(divergences, standings.estimates.argmax())).sum())

@@ -8,9 +8,9 @@ from property_settings import tries
 from scipy.optimize import linprog
 from structured_duels import literal_allocation, published_instance, sigma
 
+from tests.benchmarks.best_duel_hardness import characteristic_time_bt
 from winnow.algorithms.best_duel.bradley_terry.allocation import (
     allocate,
-    characteristic_time,
     exploration_pairs,
     instance,
 )
@@ -76,7 +76,7 @@ def test_two_arms_need_two_over_the_squared_gap_times_the_curvature():
     # One pair, so omega = 1 and z^T H^-1 z = 1 / w: Psi = a^2 w / 2 with a = 0.8.
     features, theta = np.array([[0.0, 1.0], [2.0, 1.0]]), np.array([0.4, 5.0])
     curvature = sigma(0.8) * (1.0 - sigma(0.8))
-    assert characteristic_time(features, theta) == pytest.approx(2.0 / (0.8**2 * curvature), rel=1e-3)
+    assert characteristic_time_bt(features, theta) == pytest.approx(2.0 / (0.8**2 * curvature), rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", [2694, 5, 6])
@@ -86,7 +86,7 @@ def test_the_characteristic_time_is_that_of_a_general_purpose_solver(seed):
     highest, _ = literal_allocation(
         *instance(points, features @ theta, pairs, np.arange(5)), lambda psi, _: psi
     )
-    assert characteristic_time(features, theta) * highest == pytest.approx(1.0, abs=1.5e-4)
+    assert characteristic_time_bt(features, theta) * highest == pytest.approx(1.0, abs=1.5e-4)
 
 
 def test_the_characteristic_time_of_a_near_tie_is_that_of_telling_the_two_apart():
@@ -101,12 +101,12 @@ def test_the_characteristic_time_of_a_near_tie_is_that_of_telling_the_two_apart(
     features, theta = published_instance(32, 5, 2)
     assert gaps[nearest] < 1e-3 * problem.gaps.max()
     exact = 2.0 * shortest**2 / gaps[nearest] ** 2
-    assert characteristic_time(features, theta) == pytest.approx(exact, rel=1.1e-4)
+    assert characteristic_time_bt(features, theta) == pytest.approx(exact, rel=1.1e-4)
 
 
 def test_the_characteristic_time_is_infinite_where_the_best_is_not_alone():
     features = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    assert characteristic_time(features, np.array([1.0, 0.0])) == math.inf
+    assert characteristic_time_bt(features, np.array([1.0, 0.0])) == math.inf
 
 
 @tries(15)
@@ -116,8 +116,8 @@ def test_the_characteristic_time_does_not_depend_on_the_coordinates(seed):
     features, theta = published_instance(seed, 5, 2)
     change = np.random.default_rng(seed).normal(size=(2, 2)) + 2.0 * np.eye(2)
     moved = features @ change.T + np.array([3.0, -1.0])
-    there = characteristic_time(moved, np.linalg.solve(change.T, theta))
-    assert there == pytest.approx(characteristic_time(features, theta), rel=1.1e-4)
+    there = characteristic_time_bt(moved, np.linalg.solve(change.T, theta))
+    assert there == pytest.approx(characteristic_time_bt(features, theta), rel=1.1e-4)
 
 
 def test_arms_that_tie_with_the_best_leave_shares_for_the_others():

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, t
 
+from tests.benchmarks.best_duel_hardness import characteristic_time_bt
 from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.practical_structured_rule import PracticalStructuredRule
-from winnow.algorithms.best_duel.bradley_terry.allocation import characteristic_time
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.tasks.simulation.simulate import THREAD_SETTINGS
@@ -105,7 +105,7 @@ def instances() -> Iterator[Instance]:
         theta /= np.linalg.norm(theta)
         bases = np.linspace(0.3, -0.3, N_ARMS)
         features = bases[:, np.newaxis] * theta + rng.normal(scale=NOISE, size=(N_ARMS, D))
-        hardness = characteristic_time(features, theta)
+        hardness = characteristic_time_bt(features, theta)
         optimum = duels_at_best(hardness)
         if OPTIMA[0] <= optimum <= OPTIMA[1]:
             yield Instance(seed, features, features @ theta, hardness, optimum)

@@ -1,4 +1,4 @@
-"""Which share of the duels each pair should have in the Bradley-Terry model, and how hard a problem is.
+"""Which share of the duels each pair should have in the Bradley-Terry model.
 
 Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i,
 y_i = x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
@@ -6,13 +6,12 @@ f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1 y_i), and Psi = min f_i. Every f_i is 
 degree 1.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
 
-from winnow.algorithms.best_duel.bradley_terry.feature_space import SMALLEST_SHARE, arm_points, differences
+from winnow.algorithms.best_duel.bradley_terry.feature_space import SMALLEST_SHARE, differences
 from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
@@ -21,7 +20,6 @@ STEADINESS = 1e-12  # of the trace, added to H: pairs without duels leave some d
 FRESH = 0.01  # of a warm start is uniform, as a share of 0 could never grow again
 WEIGHT_RATE = 0.9
 RIVAL_RATE = 0.3  # slower than the shares, or both chase each other in circles
-FINE, MOST_SWEEPS_FINE = 1e-4, 20_000
 
 
 class Allocation(NamedTuple):
@@ -118,31 +116,6 @@ def allocate(
         last_loss = view.loss
     value = float(np.exp(highest + 0.5 * penalty * best @ best))
     return Allocation(best, rivals, value, float(ceiling - highest))
-
-
-def characteristic_time(features: FloatArray, theta: FloatArray) -> float:
-    """U*, how many duels a unit of evidence takes at best: 1 / max over omega of Psi(omega).
-
-    A selector that knew theta would need about U* times the threshold.
-
-    Args:
-        features: Shape (K, d), as `arm_points` wants them.
-        theta: Shape (d,), for which one arm is best.
-
-    Returns:
-        U*, in duels per nat, within a share of 1e-4 unless 20 000 sweeps do not suffice; infinite where the
-        best arm is not alone.
-
-    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
-    Theorem 3.6.
-    """
-    n_arms = len(features)
-    pairs = np.argwhere(np.triu(np.ones((n_arms, n_arms), dtype=np.bool_), 1))
-    problem = instance(arm_points(features), features @ theta, pairs, np.arange(n_arms))
-    if problem.gaps.min() == 0.0:
-        return math.inf
-    found = allocate(problem, penalty=0.0, tolerance=FINE, most_sweeps=MOST_SWEEPS_FINE, smallest_gap=0.0)
-    return 1.0 / found.value
 
 
 def exploration_pairs(z: FloatArray) -> IntArray:
