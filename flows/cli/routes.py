@@ -100,8 +100,8 @@ def _answered(
     """Print answers to these prompts, or to all that have none; how many there are, of how many prompts."""
     from dataclasses import asdict
 
-    from winnow.flows.exit_codes import FORCED
     from winnow.flows.reports.output import print_json, tell
+    from winnow.flows.run.signals import Interrupts
     from winnow.storage.engine.database import shown_url
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.objectives.route.answering import answer_prompts
@@ -120,12 +120,15 @@ def _answered(
         if not json:
             _print(answer)
 
+    interrupts = Interrupts()
+    interrupts.ask()  # so that the first signal stops at once
     try:
-        total = answer_prompts(database, name, storage, positions, say)
+        with interrupts.caught():
+            total = answer_prompts(database, name, storage, positions, say)
     except KeyboardInterrupt:
         hint = f"winnow route {name} --unanswered --storage {shown_url(storage)}"
         tell(f"\nstopped by force; every prompt is stored, and each answer so far; go on with: {hint}")
-        raise typer.Exit(FORCED) from None
+        raise typer.Exit(interrupts.exit_code) from None
     finally:
         if json and answers:
             print_json([asdict(each) for each in answers])

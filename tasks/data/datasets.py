@@ -8,6 +8,7 @@ from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import orjson
 
@@ -100,6 +101,22 @@ def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int 
     return dataset_of(read_files([str(path)]), fields, selection, name=Path(path).stem, path=str(path))
 
 
+def read_examples(path: str, fields: Mapping[str, str | None]) -> list[Example]:
+    """The rows of one or more files as examples; as people ask the same again, two may be the same.
+
+    Args:
+        path: See `load_dataset`.
+        fields: See `dataset_of`.
+
+    Raises:
+        DatasetError: One sentence that names the file, the line and the remedy.
+    """
+    reader = _RowReader.of(_columns(fields))
+    if not (examples := [reader.example(place, row) for place, row in read_files([path])]):
+        raise _without_rows(path)
+    return examples
+
+
 def dataset_of(
     rows: Iterable[PlacedRow],
     fields: Mapping[str, str | None],
@@ -125,7 +142,7 @@ def dataset_of(
     columns = _columns(fields)
     if selection.limit is not None and selection.limit < 1:
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
-    reader = _RowReader(columns, frozenset(columns.values()))
+    reader = _RowReader.of(columns)
     found = ((place, reader.example(place, row)) for place, row in _first(rows, selection))
     with not_collecting():
         examples, fingerprint = _gathered(columns, _selected(found, selection))
@@ -134,8 +151,12 @@ def dataset_of(
             f"{path} has no rows for which {selection.filter} holds; change it", "dataset.filter"
         )
     if not examples:
-        raise DatasetError(f"{path} has no rows; add some", PATH_KEY)
+        raise _without_rows(path)
     return Dataset(name=name, path=path, examples=tuple(examples), fingerprint=fingerprint)
+
+
+def _without_rows(path: str) -> DatasetError:
+    return DatasetError(f"{path} has no rows; add some", PATH_KEY)
 
 
 def _gathered(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
@@ -208,6 +229,10 @@ class _RowReader:
     columns: Mapping[str, str]
     needed: frozenset[str]
     """The columns by themselves."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, str]) -> Self:
+        return cls(columns, frozenset(columns.values()))
 
     def example(self, place: str, row: Row) -> Example:
         if not row.keys() >= self.needed:

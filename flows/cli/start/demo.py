@@ -28,7 +28,7 @@ def demo(
         bool,
         typer.Option(
             "--quick",
-            help="In less than a minute, without vLLM: two tiny models, one task, the report as a page.",
+            help="Small, and without vLLM: two tiny models, one task, the report as a page.",
         ),
     ] = False,
     browser: Annotated[

@@ -13,7 +13,7 @@ from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.dataset_files import given_to_command
-from winnow.tasks.data.datasets import Example, load_dataset
+from winnow.tasks.data.datasets import Example, read_examples
 from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample, lacks_target
@@ -55,7 +55,7 @@ def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
     """
     columns: Mapping[str, str | None] = campaign.spec["dataset"]["fields"]
     with given_to_command():
-        found = load_dataset(path, {**columns, "id": None}).examples
+        found = read_examples(path, {**columns, "id": None})
     ids = (each.fields.get(columns.get("id") or "") for each in found)
     return [replace(each, key="" if id_ is None else str(id_)) for each, id_ in zip(found, ids, strict=True)]
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from contextlib import closing
 
 import campaign_processes as processes
@@ -110,9 +111,10 @@ def test_a_file_given_again_is_asked_only_what_is_new(answered):
     assert give([("p", 93), ("e0", 94)]) == (spelled(93, 94), "")
     assert give([("p", 93), ("e0", 94)])[0] == []
     assert [give([(None, 90), (None, 93)])[0] for _ in range(2)] == [spelled(90, 93)] * 2
-    stored = [key for (key,) in rows(answered, "SELECT key FROM examples ORDER BY id DESC LIMIT 9")][::-1]
+    assert give([(None, 93), (None, 93)]) == (spelled(93, 93), "")
+    stored = [key for (key,) in rows(answered, "SELECT key FROM examples ORDER BY id DESC LIMIT 11")][::-1]
     assert [key.partition("~")[0] for key in stored] == ["p", "7", "r", "p", "e0"] + [
-        f"arrival-{n}-{place}" for n in (4, 5) for place in (1, 2)
+        f"arrival-{n}-{place}" for n in (4, 5, 6) for place in (1, 2)
     ]
 
 
@@ -320,3 +322,13 @@ def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answer
         "every prompt that arrived at survivor has been asked\n"
     )
     assert json.loads(done(answered, "route", "survivor", "--unanswered", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_whatever_signal_stops_it_what_answers_the_rest_is_told(answered, monkeypatch, number, code):
+    monkeypatch.setattr(EnginePool, "generate", lambda *given, **options: signal.raise_signal(number))
+    stopped = winnow(answered, *spell(97))
+    assert (stopped.returncode, stopped.stdout) == (code, "")
+    assert "go on with: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
