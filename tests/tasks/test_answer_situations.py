@@ -104,7 +104,7 @@ OTHERS = "on these 5 examples no other candidate {}has a mean that is higher tha
 MEETS = "b meets the constraints (known exactly), and of all that meet them no candidate has a mean that is higher"
 OPEN_VALUES = "undecided: nothing is left to ask, and values that metrics lack (winnow query letters metrics)"
 VALID = ({"metric": "valid", "at_least": 0.9, "at_most": None},)
-DUEL = "no candidate {}is preferred over b{}"
+DUEL = "on these 5 examples no candidate {}is preferred over b{}"
 
 SITUATIONS = [
     # best-mean
@@ -209,13 +209,13 @@ SITUATIONS = [
     Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates and which comparisons have no outcome has nothing to do with what it would have been"),
     Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
-    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
+    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"on these 5 examples the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
     Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
+    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"on these 5 examples, of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
-    Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: no candidate is preferred over these", status=TIED),
+    Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples no candidate is preferred over the tied ones", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
-    Situation("duel exhausted in a circle", "best-duel", "exhausted", EXACT, "none", "exact: no candidate is preferred over, or even with, every other", status=("eliminated",) * 3, unread=()),
+    Situation("duel exhausted in a circle", "best-duel", "exhausted", EXACT, "none", "exact: on these 5 examples no candidate is preferred over, or even with, every other", status=("eliminated",) * 3, unread=()),
     Situation("duel budget, delta asked", "best-duel", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
     Situation("duel budget, no delta", "best-duel", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
     Situation("duel all dropped", "best-duel", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
@@ -1092,8 +1092,8 @@ def test_that_every_candidate_was_shown_to_be_beaten_is_an_answer(
     ) == is_told
     if is_told:
         assert told["sure"] == (
-            "no candidate is preferred over, or even with, every other; the chance that this is wrong is at "
-            "most 0.05"
+            "on these 5 examples no candidate is preferred over, or even with, every other; the chance that "
+            "this is wrong is at most 0.05"
         )
 
 

@@ -31,9 +31,8 @@ def certainty(answer: Answer) -> str:
                 f"{on_examples(answer)} no candidate{_whom(answer)} meets the constraints", answer
             )
         case "none":
-            return _bounded(
-                "no candidate" + _whom(answer) + " is preferred over, or even with, every other", answer
-            )
+            none = f"no candidate{_whom(answer)} is preferred over, or even with, every other"
+            return _bounded(f"{on_examples(answer)} {none}", answer)
         case _:
             return _claimed(answer)
 
@@ -74,15 +73,15 @@ def _what(answer: Answer) -> str:
         return what_is_met(answer, whom, within)
     if len(answer.candidates) == len(answer.dropped) + 1:
         return "every other candidate was dropped, so there is none to compare it with"
+    here = on_examples(answer)
     if answer.objective == "best-duel":
         if answer.outcome == "tied":
-            return f"no candidate{whom} is preferred over these{within}"
+            return f"{here} no candidate{whom} is preferred over the tied ones{within}"
         if answer.epsilon and "winner-exists" in answer.claim.assumptions:
             said = f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
-            return f"of all{whom} {said}" if whom else said
-        return f"no candidate{whom} is preferred over {answer.best}{within}"
+            return f"{here}, of all{whom} {said}" if whom else f"{here} {said}"
+        return f"{here} no candidate{whom} is preferred over {answer.best}{within}"
     than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
-    here = on_examples(answer)
     if answer.top_m > 1:
         return f"{here} no other candidate{whom} has a mean that is higher than that of any of these{within}"
     mean = estimated(answer)
