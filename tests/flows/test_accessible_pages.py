@@ -101,6 +101,13 @@ def test_a_page_of_the_dashboard_breaks_no_rule_of_axe(dashboard, name):
     assert both_schemes(page) == {"light": [], "dark": []}
 
 
+def test_whoever_has_written_a_name_judges_by_keys_at_once(dashboard):
+    page = opened(dashboard, "label", WAITS)
+    page.keyboard.press("s")
+    expect(page.get_by_label("Your name")).to_have_value("Ann")
+    assert page.evaluate("document.activeElement.tagName") != "INPUT"
+
+
 def test_axe_finds_what_is_wrong(dashboard):
     page = dashboard[1].new_page()
     page.goto("about:blank")

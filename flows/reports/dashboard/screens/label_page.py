@@ -44,12 +44,27 @@ def show() -> None:
             return
         name = choose_campaign([each.name for each in judged])
         campaign = next(each for each in judged if each.name == name)
-        annotator = st.sidebar.text_input("Your name", key=NAME, placeholder="stored with what you say")
-        if not annotator:
-            st.text("Write your name in the box beside this page: it is stored with what you say.")
-            return
-        require_name(annotator)
-        _Labelling(campaign, annotator).show()
+        if annotator := _annotator():
+            _Labelling(campaign, annotator).show()
+
+
+def _annotator() -> str:
+    """Who judges; while nobody has said so, they are asked in the middle of the page, and it is empty.
+
+    Each name has a box of its own: once it is written, no box has the focus, and keys are those of buttons.
+    """
+    known: str = st.session_state.get(NAME, "")
+    if not known:
+        st.title("Label")
+        st.text("Write your name: it is stored with what you say.")
+    place = st.sidebar if known else st
+    written: str = place.text_input("Your name", value=known, key=f"name after {known}")
+    if written != known:
+        if written:
+            require_name(written)
+        st.session_state[NAME] = written
+        st.rerun()
+    return known
 
 
 class _Labelling:
