@@ -243,7 +243,9 @@ def test_a_judgment_changes_only_with_correct_and_only_until_it_counts(ratings):
     assert done.returncode == 0, done.stderr
     other = ratings / "other.csv"
     other.write_text(f"id,verdict\n{key},half right\n")
-    assert "from Ann (done.csv), and stays" in one_message(winnow(ratings, "label", "survivor", str(other)))
+    assert (
+        "from Ann (done.csv), and stays; leave it out, or give --correct if the new one is right"
+    ) in one_message(winnow(ratings, "label", "survivor", str(other)))
     changed = winnow(ratings, "label", "survivor", str(other), "--correct", "--as", "Ann")
     assert "0 new judgments, 1 changed" in changed.stdout
     assert winnow(ratings, "resume", "survivor").returncode == 3

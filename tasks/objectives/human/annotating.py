@@ -154,9 +154,22 @@ def answer(
 
 
 def require_answerable(
-    session: Session, campaign: CampaignRecord, given: GivenTask, what: str, may_change: bool
+    session: Session,
+    campaign: CampaignRecord,
+    given: GivenTask,
+    what: str,
+    may_change: bool,
+    remedy: str = "leave it out",
 ) -> None:
     """Refuse to judge what counts already, or what somebody may be counting just now.
+
+    Args:
+        session: Reads what is stored.
+        campaign: One that people judge.
+        given: The task, and what was said of it.
+        what: Begins the sentence that refuses.
+        may_change: Whether what was said before may be replaced.
+        remedy: Ends the sentence where it may not.
 
     Raises:
         WinnowError: With what is wrong and what to do.
@@ -170,7 +183,7 @@ def require_answerable(
         return
     if not may_change:
         raise WinnowError(
-            f"{what} is there already, from {before.annotator} ({before.source}), and stays; leave it out"
+            f"{what} is there already, from {before.annotator} ({before.source}), and stays; {remedy}"
         )
     lease = leases.find(session, campaign.id)
     if lease is not None and leases.is_live(lease, is_gone=is_gone):

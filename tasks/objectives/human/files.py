@@ -24,6 +24,7 @@ from winnow.tasks.objectives.human.annotating import (
 )
 from winnow.tasks.spec.stored_spec import is_human
 
+REPLACING = "leave it out, or give --correct if the new one is right"
 ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"
 ID_LENGTH = 16
 """Characters of a task's key that name it in files."""
@@ -146,7 +147,7 @@ def store_annotations(
                 taken.same += 1
                 continue
             what = f"{row.place}: the judgment of {row.id}"
-            require_answerable(session, campaign, given, what, correct)
+            require_answerable(session, campaign, given, what, correct, REPLACING)
             annotations.set_annotation(
                 session, given.task.id, annotation_of(given.task, choice, annotator=who, source=source)
             )
