@@ -135,6 +135,7 @@ def answer_of(
         refuted=refuted,
         servers=servers,
         held_out=held_out,
+        only_held_out_left=reason == "budget" and _is_held_out_left(held_out, decision),
         certificate=certificate,
         earlier=earlier,
         standing=standing,
@@ -160,6 +161,13 @@ def _held_out(
     from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
 
     return held_out_of(session, campaign, names, decision)
+
+
+def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | None) -> bool:
+    """Whether selection had ended, and not all that is held out is scored."""
+    if held_out is None or decision is None or held_out.is_complete:
+        return False
+    return held_out.told > 0 or decision.reason not in ("running", "budget")
 
 
 def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -> tuple[Constrained, ...]:

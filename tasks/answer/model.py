@@ -168,6 +168,9 @@ class Answer:
     """The spent limit without which more would be known."""
     held_out: "HeldOut | None" = None
     """How the winner does on examples that selection never saw; None where none are held out."""
+    only_held_out_left: bool = False
+    """Whether selection had learned all that it wants to know when a limit ended the campaign, so that only
+    held-out examples are left to score."""
     beyond: Beyond | None = None
     """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
     running: tuple[RunningCost, ...] = ()
@@ -297,13 +300,14 @@ class Answer:
 
     @property
     def winners(self) -> frozenset[str]:
-        """Who won: one candidate, those that tied, or the m best; nobody where the question is open."""
+        """Who won: one candidate, those that tied, or the m best; nobody where the question is open.
+
+        A cheaper one that was chosen won, also where several share the first place.
+        """
         if self.outcome not in ("winner", "tied"):
             return frozenset()
-        found = self.tied + self.top or tuple(
-            name for name in (self.chosen or self.best,) if name is not None
-        )
-        return frozenset(found)
+        alone = self.chosen or (None if self.tied or self.top else self.best)
+        return frozenset(self.tied + self.top if alone is None else (alone,))
 
     @property
     def contenders(self) -> tuple[str, ...]:

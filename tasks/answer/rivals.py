@@ -37,15 +37,17 @@ def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> An
 def closest_pair(answer: Answer) -> tuple[str, str] | None:
     """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
 
-    Of the m best it is the last of them that has a closest rival; where they are not settled, the last and
-    the first of those in question between whom they end by their estimates. Where differences are not known,
-    the highest estimate is the closest.
+    Of the m best it is the last of them that has a closest rival: where several share the last places, two of
+    these; where they are not settled, the last and the first of those in question between whom they end by
+    their estimates. Where differences are not known, the highest estimate is the closest.
     """
     if answer.baseline is not None:
         return _pair_of_gate(answer, answer.baseline)
     if answer.top_m > 1 and not answer.top and not answer.tied:
         last = answer.ranked[answer.top_m - 1 : answer.top_m + 1]
         return last if len(last) == 2 else None
+    if answer.top and answer.tied:  # the first of all is ahead of them, and none of its rivals comes close
+        return answer.tied[0], answer.tied[1]
     runner_up, others = answer.runner_up, _estimated(answer, answer.best)
     tied = [each for each in others if each.status == "tied"]
     closest = max(tied or others, key=lambda each: each.estimate or 0.0, default=None)

@@ -49,6 +49,21 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
     assert spent < 360
 
 
+def test_a_limit_that_ends_what_is_held_out_does_not_say_that_cheaper_ones_were_not_tested(tmp_path):
+    """Bets had given up who is cheaper before the first example that is held out was asked for."""
+    told = {}
+    for tokens in (1000, 300):
+        path = write_costs(tmp_path, budget={"comparisons": 360, "tokens": tokens}, epsilon=0.02)
+        path.write_text(f"{path.read_text()}holdout: 0.5\n")
+        result = winnow(tmp_path, "run", path.name, "--fork", f"first-{tokens}", "--set", "reuse=none")
+        assert result.returncode == 0, result.stderr
+        lines = [line[2:].split(maxsplit=1) for line in result.stdout.splitlines() if line.startswith("  ")]
+        told[tokens] = dict(lines)
+    nobody = "knows/plain: nobody that costs less than 10 was shown to be at most 0.01 below it"
+    assert told[1000]["chosen"] == told[300]["chosen"] == f"{nobody}, which is half of epsilon"
+    assert "then the token budget is spent" in " ".join(told[300].values())
+
+
 def test_costs_that_name_nobody_are_refused_in_a_sentence(tmp_path):
     write_costs(tmp_path, {**COSTS, "gueses/plain": 1})
     refused = winnow(tmp_path, "validate", "campaign.yaml")

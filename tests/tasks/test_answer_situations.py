@@ -142,6 +142,7 @@ SITUATIONS = [
     Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
     Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.05", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
     Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
+    Situation("mean tied, a cheaper one chosen", "best-mean", "confident", PROVEN, "tied, proven", f"on these 5 examples the tied candidates and a have means within 0.1 of the highest, and no other candidate has one that is higher by more than 0.1; {WITHIN} 0.05", status=("chosen", "tied", "tied"), epsilon=0.1, costs=COSTS),
     Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
     Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "winner, proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
     # groups of best-mean
@@ -1049,6 +1050,16 @@ def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
     assert told["chosen"] == "a: cost 1,000,000.6 in the place of the 1,000,001 of b, 0.00004% less"
 
 
+def test_a_cheaper_candidate_that_was_chosen_won_also_where_dearer_ones_are_tied(database, monkeypatch):
+    situation = next(each for each in SITUATIONS if each.name == "mean tied, a cheaper one chosen")
+    answer = answered(database, situation, monkeypatch)
+    told = dict(answer_lines(answer))
+    assert told["tied"] == "b, c"
+    assert told["chosen"] == "a: cost 1 in the place of the 4 of b, 75% less"
+    assert answer.winners == {"a"}
+    assert answer.listed == ("a",)
+
+
 def test_of_a_route_only_what_was_scored_is_told(database, monkeypatch):
     situation = next(each for each in SITUATIONS if each.objective == "route" and each.ended)
     answer = answered(database, situation, monkeypatch)
@@ -1105,6 +1116,18 @@ def test_a_budget_that_ends_the_search_for_a_cheaper_candidate_is_named(database
     )
 
 
+@pytest.mark.parametrize("name", ["mean, budget before one was chosen", "mean, nobody cheaper chosen"])
+def test_of_the_cheapest_it_is_not_said_that_cheaper_ones_were_tested(database, monkeypatch, name):
+    situation = next(each for each in SITUATIONS if each.name == name)
+    cheapest = situation._replace(name="cheapest", costs={"a": 4.0, "b": 1.0, "c": 1.0})
+    told = dict(answer_lines(answered(database, cheapest, monkeypatch)))
+    assert told["chosen"] == "b: no other candidate costs less than 1"
+    status = ("dropped", "best", "not-better")
+    gone = situation._replace(name="gone", costs={"a": 0.5, "b": 1.0, "c": 1.5}, status=status)
+    told = dict(answer_lines(answered(database, gone, monkeypatch)))
+    assert told["chosen"] == "b: no other candidate that was not dropped costs less than 1"
+
+
 def test_nothing_is_said_of_costs_where_nothing_is_claimed(database, monkeypatch):
     told = lines_of(database, monkeypatch, "mean running", changes={"costs": COSTS})
     assert "chosen" not in told
@@ -1151,6 +1174,16 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
     assert dict(answer_lines(answer))["out"] == f"{said} comparisons"
     told = dict(answer_lines(replace(answer, without_text=2)))
     assert told["out"] == f"{said} comparisons, those without a text among them"
+
+
+def test_a_cheaper_candidate_that_was_chosen_is_not_told_to_be_out(database, monkeypatch):
+    """Bets have shown that it is not the best one, and it is the answer."""
+    situation = next(each for each in SITUATIONS if each.name == "mean, a cheaper one chosen")
+    bets = {"wealths": [1.0] * 3, "levels": [20.0] * 3}
+    bets |= {"out_in_round": [3, None, 1], "out_at": [12, None, 6]}
+    told = dict(answer_lines(answered(database, situation, monkeypatch, bets=bets)))
+    assert told["chosen"].startswith("a: ")
+    assert told["out"] == "1 of 3 candidates, the last (c) after 2 rounds and 6 comparisons"
 
 
 def test_who_is_out_but_for_epsilon_is_said_to_be_active_and_settles_nothing(database, monkeypatch):

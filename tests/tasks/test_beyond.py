@@ -245,6 +245,14 @@ def test_of_the_m_best_the_last_of_them_has_a_closest_rival():
     assert pair_of(answer) == ("next", ("second", "next"))
 
 
+def test_of_the_m_best_those_that_share_the_last_place_come_closest():
+    """The first of them is far ahead of both."""
+    shared = standing("even", "tied", 0.5), standing("last", "tied", 0.5)
+    answer = answer_with(standing("second", "top", 0.8), *shared, MANY, top_m=3)
+    assert pair_of(answer)[1] == ("even", "last")
+    assert pair_of(answer_with(*shared, best="even", top_m=3))[1] == ("even", "last")
+
+
 @pytest.mark.parametrize(("lucky", "pair"), [("no-worse", ("lucky", "old")), ("worse", ("best", "old"))])
 def test_a_gate_compares_the_highest_estimate_with_the_baseline(lucky, pair):
     """Who is shown to be worse comes last: its estimate may be high by luck."""

@@ -89,7 +89,8 @@ def _what(answer: Answer) -> str:
         means = mean.replace("mean", "means", 1)
         equal = f"{means} within {answer.epsilon:g} of the highest" if answer.epsilon else f"the same {mean}"
         others = f"no other candidate{whom} has one that is higher{within}"
-        return f"{here} the tied candidates have {equal}, and {others}"
+        cheaper = f" and {answer.chosen}" if answer.chosen else ""
+        return f"{here} the tied candidates{cheaper} have {equal}, and {others}"
     return f"{here} no candidate{whom} has a {mean} that is higher{than}{within}"
 
 

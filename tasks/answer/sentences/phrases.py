@@ -185,8 +185,12 @@ def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
 
 
 def out_lines(answer: Answer) -> list[Line]:
-    """A line for who was shown to be out, and where bets showed it, when the last one was."""
-    out = [each for each in answer.candidates if each.out_in_round is not None]
+    """A line for who was shown to be out, and where bets showed it, when the last one was.
+
+    A cheaper candidate that was chosen is out as the best, and is the answer all the same.
+    """
+    found = (each for each in answer.candidates if each.out_in_round is not None)
+    out = [each for each in found if each.name != answer.chosen]
     if not out:
         return _eliminated_lines(answer)
     last = max(out, key=lambda each: each.out_in_round or 0)

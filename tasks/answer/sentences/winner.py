@@ -63,7 +63,11 @@ def _cheapest(answer: Answer) -> list[Line]:
         saved = f"{percentage(1.0 - mine / theirs, 0)} less"
         place = f"in the place of the {amount(theirs)} of {best}"
         return [("chosen", f"{chosen}: cost {amount(mine)} {place}, {saved}")]
-    if answer.reason == "budget":
+    dropped = answer.named("dropped")
+    if not any(costs[each.name] < costs[best] for each in answer.candidates if each.name not in dropped):
+        left = " that was not dropped" if dropped else ""
+        return [("chosen", f"{best}: no other candidate{left} costs less than {amount(costs[best])}")]
+    if answer.reason == "budget" and not answer.only_held_out_left:
         return [("chosen", f"{best} so far; not all that are cheaper were tested yet: {spent(answer)}")]
     nobody = f"nobody that costs less than {amount(costs[best])} was shown to be at most"
     # The other half is how far the best one itself may be from the best mean.
