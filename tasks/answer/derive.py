@@ -256,16 +256,21 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
     spoken_of = {answer.best, *answer.top, answer.runner_up and answer.runner_up.name}
     if answer.baseline is not None:  # of every candidate it is told how it compares
         spoken_of = {each.name for each in answer.candidates}
+    points = {each.name for each in answer.candidates if each.lower is not None and each.lower == each.upper}
+    asked = sorted(points & spoken_of)
+    if answer.held_out is not None:  # only two are scored on what is held out, of which nothing is said here
+        from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes
+
+        told = zip(asked, selection_outcomes(session, campaign, asked), strict=True)
+        return frozenset(name for name, its in told if len(its) == answer.n_examples and None not in its)
     left = {each.name for each in answer.candidates if each.status != "dropped"}
-    wanted = answer.n_examples + (0 if answer.held_out is None else answer.held_out.scored)
 
     def is_known(name: str) -> bool:
         scored = paired_views.scored_examples(session, campaign.id, name)
         rivals = left - {name} if answer.objective == "best-duel" else {None}
-        return all(scored.get(rival) == wanted for rival in rivals)
+        return all(scored.get(rival) == answer.n_examples for rival in rivals)
 
-    points = {each.name for each in answer.candidates if each.lower is not None and each.lower == each.upper}
-    return frozenset(name for name in points & spoken_of if is_known(name))
+    return frozenset(name for name in asked if is_known(name))
 
 
 def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:

@@ -45,6 +45,21 @@ def test_the_answer_names_the_two_best_and_who_comes_next(tmp_path):
     ]
 
 
+def test_who_is_scored_on_all_that_selection_sees_is_known_exactly_though_not_on_what_is_held_out(tmp_path):
+    """Two are scored on what is held out, and the runner-up of the two best is neither of them."""
+    path = write_scored(
+        tmp_path, NAMES, {"name": "champion", "params": {"top_m": 2}}, delta=None, epsilon=0.0, budget=300
+    )
+    path.write_text(f"{path.read_text()}holdout: 0.5\n")
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    told = " ".join(result.stdout.split())
+    assert "best knows/plain: mean 1.000 on the 60 examples of selection (known exactly)" in told
+    (runner_up,) = [line for line in result.stdout.splitlines() if line.startswith("  runner-up")]
+    assert runner_up.split(maxsplit=1)[1].startswith("guesses/plain: slips/plain is ahead by ")
+    assert runner_up.endswith(" on the 60 examples of selection (known exactly)")
+
+
 def test_more_best_than_there_are_candidates_are_refused_in_a_sentence(tmp_path):
     write_best(tmp_path, top_m=3)
     refused = winnow(tmp_path, "validate", "campaign.yaml")
