@@ -99,7 +99,8 @@ def answer_of(
         outcome = outcome_at(names, campaign, decision, reason, claim)
     held_out = _held_out(session, campaign, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
-    is_open = outcome == "undecided" and reason == "exhausted"
+    # With examples held out a limit may end it though selection has nothing left to ask.
+    is_open = outcome == "undecided" and decision is not None and decision.reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     additions = _additions(session, campaign, names) if campaign.objective == "best-mean" else ()
     answer = Answer(

@@ -55,7 +55,7 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     """
     rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
     is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None
-    if not is_plain or not is_open or rival is None:
+    if not is_plain or not is_open or rival is None or answer.lacking:
         return None
     found, is_pair = rival.difference, answer.top_m == 1 and answer.mixed is None
     if found is None or found.estimate is None or found.upper is None or found.against != answer.best:

@@ -118,7 +118,8 @@ class Answer:
     dropped: tuple[Unscored, ...] = ()
     """Those that were left out for good, of which nothing is claimed."""
     lacking: tuple[Unscored, ...] = ()
-    """Where nothing is left to ask and the question is open: the candidates that are still in it."""
+    """Where nothing is left to ask and the question is open: the candidates that are still in it. A limit may
+    have ended it all the same, where held-out examples are left to score."""
     additions: tuple[Addition, ...] = ()
     """Lists of candidates that joined a benchmark's campaign once it had begun, in order."""
     expects_additions: bool = False

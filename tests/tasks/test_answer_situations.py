@@ -1128,6 +1128,15 @@ def test_of_the_cheapest_it_is_not_said_that_cheaper_ones_were_tested(database, 
     assert told["chosen"] == "b: no other candidate that was not dropped costs less than 1"
 
 
+def test_a_limit_that_ends_what_is_held_out_is_not_told_to_have_left_the_question_open(database, monkeypatch):
+    """Selection had asked all there is, so that no larger limit would settle it."""
+    situation = next(each for each in SITUATIONS if each.name == "mean exhausted with unscored cells")
+    limited = situation._replace(reason="running", spent=TOKENS)
+    answer = answered(database, limited, monkeypatch, reason="exhausted")
+    assert (answer.outcome, answer.reason, answer.limit) == ("undecided", "budget", TOKENS)
+    assert dict(answer_lines(answer))["sure"] == UNSCORED
+
+
 def test_nothing_is_said_of_costs_where_nothing_is_claimed(database, monkeypatch):
     told = lines_of(database, monkeypatch, "mean running", changes={"costs": COSTS})
     assert "chosen" not in told

@@ -163,6 +163,7 @@ def test_what_is_reckoned_is_how_epsilon_would_be_shown_where_there_is_one(tmp_p
     [
         {"differences": None},
         {"reason": "exhausted"},
+        {"reason": "exhausted", "stop": False},  # a limit ended what is held out
         {"stop": False, "reason": "running", "budget": 17},
         {"claim": {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}},
     ],

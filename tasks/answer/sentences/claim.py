@@ -103,10 +103,10 @@ def _whom(answer: Answer) -> str:
 
 
 def _undecided(answer: Answer) -> str:
-    if answer.reason == "budget":
+    if answer.reason == "budget" and not answer.lacking:
         asked = "" if answer.delta is None else f" at error probability {answer.delta:g}"
         return f"undecided{asked}: {spent(answer)}"
-    if answer.reason == "exhausted":
+    if answer.reason == "exhausted" or answer.lacking:
         lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
         if answer.constraints:
             asks = f"winnow query {answer.campaign} coverage"
