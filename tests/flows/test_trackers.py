@@ -5,12 +5,14 @@ import math
 import struct
 
 import pytest
+from campaign_processes import rows
 from report_campaigns import change, scored_campaign
 from stored_campaigns import store_campaign
 from test_command_line import one_message, winnow
 
 NO_MORE = dict.fromkeys(("raised_by", "assumptions", "refuted"), ())
 """That is to be said of a claim."""
+TABLES = "SELECT sql FROM sqlite_master ORDER BY name"
 HOSTILE = "a/<b>*x*\x1b[2J"
 
 
@@ -161,6 +163,25 @@ def test_an_export_to_nowhere_and_to_a_server_that_is_not_there_are_sentences(fo
     result = winnow(folder, "export", "later", "--mlflow", "nonsense:x")
     assert result.returncode == 1
     assert "see whether the server is there" in one_message(result)
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("sqlite:///winnow.db", "sqlite:///winnow.db holds results of Winnow, among which MLflow would make"),
+        ("sqlite:///notes.txt", "file is not a database"),
+        ("oracle://me:secret@127.0.0.1/x", "see whether the server is there"),
+    ],
+)
+def test_a_database_that_is_none_for_mlflow_is_a_sentence_and_stays_as_it_is(folder, uri, said):
+    scored_campaign(folder)
+    (folder / "notes.txt").write_text("no database " * 100)
+    tables, before = rows(folder, TABLES), (folder / "notes.txt").read_bytes()
+    result = winnow(folder, "export", "letters", "--mlflow", uri)
+    assert result.returncode == 1
+    assert said in one_message(result)
+    assert "secret" not in result.stderr
+    assert (rows(folder, TABLES), (folder / "notes.txt").read_bytes()) == (tables, before)
 
 
 def test_without_its_package_a_tracker_says_what_to_install(folder, monkeypatch):

@@ -42,7 +42,7 @@ def export(
     ] = False,
     mlflow: Annotated[
         str | None,
-        typer.Option(metavar="URI", help="Write a run of MLflow: its server, sqlite:///FILE or a folder."),
+        typer.Option(metavar="URI", help="Write a run of MLflow: its server, or sqlite:///FILE."),
     ] = None,
     experiment: Annotated[str, typer.Option(metavar="NAME", help="Of MLflow, for --mlflow.")] = "winnow",
     wandb: Annotated[
@@ -104,6 +104,7 @@ def _write_folder(
 def _write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, wandb: str | None) -> None:
     from tempfile import TemporaryDirectory
 
+    from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.plugins.extras import require
 
@@ -122,7 +123,7 @@ def _write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str,
             from winnow.flows.reports.export.trackers.mlflow_run import as_uri, export_to_mlflow
 
             id_ = export_to_mlflow(run, as_uri(mlflow), experiment)
-            print(f"wrote run {id_} of experiment {experiment} at {mlflow}")
+            print(f"wrote run {id_} of experiment {experiment} at {shown_url(mlflow)}")
         if wandb is not None:
             from winnow.flows.reports.export.trackers.wandb_run import export_to_wandb
 

@@ -3,10 +3,14 @@
 import math
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
+from winnow.storage.admin.schema import REVISIONS, current_revision
+from winnow.storage.engine.database import open_database, shown_url
+from winnow.storage.errors import StorageError
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.printable import escaped, one_line
@@ -35,20 +39,35 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
         experiment: Its name.
 
     Raises:
-        WinnowError: If MLflow refuses, or does not answer.
+        WinnowError: If MLflow refuses, or does not answer, or the database is one of Winnow.
     """
+    _require_other_tables(uri)
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
 
     try:
         client = MlflowClient(tracking_uri=uri)
         return _write(client, run, experiment)
-    except (MlflowException, OSError) as error:
+    except Exception as error:  # of a database, what its driver and MLflow's migrations raise comes through
+        why = one_line(str(error).replace(uri, shown_url(uri)))
         raise WinnowError(
-            f"--mlflow {uri}: {one_line(str(error))}; see whether the server is there, and what its log says"
+            f"--mlflow {shown_url(uri)}: {why}; see whether the server is there, and what its log says"
         ) from error
+
+
+def _require_other_tables(uri: str) -> None:
+    """Refuse a database that holds results: MLflow would make tables of its own among them."""
+    try:
+        with closing(open_database(uri, read_only=True)) as database:
+            holds_results = current_revision(database) in REVISIONS
+    except StorageError:  # there is none yet, or it is none that Winnow could use
+        return
+    if holds_results:
+        raise WinnowError(
+            f"--mlflow {shown_url(uri)} holds results of Winnow, among which MLflow would make tables of its "
+            "own; name another database, such as sqlite:///mlflow.db"
+        )
 
 
 def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
