@@ -18,6 +18,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.spec.selector_traits import PREFERS_COST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,6 +178,8 @@ def select(
         raise SpecError(f"selector is {selector!r}; give the name of one, such as 'champion'")
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
         raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
+    if selector == PREFERS_COST and params.get("costs") is not None and params.get("prefer") != "cost":
+        raise SpecError("costs is for prefer='cost'; add that, or leave it out")
     given = {"delta": 0.05, **params, **_arrays(params)}
     try:
         if (objective := describe(selector).objective) != "best-mean":
