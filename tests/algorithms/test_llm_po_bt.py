@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from structured_duels import duels, published_instance
 
+from tests.benchmarks.best_duel_hardness import characteristic_time_bt
 from winnow.algorithms.best_duel.bradley_terry.allocation import (
     allocate,
-    characteristic_time,
     exploration_pairs,
     instance,
 )
@@ -102,7 +102,7 @@ def test_the_shares_of_duels_come_close_to_the_best_ones():
     hessian = (problem.z.T * (shares * problem.curvature)) @ problem.z
     norms = ((problem.rivals @ np.linalg.inv(hessian)) * problem.rivals).sum(axis=1)
     psi = (problem.gaps**2 / (2.0 * norms)).min()
-    assert psi * characteristic_time(features, theta) > 0.8
+    assert psi * characteristic_time_bt(features, theta) > 0.8
 
 
 def test_it_needs_fewer_duels_than_all_pairs_in_turn():
