@@ -53,8 +53,9 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
     if "task" in file.values:
         print(f"its task became:\n{_of_the_task(checked.spec)}")
+    known = remembered()
     for needed in permissions(checked.spec, Path.cwd()):
-        head = "allowed" if needed.text in remembered() else "to be allowed"
+        head = "allowed" if needed.text in known else "to be allowed"
         print(f"{head}: it would {needed.text} ({needed.keys[0]})")
     if (warning := own_judge(checked.identity())) is not None:
         print(f"check: {warning.sentence}")

@@ -1,6 +1,5 @@
 """rescore: judge the stored texts of a campaign with another judge."""
 
-from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -45,14 +44,12 @@ def rescore(
     from winnow.flows.reports.open_readonly import reading
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
-    from winnow.storage.admin.schema import require_schema
-    from winnow.storage.engine.database import open_database
+    from winnow.storage.admin.schema import existing
     from winnow.tasks.setup.rescore import rescoring_campaign, texts_of
 
     approve = approving(Trust(everything=trust, asks=True))
     with logged(log_format, log_level):
-        with closing(open_database(storage, read_only=True)) as database:
-            require_schema(database)
+        with existing(storage, read_only=True) as database:
             checked = rescoring_campaign(database, name, judge, new_name, set_ or [], approve)
         with reading(storage) as session:
             print(texts_of(session, name))

@@ -81,23 +81,22 @@ def reading(url: str) -> Generator[Session, None, None]:
     Raises:
         StorageError: If there is none, or it is of another release or cannot be read.
     """
-    with closing(open_database(url, read_only=True)) as database:
-        require_schema(database)
-        with database.reading() as session:
-            yield session
+    with existing(url, read_only=True) as database, database.reading() as session:
+        yield session
 
 
 @contextmanager
-def existing(url: str) -> Generator[Database, None, None]:
-    """A database that is there and of this release, to be written as well, which is closed behind it.
+def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, None]:
+    """A database that is there and of this release, which is closed behind it.
 
     Args:
         url: SQLAlchemy URL.
+        read_only: Whether nothing may be written.
 
     Raises:
         StorageError: If there is none, or it is of another release or cannot be read.
     """
-    with closing(open_database(url, creates=False)) as database:
+    with closing(open_database(url, read_only=read_only, creates=False)) as database:
         require_schema(database)
         yield database
 
