@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from winnow.flows.prefect_support.automations import go_on_after_crashes, mark_silent_runs
@@ -77,7 +78,8 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         folder: The folder on the workers' machines in which paths begin.
 
     Raises:
-        SpecError: If there is no Prefect server or no such pool.
+        SpecError: If there is no Prefect server or no such pool, or the name is that of another file's
+            schedule.
         PrefectServerFailed: If the server does not answer.
     """
     from prefect.deployments.runner import RunnerDeployment
@@ -94,6 +96,7 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         )
     require_answer(url)
     _require_pool(pool, url)
+    _require_free_name(scheduled, folder, url)
     variables = job_variables(folder)
     fires = _applied(deployment_of(scheduled, pool=pool, variables=variables))
     resumption = RunnerDeployment.from_flow(
@@ -125,6 +128,27 @@ def job_variables(folder: str) -> dict[str, object]:
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S),
     }
     return {"working_dir": folder, "env": env}
+
+
+def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
+    """Refuse the name of another file's schedule, whose place Prefect would give to this one silently."""
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound
+
+    from winnow.flows.schedule.flows import scheduled_campaign
+
+    name = f"{scheduled_campaign.name}/{scheduled.name}"
+    with get_client(sync_client=True) as client:
+        try:
+            there = client.read_deployment_by_name(name)
+        except ObjectNotFound:
+            return
+    file = Path(str(there.job_variables.get("working_dir", ""))) / str(there.parameters.get("spec"))
+    if file != Path(folder) / scheduled.spec:
+        raise SpecError(
+            f"'{scheduled.name}' is the schedule of {file} on {url}; give --name another one, or end that "
+            f"schedule: prefect deployment delete '{name}'"
+        )
 
 
 def _require_pool(name: str, url: str) -> None:

@@ -39,8 +39,10 @@ class When:
         """
         from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 
-        if (self.cron is None) == (self.interval is None):
+        if self.cron is None and self.interval is None:
             raise SpecError('say when: give --cron EXPR, such as "0 2 * * *", or --interval SECONDS')
+        if self.cron is not None and self.interval is not None:
+            raise SpecError("--cron and --interval each say when; give one of them")
         self._require_zone()
         if self.interval is not None:
             if not 1 <= self.interval <= 10 * 365 * 86_400:

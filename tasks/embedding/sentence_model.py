@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -42,11 +42,13 @@ class SentenceModel:
             since a short text mostly waits for the weights to be read; its vectors differ in the third digit.
 
     Raises:
-        SpecError: If there is no checkpoint there.
+        SpecError: If there is no checkpoint there, or no such precision.
         ExtraMissing: If what it runs on is not installed.
     """
 
     def __init__(self, folder: str | None, pooling: Pooling, precision: Precision = "float32") -> None:
+        if precision not in (known := get_args(Precision)):
+            raise SpecError(f"precision={precision!r} is none of an embedder's; give {' or '.join(known)}")
         require("embed" if folder is None else "local", "embedder (type: transformers)")
         self._folder = _packaged() if folder is None else folder
         self._pooling = pooling

@@ -149,7 +149,7 @@ def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject
 
 def _with_judge(values: JsonView, path: str) -> SpecFile:
     """The values with the judge of a file, which holds nothing else."""
-    file = read_spec_file(path)
+    file = read_spec_file(path, kind="judge")
     if JUDGE not in file.values:
         if "type" not in file.values:
             raise SpecError(f"{file.locate('')}: holds no judge; write judge: {{type: …}}, or type: … alone")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, Literal, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -33,6 +33,12 @@ ALIKE = 0.6
 
 ALMOST = 0.8
 """The same where the other is a key as it stands, but of another level."""
+
+TO_WRITE = {
+    "campaign": "a campaign into it, `winnow init` gives one to begin with",
+    "judge": "judge: {type: …} into it",
+}
+"""What is missing in an empty file, by what it should hold."""
 
 KeyPath = tuple[str | int, ...]
 
@@ -76,8 +82,10 @@ class SpecFile:
         return any(parts[: len(path)] == path for path in self.overridden)
 
 
-def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
-    """The values of a file and their lines, after `key=value` overrides.
+def read_spec_file(
+    path: str | Path, overrides: Sequence[str] = (), *, kind: Literal["campaign", "judge"] = "campaign"
+) -> SpecFile:
+    """The values of a file and their lines, after `key=value` overrides; `kind` is what it should hold.
 
     Raises:
         SpecError: If the file cannot be read or is not YAML, or an override is not `key=value`.
@@ -103,9 +111,9 @@ def read_spec_file(path: str | Path, overrides: Sequence[str] = ()) -> SpecFile:
     except RecursionError:
         raise SpecError(f"{path}: the values are nested too deeply; write them out flat") from None
     if values is None:
-        raise SpecError(f"{path} is empty; write a campaign into it, `winnow init` gives one to begin with")
+        raise SpecError(f"{path} is empty; write {TO_WRITE[kind]}")
     if not isinstance(values, dict):
-        raise SpecError(f"{path}: a campaign file is a mapping of keys to values, this is {_kind(values)}")
+        raise SpecError(f"{path}: a {kind} file is a mapping of keys to values, this is {_kind(values)}")
     return overriding(SpecFile(path, values, lines), overrides)
 
 

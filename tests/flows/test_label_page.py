@@ -69,6 +69,7 @@ def test_a_person_judges_goes_back_skips_and_comes_to_the_end(folder):
         page = press(page, by_example[example.removeprefix("example ")] if of_pairs else "right")
     assert any(each.startswith("Nothing is left for you here") for each in said(page))
     assert "winnow resume survivor" in page.code[0].value
+    assert any(each.startswith("Ann said: ") for each in said(press(page, "Back")))
     assert len(rows(folder, ANNOTATIONS)) == len(wanted)
     code = "from winnow.flows.reports.dashboard.screens import judges_page; judges_page.show()"
     (people,) = AppTest.from_string(code, default_timeout=PATIENCE_S).run().dataframe

@@ -225,6 +225,9 @@ def test_what_cannot_be_judged_again_ends_in_one_sentence(ended):
     (ended / "judge.yaml").write_text("jugde: {type: exact}\n")
     refused = winnow(ended, "rescore", OLD, "--judge", "judge.yaml")
     assert "judge.yaml:1: holds no judge; write judge: {type: …}" in one_message(refused)
+    (ended / "judge.yaml").write_text("\n")
+    refused = winnow(ended, "rescore", OLD, "--judge", "judge.yaml")
+    assert one_message(refused) == "judge.yaml is empty; write judge: {type: …} into it"
     assert "no campaign" in one_message(rescore(ended, name="nobody"))
     assert rows(ended, "SELECT name FROM campaigns") == [(OLD,)]
     duels = duel_campaigns.write_duels(ended)

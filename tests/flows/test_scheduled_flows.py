@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import sys
 import campaign_processes as processes
 import httpx
 import pytest
+import work_pools
 from spec_files import load_spec
 from test_command_line import edit, one_message, winnow
 
@@ -210,7 +212,7 @@ def test_an_unknown_series_is_refused_with_those_there_are(folder):
 
 REFUSED = {
     "no time": ([], "say when: give --cron EXPR"),
-    "two times": (["--cron", "0 2 * * *", "--interval", "60"], "say when: give --cron EXPR"),
+    "two times": (["--cron", "0 2 * * *", "--interval", "60"], "each say when; give one of them"),
     "bad cron": (["--cron", "at noon"], "'at noon' is no cron expression"),
     "no such day": (["--cron", "0 2 30 2 *"], "'0 2 30 2 *' never comes; correct its day or month"),
     "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is no time zone"),
@@ -226,6 +228,24 @@ def test_a_schedule_that_makes_no_sense_gets_one_message(folder, arguments, told
     result = winnow(folder, "schedule", "campaign.yaml", *arguments)
     assert result.returncode == 2
     assert told in one_message(result)
+
+
+def test_a_name_of_another_files_schedule_is_refused_and_the_same_file_takes_its_own_place(folder):
+    pool = work_pools.make_pool(f"names-{os.getpid()}")
+    (folder / "other.yaml").write_text((folder / "campaign.yaml").read_text())
+
+    def schedule(file, cron, *more):
+        return winnow(folder, "schedule", file, "--cron", cron, "--work-pool", pool, *more)
+
+    assert schedule("campaign.yaml", "0 0 1 1 *").returncode == 0
+    refused = schedule("other.yaml", "0 0 2 1 *")
+    assert refused.returncode == 2
+    assert f"'survivor' is the schedule of {folder / 'campaign.yaml'} on" in one_message(refused)
+    assert "prefect deployment delete 'scheduled-campaign/survivor'" in one_message(refused)
+    assert schedule("other.yaml", "0 0 2 1 *", "--name", "another").returncode == 0
+    assert schedule("campaign.yaml", "0 0 3 1 *").returncode == 0
+    assert work_pools.crons("scheduled-campaign/survivor") == ["0 0 3 1 *"]
+    assert work_pools.crons("scheduled-campaign/another") == ["0 0 2 1 *"]
 
 
 def test_a_password_stays_with_the_worker(monkeypatch):

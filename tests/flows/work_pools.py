@@ -31,6 +31,12 @@ def make_pool(name):
     return name
 
 
+def crons(deployment):
+    """When a deployment fires, as cron expressions."""
+    with client_of_prefect() as client:
+        return [each.schedule.cron for each in client.read_deployment_by_name(deployment).schedules]
+
+
 def submit(deployment, **parameters):
     """Have a deployment run now; the id of its flow run."""
     with client_of_prefect() as client:

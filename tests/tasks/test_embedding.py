@@ -114,6 +114,11 @@ def test_other_pooling_and_other_weights_have_another_identity(tiny, tmp_path):
     assert SentenceModel(str(copied), "mean").identity == SentenceModel(tiny, "mean").identity
 
 
+def test_a_precision_that_there_is_not_is_refused_before_the_first_text(tiny):
+    with pytest.raises(SpecError, match="precision='fp8' is none of an embedder's; give float32 or bfloat16"):
+        SentenceModel(tiny, "mean", "fp8")
+
+
 def test_vectors_are_stored_once_in_single_precision_and_read_back(database):
     model = CountingModel()
     first = stored_vectors(database, model, ["ab", "cd", "ab"])

@@ -119,14 +119,8 @@ class _Labelling:
                 width="stretch",
             )
         left, middle, right = st.columns(3)
-        left.button(
-            "Back",
-            key=f"back-{task}",
-            shortcut="b",
-            on_click=self._back,
-            disabled=not self._list(ANSWERED),
-            width="stretch",
-        )
+        with left:
+            self._show_back(task)
         middle.button(
             "Skip",
             key=f"skip-{task}",
@@ -147,6 +141,16 @@ class _Labelling:
             "The keys on the buttons do the same. Skip leaves it for later; Unclear says for good that it "
             "cannot be judged.",
             key="keys",
+        )
+
+    def _show_back(self, task: str) -> None:
+        st.button(
+            "Back",
+            key=f"back-{task}",
+            shortcut="b",
+            on_click=self._back,
+            disabled=not self._list(ANSWERED),
+            width="stretch",
         )
 
     def _answer(self, question: Question, choice: Choice) -> None:
@@ -186,6 +190,8 @@ class _Labelling:
             url = shown_url(database.url)
         st.text("Nothing is left for you here. Once everybody is done, go on with:")
         st.code(f"winnow resume {self._campaign.name} --storage {url}", language=None, wrap_lines=True)
+        if self._list(ANSWERED):
+            self._show_back("last")
 
 
 def _show_task(question: Question) -> None:
