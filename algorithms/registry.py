@@ -7,7 +7,7 @@ of its own by `winnow.selector`.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
@@ -253,9 +253,21 @@ def _common_parameters(config: type) -> tuple[Parameter, ...]:
 
 
 def _check_type(name: str, value: object, annotation: object) -> None:
-    options = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    options = tuple(_options(annotation))
     if not any(_fits(value, option) for option in options):
         raise InvalidParameter(name, value, " or ".join(map(_type_name, options)))
+
+
+def _options(annotation: object) -> Iterator[object]:
+    """What an annotation allows, one by one, with what names defined by `type` stand for."""
+    stands_for = getattr(get_origin(annotation) or annotation, "__value__", None)
+    if stands_for is not None:  # of NumPy's arrays, too, from 2.5 on
+        yield from _options(stands_for)
+    elif get_origin(annotation) in (Union, UnionType):
+        for option in get_args(annotation):
+            yield from _options(option)
+    else:
+        yield annotation
 
 
 def _fits(value: object, annotation: object) -> bool:

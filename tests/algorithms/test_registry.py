@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
@@ -8,9 +9,16 @@ from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, Unkn
 from winnow.algorithms.registry import SELECTORS, create_selector, describe, selector_names
 
 THIRD_PARTY = '''
-from typing import Literal
+from typing import Literal, TypeVar
+
+import numpy as np
+from typing_extensions import TypeAliasType
 
 from winnow.algorithms.best_mean.ucb_e import UcbE
+
+Kind = TypeVar("Kind", bound=np.generic)
+Rows = TypeAliasType("Rows", np.ndarray[tuple[int, ...], np.dtype[Kind]], type_params=(Kind,))
+Pace = TypeAliasType("Pace", float | None)
 
 
 class Eager(UcbE):
@@ -22,7 +30,14 @@ class Eager(UcbE):
 
     objective = "best-mean"
 
-    def __init__(self, setting, *, mood: Literal["keen", "bored"] = "keen"):
+    def __init__(
+        self,
+        setting,
+        *,
+        mood: Literal["keen", "bored"] = "keen",
+        rows: Rows[np.float64] | None = None,
+        pace: Pace = None,
+    ):
         super().__init__(setting, a=100.0)
 
 
@@ -130,6 +145,22 @@ def test_a_third_party_joins_by_an_entry_point(third_party):
     assert sum(len(batch) for batch, _ in world.rounds(selector)) == world.n_outcomes
     with pytest.raises(InvalidParameter, match="mood must be 'keen' or 'bored', got 'sad'"):
         world.selector("eager", mood="sad")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"rows": [[1.0]]}, r"rows must be an array or None, got \[\[1.0\]\]"),
+        ({"pace": "slow"}, "pace must be a number or None, got 'slow'"),
+    ],
+)
+def test_a_bad_value_is_refused_by_the_type_that_a_name_stands_for(third_party, params, message):
+    third_party(eager="Eager")
+    world = BestMeanWorld()
+    with pytest.raises(InvalidParameter, match=message):
+        world.selector("eager", **params)
+    world.selector("eager", rows=np.zeros((1, 1)), pace=1.5)
+    world.selector("eager", rows=None, pace=None)
 
 
 def test_a_third_party_cannot_take_over_a_name_of_ours(third_party):
