@@ -1,7 +1,8 @@
 """The schema: what is asked, who is compared, what models said, and what came of it.
 
 Rows are inserted, not rewritten, but for leases and stats, and for who holds an annotation task.
-`campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score.
+`campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score,
+but for `reuse: only`, which stays what it is.
 So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label or an
 annotation, up to the moment a comparison was made with it.
 """

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.changes import Change, changes
-from winnow.tasks.spec.stored_spec import fork_command
+from winnow.tasks.spec.stored_spec import ONLY, fork_command
 
 GROWING = (
     "models",
@@ -43,7 +43,30 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
     Raises:
         IdentityChanged: If they differ.
     """
-    if found := changes(stored, given):
+    _refuse(name, given, changes(stored, given))
+
+
+def refuse_other_texts(name: str, stored: object, given: object, identity: JsonView) -> None:
+    """Refuse to make texts from now on where none were made, or none where they were.
+
+    Where stored ones alone are taken, examples are drawn otherwise, and who has none is told of it: what an
+    answer says would be of one part of the comparisons alone.
+
+    Args:
+        name: The campaign's.
+        stored: What it says of reuse.
+        given: What it is to say.
+        identity: What it is to be.
+
+    Raises:
+        IdentityChanged: If it is to make texts and made none, or the other way round.
+    """
+    if (stored == ONLY) != (given == ONLY):
+        _refuse(name, identity, changes({"reuse": stored}, {"reuse": given}))
+
+
+def _refuse(name: str, given: JsonView, found: Sequence[Change]) -> None:
+    if found:
         raise IdentityChanged(
             f"campaign '{name}' was begun with another definition, which may not change",
             "undo the change, or begin a new campaign that reuses the generations of this one: "

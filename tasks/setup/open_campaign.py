@@ -29,7 +29,12 @@ from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity, without_growing
+from winnow.tasks.setup.identity import (
+    IdentityChanged,
+    refuse_other_identity,
+    refuse_other_texts,
+    without_growing,
+)
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
@@ -116,6 +121,8 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
     """A stored campaign, with the execution fields and the further candidates of a new definition."""
     checked = _where_it_was(checked.begun_as(stored.spec), stored.spec)
     identity = checked.identity()
+    execution = checked.spec.execution_fields()
+    refuse_other_texts(stored.name, stored.execution["reuse"], execution["reuse"], identity)
     new = joining_candidates(checked, stored.spec, campaign_records.candidates(session, stored.id))
     if not new:
         refuse_other_identity(stored.name, stored.spec, identity)
@@ -130,7 +137,7 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
     leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
     if new:
         campaign_records.grow_campaign(session, stored.id, spec=identity, candidates=new)
-    return campaign_records.set_execution(session, stored.id, checked.spec.execution_fields())
+    return campaign_records.set_execution(session, stored.id, execution)
 
 
 def _where_it_was(checked: ResolvedCampaign, stored: JsonView) -> ResolvedCampaign:
@@ -169,7 +176,10 @@ def reopen_campaign(
     checked = checked.arranged(names, first_rounds)
     checked = checked.begun_as(campaign.spec)
     keep_digests(database)
-    refuse_other_identity(name, campaign.spec, checked.identity())
+    identity = checked.identity()
+    refuse_other_identity(name, campaign.spec, identity)
+    reuse = checked.spec.execution_fields()["reuse"]
+    refuse_other_texts(name, campaign.execution["reuse"], reuse, identity)
     return campaign, checked
 
 

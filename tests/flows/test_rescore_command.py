@@ -136,6 +136,15 @@ def test_who_lacks_texts_is_not_ruled_out_and_the_answer_says_what_it_covers(end
     assert "a trace, not an estimate" in told.stdout
 
 
+def test_one_that_made_no_texts_makes_none_later(ended):
+    assert rescore(ended, NOBODY, "--set", "stopping.budget=30").returncode == 3
+    before = reasons(ended), answer(ended)
+    refused = winnow(ended, "resume", NEW, "--set", "reuse=all", "--set", "stopping.budget=60")
+    assert refused.returncode == 2
+    assert "may not change:\n  reuse: 'only' -> 'all'\n" in refused.stderr
+    assert (reasons(ended), answer(ended)) == before
+
+
 def test_a_full_table_that_is_judged_again_says_as_much_as_a_campaign_of_its_own(tmp_path):
     for folder in judged(tmp_path, "--exhaustive"):
         ran = rescore(folder, ONLY_X, name=f"{OLD}-exhaustive")

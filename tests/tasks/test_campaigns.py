@@ -88,6 +88,7 @@ def test_a_campaign_of_another_name_shares_the_data(database, opened, campaign_f
         ),
         ("dataset.limit=5", "dataset.limit: None -> 5"),
         ("fail_on_error=0.2", "fail_on_error: 0.5 -> 0.2"),
+        ("reuse=only", "reuse: 'all' -> 'only'"),
     ],
 )
 def test_a_changed_identity_is_refused_with_the_difference_and_nothing_is_written(
@@ -173,7 +174,13 @@ def test_a_stored_campaign_takes_no_other_file_by_a_setting_that_reads_none(data
 
 @pytest.mark.parametrize(
     "override",
-    ["stopping.budget=80", "execution.max_loaded=2", "execution={group_size: 4, log_folder: logs}"],
+    [
+        "stopping.budget=80",
+        "execution.max_loaded=2",
+        "execution={group_size: 4, log_folder: logs}",
+        "reuse=none",
+        "reuse={max_age: 7d}",
+    ],
 )
 def test_how_a_campaign_is_run_and_how_far_may_change(database, opened, campaign_file, override):
     changed = check_campaign_file(campaign_file(), [override])
