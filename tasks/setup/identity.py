@@ -1,11 +1,14 @@
 """What makes a campaign the same one when its file is read again, and where two files differ."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from winnow.storage.json_types import JsonView
+from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.changes import Change, changes
-from winnow.tasks.spec.stored_spec import ONLY, fork_command
+from winnow.tasks.spec.stored_spec import ONLY, fork_command, judge_entries
 
 GROWING = (
     "models",
@@ -18,6 +21,9 @@ GROWING = (
     "few_shot_examples",
 )
 """Keys of an identity that say which candidates there are."""
+
+FILES = re.compile(r"(?:model_fingerprints|judge_identity\.fingerprints|metric_fingerprints)\.(.+)")
+"""Keys that say what the files of a model are."""
 
 
 class IdentityChanged(SpecError):
@@ -43,7 +49,7 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
     Raises:
         IdentityChanged: If they differ.
     """
-    _refuse(name, given, changes(stored, given))
+    _refuse(name, given, [_without_folder(each, given) for each in changes(stored, given)])
 
 
 def refuse_other_texts(name: str, stored: object, given: object, identity: JsonView) -> None:
@@ -63,6 +69,33 @@ def refuse_other_texts(name: str, stored: object, given: object, identity: JsonV
     """
     if (stored == ONLY) != (given == ONLY):
         _refuse(name, identity, changes({"reuse": stored}, {"reuse": given}))
+
+
+def _without_folder(change: Change, given: JsonView) -> Change:
+    """The same change, in other words where the files of a model did not change but are not there.
+
+    What was a folder then reads as a name on a hub.
+    """
+    match = FILES.fullmatch(change.key)
+    for model in _models(given):
+        is_it = match is not None and model["name"] == match.group(1)
+        if is_it and _is_weights_alone(model) and not (folder := Path(model["model"])).is_dir():
+            looked = f"is not here (looked for {folder.absolute()})"
+            return Change(change.key, f"the folder of model {model['name']}, {folder}, {looked}")
+    return change
+
+
+def _models(identity: JsonView) -> Iterator[JsonView]:
+    """Those of candidates, of the judge and of metrics."""
+    yield from identity.get("models") or ()
+    for judge in (identity.get("judge"), *(each["judge"] for each in identity.get("metrics") or ())):
+        yield from judge_entries(judge)
+
+
+def _is_weights_alone(model: JsonView) -> bool:
+    """Whether what its files are is what its folder is, if it has one."""
+    parts = (model.get("lora"), model.get("chat_template"))
+    return model.get("provider") not in (*REMOTE, FUNCTION) and parts == (None, None)
 
 
 def _refuse(name: str, given: JsonView, found: Sequence[Change]) -> None:

@@ -470,6 +470,7 @@ def test_labels_that_make_no_sense_are_refused_in_one_sentence_and_none_is_store
     result = winnow(tmp_path, "label", "survivor", "labels.jsonl")
     assert result.returncode in (1, 2)
     (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("winnow: labels.jsonl, line 1")
     assert message in line
     assert rows(tmp_path, "SELECT 1 FROM labels") == []
 

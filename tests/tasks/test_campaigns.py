@@ -228,6 +228,19 @@ def test_a_changed_checkpoint_is_refused_when_reopened(database, opened, folder)
     assert changed == ["  models[smaller]: its files changed (weights, adapter or chat template)"]
 
 
+def test_a_folder_that_is_gone_is_not_said_to_have_changed(database, opened, folder, monkeypatch):
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    with pytest.raises(IdentityChanged) as refused:
+        reopen_campaign(database, "letters", STORAGE)
+    _, *changed, _ = str(refused.value).splitlines()
+    assert changed == [
+        f"  the folder of model {name}, checkpoints/{name}, is not here (looked for "
+        f"{folder}/elsewhere/checkpoints/{name})"
+        for name in ("small", "smaller")
+    ]
+
+
 def test_a_checkpoint_that_is_gone_is_refused_when_reopened(database, opened, folder):
     (folder / "checkpoints" / "smaller" / "config.json").unlink()
     with pytest.raises(SpecError, match="there is no checkpoint in 'checkpoints/smaller'"):

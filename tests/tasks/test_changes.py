@@ -103,6 +103,21 @@ def named(*names, **more):
             ["fresh_generations: False -> True"],
         ),
         (
+            {"embedder": {"model": "x"}, "embedder_identity": {"model": OLD}},
+            {"embedder": None, "metrics": named("m"), "metric_code": {"m": {"version": 1}}},
+            ["embedder: {'model': 'x'} -> None", "metrics[m] is new"],
+        ),
+        (
+            {"certify": {"cost": "size"}, "candidate_costs": {"m/a": 1.0}},
+            {"streaming": False, "execution": {"group_size": 8}},
+            ["certify: {'cost': 'size'} -> None", "streaming: None -> False"],
+        ),
+        (
+            {"streaming": False, "execution": {"group_size": 8}},
+            {"streaming": False, "execution": {"group_size": 9}},
+            ["execution.group_size: 8 -> 9"],
+        ),
+        (
             {"stopping": {"budget": 4}, "betting_rule": "star"},
             {"stopping": {"budget": 4000}, "betting_rule": "up"},
             ["stopping.budget: 4 -> 4000"],

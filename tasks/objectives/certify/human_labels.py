@@ -68,7 +68,7 @@ def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
                 f"{path}, {found[key][0]} and {place}: the id {key!r} stands twice; keep one label"
             )
         found[key] = (place, _answers(path, place, row))
-    return [(place, key, answers) for key, (place, answers) in found.items()]
+    return [(f"{path}, {place}", key, answers) for key, (place, answers) in found.items()]
 
 
 def store_labels(
