@@ -66,6 +66,11 @@ def sentences_for_errors() -> Generator[None, None, None]:
 
 def exit_code(status: "CampaignStatus") -> int:
     """How a command ends that ran a campaign up to here."""
+    code = _code_of_outcome(status)
+    return code if status.answer.baseline is None else gate_code(status, code)
+
+
+def _code_of_outcome(status: "CampaignStatus") -> int:
     if not status.is_settled:
         return ERROR
     match status.answer.outcome:
@@ -78,7 +83,7 @@ def exit_code(status: "CampaignStatus") -> int:
 
 
 def gate_code(status: "CampaignStatus", code: int) -> int:
-    """How the command ends that holds candidates against a baseline, given how running the campaign ended.
+    """How a command ends that holds candidates against a baseline, given how running the campaign ended.
 
     It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse. Where all
     were dropped nothing is shown of any, as where one was.

@@ -51,7 +51,6 @@ def gate(
     neither: something is open, or a candidate was dropped, as that all were. 1 and 2 are errors, after which
     it may be called again.
     """
-    from winnow.flows.exit_codes import gate_code
     from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files
     from winnow.flows.reports.summary import status_of
     from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
@@ -80,4 +79,4 @@ def gate(
         code = run_stored_campaign(checked.spec.storage, checked.spec.name)
         status = status_of(checked.spec.storage, checked.spec.name, in_full=True)
         write_gate_files(status, junit=junit, markdown=markdown)
-        raise typer.Exit(gate_code(status, code))
+        raise typer.Exit(code)

@@ -25,6 +25,7 @@ Reporter = Callable[[str], None]
 FROM_GOOD_TO_BAD = (
     exit_codes.DECIDED,
     exit_codes.UNDECIDED,
+    exit_codes.WORSE,
     exit_codes.USAGE,
     exit_codes.ERROR,
     exit_codes.FORCED,

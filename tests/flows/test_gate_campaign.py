@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 import scripted_engines
-from campaign_processes import rows
+from campaign_processes import rows, store
 from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import one_message, winnow
@@ -57,6 +57,8 @@ def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
     write_gate(tmp_path, ["slips", "knows", "guesses"], baseline="slips/plain")
     result = winnow(tmp_path, "gate", "campaign.yaml", "--log-format", "json")
     assert result.returncode == 4, result.stderr
+    for again in (("run", "campaign.yaml"), ("resume", "survivor")):
+        assert winnow(tmp_path, *again).returncode == 4
     assert "survivor: decided, proven" in result.stdout
     assert "the mean of guesses/plain is more than 0.1 below that of slips/plain" in result.stdout
     statuses = rows(tmp_path, "SELECT status FROM v_leaderboard ORDER BY position")
@@ -145,6 +147,14 @@ def test_a_file_without_a_sound_baseline_is_refused_in_a_sentence(tmp_path):
     refused = winnow(tmp_path, "validate", "campaign.yaml")
     assert refused.returncode == 2
     assert "selector.params.baseline: unknown candidate 'slip/plain'; did you mean" in one_message(refused)
+
+
+def test_a_gate_among_all_that_are_left_says_what_it_found(tmp_path, monkeypatch):
+    spec = write_gate(tmp_path, ["slips", "guesses"], baseline="slips/plain")
+    monkeypatch.chdir(tmp_path)
+    store(spec)
+    result = winnow(tmp_path, "resume", "--all")
+    assert (result.returncode, result.stdout.count("\n")) == (4, 1), result.stderr
 
 
 def test_a_campaign_killed_and_resumed_is_like_an_uninterrupted_one(tmp_path):
