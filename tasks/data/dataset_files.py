@@ -208,6 +208,11 @@ def other_separator(columns: Iterable[str]) -> str:
     return f"its columns are separated by {found[0]}: save it with commas between them" if found else ""
 
 
+def no_column(column: str, row: Row) -> str:
+    """What is wrong with a row that lacks a column, and the remedy."""
+    return f"there is no column {column!r}; {other_separator(row) or 'add it'}"
+
+
 def _csv_line(reader: Iterator[list[str]]) -> list[str] | None:
     """The cells of the next line, each of which may be a whole document; None at the end.
 

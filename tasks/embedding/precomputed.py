@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.dataset_files import no_column, read_rows
 from winnow.tasks.errors import DatasetError, SpecError
 
 PLACE = "embedder.path"
@@ -28,7 +28,7 @@ def read_vectors(path: str) -> dict[str, FloatArray]:
     for place, row in rows:
         for column in ("id", "vector"):
             if column not in row:
-                raise SpecError(f"{path}, {place}: there is no column {column!r}; add it", path=PLACE)
+                raise SpecError(f"{path}, {place}: {no_column(column, row)}", path=PLACE)
         key, vector = str(row["id"]), _numbers(path, place, row["vector"])
         if key in found:
             raise SpecError(f"{path}, {place}: the id {key!r} stands twice; keep one vector", path=PLACE)

@@ -17,7 +17,7 @@ from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.admin.schema import reading
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.dataset_files import no_column, read_rows
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign
 from winnow.tasks.errors import DatasetError, SpecError, unknown_name
@@ -62,7 +62,7 @@ def _typed_rows(source: str) -> dict[str, object]:
         for place, row in read_rows(Path(source)):
             for column in ("id", "type"):
                 if column not in row:
-                    raise SpecError(f"--types {source}, {place}: there is no column {column!r}; add it")
+                    raise SpecError(f"--types {source}, {place}: {no_column(column, row)}")
             if str(row["id"]) in found:
                 problem = f"the id {row['id']!r} stands twice; keep one type"
                 raise SpecError(f"--types {source}, {place}: {problem}")

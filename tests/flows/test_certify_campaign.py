@@ -13,7 +13,7 @@ import yaml
 from campaign_processes import Kill, rows
 from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
-from test_command_line import winnow
+from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
@@ -473,6 +473,16 @@ def test_labels_that_make_no_sense_are_refused_in_one_sentence_and_none_is_store
     assert line.startswith("winnow: labels.jsonl, line 1")
     assert message in line
     assert rows(tmp_path, "SELECT 1 FROM labels") == []
+
+
+def test_labels_of_a_spreadsheet_that_puts_semicolons_between_columns_are_told_what_to_do(tmp_path):
+    prepared(tmp_path, labelled=1)
+    (tmp_path / "labels.csv").write_text("id;target\ne7;a\n")
+    said = one_message(winnow(tmp_path, "label", "survivor", "labels.csv"))
+    assert said == (
+        "labels.csv, line 2: there is no column 'id'; its columns are separated by semicolons: save it with "
+        "commas between them"
+    )
 
 
 def test_losses_are_a_drop_against_the_baseline_where_one_is_named(tmp_path):

@@ -225,6 +225,9 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
     assert "asks nothing with the id" in unknown
     assert "copy it from winnow query survivor labels --storage sqlite:///winnow.db" in unknown
     assert "there is no column 'verdict'" in refused("id,score", "0123456789abcdef,1")
+    assert "there is no column 'id'; its columns are separated by semicolons: save it with commas" in refused(
+        "id;verdict", "0123456789abcdef;right"
+    )
     assert "stands twice" in refused(*lines, lines[1])
     assert "is no id of a task" in refused(lines[0], "0,right,")
     key = lines[1].split(",")[0]

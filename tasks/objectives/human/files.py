@@ -12,7 +12,7 @@ from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
-from winnow.tasks.data.dataset_files import given_to_command, read_rows
+from winnow.tasks.data.dataset_files import given_to_command, no_column, read_rows
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
     Choice,
@@ -100,7 +100,7 @@ def read_annotations(path: Path) -> list[GivenRow]:
         place = f"{path}, {line}"
         for column in (ID, VERDICT):
             if column not in row:
-                raise DatasetError(f"{place}: there is no column {column!r}; add it")
+                raise DatasetError(f"{place}: {no_column(column, row)}")
         told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
         id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:
