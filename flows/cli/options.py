@@ -1,5 +1,6 @@
 """Options that several commands share, and what a shell offers for them when Tab is pressed."""
 
+import json
 import os
 from enum import StrEnum
 from typing import Annotated
@@ -118,8 +119,10 @@ def overrides_of(
     given: list[str] | None, *, fork: str | None = None, storage: str | None = None
 ) -> list[str]:
     """What takes the place of a file's keys: those given by --set, and then those that have options."""
-    named = {"name": fork, "storage": storage}
-    return [*(given or []), *(f"{key}={value}" for key, value in named.items() if value is not None)]
+    named = {key: value for key, value in (("name", fork), ("storage", storage)) if value is not None}
+    # Quoted, as YAML would read a number in the place of the name 2024.
+    quoted = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in named.items())
+    return [*(given or []), *quoted]
 
 
 class ObjectiveChoice(StrEnum):

@@ -173,7 +173,8 @@ def reopen_campaign(
         first_rounds = campaign_records.first_rounds(session, campaign.id)
         recall_digests(session)
     checked = check_campaign(spec or stored_spec(campaign, storage), dataset, is_stored=True)
-    checked = checked.arranged(names, first_rounds)
+    if {each.name for each in checked.candidates}.issuperset(names):  # else it is refused below
+        checked = checked.arranged(names, first_rounds)
     checked = checked.begun_as(campaign.spec)
     keep_digests(database)
     identity = checked.identity()

@@ -26,11 +26,13 @@ from waiting import PATIENCE_S, eventually
 from without_prefect import leave_prefect_out
 
 from winnow.flows.cli import app
+from winnow.flows.cli.options import overrides_of
 from winnow.flows.main import main
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
+from winnow.tasks.spec.yaml_file import overriding, read_spec_file
 
 
 class Ran(NamedTuple):
@@ -88,6 +90,13 @@ def test_a_folder_that_has_been_removed_is_named(tmp_path, monkeypatch):
     (tmp_path / "gone").rmdir()
     with pytest.raises(SystemExit, match="the folder that you are in has been removed; change to one"):
         main()
+
+
+@pytest.mark.parametrize("name", ["2024", "true", "null", "1e3", "\N{GRINNING FACE}"])
+def test_what_an_option_names_is_text_whatever_yaml_makes_of_it(folder, name):
+    options = overrides_of(["seed=3"], fork=name, storage=f"sqlite:///a #{name}.db")
+    values = overriding(read_spec_file(str(folder / "campaign.yaml")), options).values
+    assert (values["name"], values["storage"]) == (name, f"sqlite:///a #{name}.db")
 
 
 def edit(folder, before, after):

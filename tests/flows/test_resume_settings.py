@@ -67,6 +67,8 @@ def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
         ("seed=4", "seed: 11 -> 4"),
         ("stopping.delta=0.2", "stopping.delta: 0.05 -> 0.2"),
         ("reuse=only", "reuse: 'all' -> 'only'"),
+        ("exclude=[{model: two}]", "exclude: [] -> [{'model': 'two'"),
+        ("models[0].name=other", "models[other] is new"),
         ("storage=sqlite:///other.db", "a stored campaign stays where it is; leave name and storage out"),
         ("name=other", "a stored campaign stays where it is; leave name and storage out"),
         ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
