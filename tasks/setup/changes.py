@@ -33,6 +33,9 @@ FOLLOWS = (
 )
 """Keys that no file has, and those of a file by whose change they change."""
 
+OF_CANDIDATES = re.compile(r"(?:model_fingerprints|served_at|few_shot_examples)\..+")
+"""Keys that are there as long as a candidate is made of what they name."""
+
 IN_WORDS = (
     (r"dataset_fingerprint", "the examples changed"),
     (r"model_fingerprints\.(.+)", "models[{}]: its files changed (weights, adapter or chat template)"),
@@ -62,7 +65,14 @@ def changes(before: JsonView, after: JsonView) -> list[Change]:
     """What differs between the identities of two campaigns, sorted; nothing where they are the same."""
     found = differences(before, after)
     keys = [each.key for each in found]
-    return [Change(each.key, _line(each)) for each in found if not _follows(each.key, keys)]
+    told = (each for each in found if not (_follows(each.key, keys) or _is_excluded(each, keys)))
+    return [Change(each.key, _line(each)) for each in told]
+
+
+def _is_excluded(found: Difference, keys: list[str]) -> bool:
+    """Whether a key is gone or new because no candidate was made of what it names, before or after."""
+    is_there_once = OF_CANDIDATES.fullmatch(found.key) and str(None) in (found.before, found.after)
+    return bool(is_there_once) and any(_is_in(each, "exclude") for each in keys)
 
 
 def _follows(key: str, keys: list[str]) -> bool:

@@ -26,6 +26,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import stored_dataset, values_of
+from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 
@@ -91,10 +92,16 @@ def rescoring_campaign(
         known = campaign_records.find_campaign(session, new_name) or first
         examples = list(stream_batches.each_example(session, first.id))
     _refuse_unfit(first, new_name)
+    dataset = DatasetSpec.model_validate(first.spec["dataset"])
     file = overriding(_with_judge(_values(first, database.url, new_name), judge), overrides)
     spec = parse_spec(file)
     if (spec.reuse, spec.storage) != (ONLY, database.url):
         raise SpecError("--set: rescore takes stored texts of one database; leave reuse and storage out")
+    if (spec.dataset, spec.name) != (dataset, new_name):
+        raise SpecError(
+            f"--set: rescore judges texts on the examples of '{name}', and --name names what comes of it; "
+            "leave dataset and name out"
+        )
     approve(file, spec)
     try:
         checked = check_campaign(pinned(spec, revisions_of(known.spec)), stored_dataset(first, examples))

@@ -118,6 +118,11 @@ def named(*names, **more):
             ["execution.group_size: 8 -> 9"],
         ),
         (
+            {"exclude": [], "model_fingerprints": {"a": OLD, "b": OLD}},
+            {"exclude": ["b"], "model_fingerprints": {"a": NEW}},
+            ["exclude: [] -> ['b']", "models[a]: its files changed (weights, adapter or chat template)"],
+        ),
+        (
             {"stopping": {"budget": 4}, "betting_rule": "star"},
             {"stopping": {"budget": 4000}, "betting_rule": "up"},
             ["stopping.budget: 4 -> 4000"],
