@@ -1,6 +1,6 @@
 """What it means that a server did not answer: the one place where foreign errors get our names.
 
-* the request's own fault (4xx, or 500 for it alone)    RequestRefused
+* the request's own fault (4xx, or from 500 on alone)    RequestRefused
 * the key, the account, the address or the model        EngineLoadFailed
 * anything that may be over when it is sent again       a RetryableError
 """

@@ -20,6 +20,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.engines.openai.answers import ServedModel, Version, json_value, read, read_listing
 from winnow.tasks.engines.openai.errors import (
+    TOO_MUCH,
     NotThere,
     RequestRefused,
     RetryableError,
@@ -37,7 +38,11 @@ FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
 
 INTERNAL_ERROR = 500
-"""The status by which a server fails over one request; others from 500 on are of gateways and of load."""
+"""The status by which a server fails over one request; others from 500 on are of gateways and of load.
+
+A gateway fails over one request as well, as over one whose answer takes longer than it waits. Others that are
+answered after that request has failed tell it from an outage.
+"""
 
 
 class AskAll(Protocol):
@@ -126,7 +131,8 @@ class ServerCalls:
     async def _until_answered(
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
     ) -> tuple[Answer, float]:
-        retries, n_before = 0, self._n_answered
+        retries = 0
+        n_before = n_failed = self._n_answered  # when it was first sent, and when it first failed
         while True:
             async with self._places.turn() as cuts:
                 try:
@@ -142,8 +148,10 @@ class ServerCalls:
                     trouble = retryable_error(error, self._server)
                     if trouble.too_much:
                         self._places.narrow(cuts)
+                    n_failed = n_failed if retries else self._n_answered
                     if retries == self._max_retries:
-                        raise self._given_up(trouble, error, self._n_answered - n_before) from error
+                        since = n_before if _is_internal(error) else n_failed
+                        raise self._given_up(trouble, error, self._n_answered - since) from error
             retries += 1
             await self._wait(trouble, retries)
 
@@ -163,12 +171,24 @@ class ServerCalls:
     def _given_up(
         self, trouble: RetryableError, error: Exception, n_meanwhile: int
     ) -> EngineDied | RequestRefused:
-        """What to raise after the last attempt; `n_meanwhile` others were answered since the first one."""
+        """What to raise after the last attempt.
+
+        Args:
+            trouble: What became of it.
+            error: The same as it came.
+            n_meanwhile: Others that were answered since the request was first sent; or, where the trouble may
+                as well be an outage that began in between, since it first failed.
+        """
         times = f"{self._max_retries + 1} attempts" if self._max_retries else "one attempt"
-        if n_meanwhile and isinstance(error, StatusError) and error.status == INTERNAL_ERROR:
+        is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
+        if n_meanwhile and not is_load:
             detail = f"the server {trouble.why} (after {times}), and answered others meanwhile"
             return RequestRefused(GenerationFailure(reason="refused", detail=detail))
         return EngineDied(self._server.model, f"{self._server.url} {trouble.why} (after {times})")
+
+
+def _is_internal(error: Exception) -> bool:
+    return isinstance(error, StatusError) and error.status == INTERNAL_ERROR
 
 
 async def answers_of(ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:

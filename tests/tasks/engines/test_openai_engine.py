@@ -202,6 +202,40 @@ def test_a_request_that_a_server_fails_over_while_it_answers_others_fails_alone(
         engine.generate(ask("bad"))
 
 
+GATEWAYS = (refused(502, "Bad gateway"), refused(504, "Gateway timeout"), DROPPED)
+
+
+@pytest.mark.parametrize("fault", GATEWAYS)
+def test_a_request_that_a_gateway_fails_over_again_while_others_are_answered_fails_alone(serve, fault):
+    def failed_before(call):
+        if call.prompt == "bad":
+            if call.attempt:
+                eventually(lambda: server.answered >= 2)
+            return fault
+        eventually(lambda: any(each.prompt == "bad" and each.attempt for each in server.calls))
+        return None
+
+    server, engine = serve(failed_before, settings={"max_retries": 2})
+    good, bad, also_good = engine.generate(ask("1", "bad", "2"))
+    assert len(texts([good, also_good])) == 2
+    assert bad.reason == "refused"
+    assert bad.detail.endswith("(after 3 attempts), and answered others meanwhile")
+    assert [call.prompt for call in server.calls].count("bad") == 3
+
+
+@pytest.mark.parametrize("fault", [*GATEWAYS, OVERLOADED, rate_limited()])
+def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request(serve, fault):
+    def after_the_others(call):
+        if call.prompt != "bad":
+            return None
+        eventually(lambda: server.answered >= 2)
+        return fault
+
+    server, engine = serve(after_the_others, settings={"max_retries": 2})
+    with pytest.raises(EngineDied, match=r"\(after 3 attempts\)$"):
+        engine.generate(ask("1", "bad", "2"))
+
+
 @pytest.mark.parametrize(
     ("sentence", "reason"),
     [
