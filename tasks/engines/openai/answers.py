@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from winnow.tasks.engines.openai.errors import Server, Unreadable
+from winnow.tasks.engines.openai.errors import Server, Unreadable, words_in
 from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 
 MOST_DIGITS = 100
@@ -213,11 +213,22 @@ def read_listing(value: object) -> list[ServedModel]:
 
 def read_generated(value: object, *, chat: bool) -> Generated:
     """The answer to a request for a text; raises `Unreadable`."""
+    _require_answer(value)
     generated = read(Generated, value)
     choice = generated.choices[0]
     if (choice.message if chat else choice.text) is None:
         raise Unreadable(f"choices.0.{'message' if chat else 'text'}: Field required")
     return generated
+
+
+def _require_answer(value: object) -> None:
+    """Refuse in words what gateways and servers send instead with a status that says that all is well."""
+    if not isinstance(value, dict):
+        return
+    if (told := value.get("error")) is not None and not value.get("choices"):
+        raise Unreadable(f"the error {words_in(told, json.dumps(told))[1]!r}")
+    if value.get("choices") and value.get("usage") is None:
+        raise Unreadable("it counts no tokens (`usage`), by which costs and limits are reckoned")
 
 
 def answer_of(

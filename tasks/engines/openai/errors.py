@@ -34,6 +34,9 @@ CONTEXT_WORDS = (
 )
 """By which servers say that a prompt is too long."""
 
+MODERATION_WORDS = ("moderation", "flagged")
+"""By which gateways say that 403 is about what a prompt says, and not about the key."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
@@ -125,7 +128,8 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
     if status >= 500 or status in PASSING:
         wait = seconds_to_wait(error.headers)
         return RetryableError(why=f"answered {status}: {said}", too_much=status in TOO_MUCH, wait=wait)
-    if status in (401, 402, 403):
+    about_prompt = status == 403 and any(word in said.lower() for word in MODERATION_WORDS)
+    if status in (401, 402, 403) and not about_prompt:
         refused = f"the key in ${server.variable}" if server.variable else "requests without a key"
         remedy = "look at the key and at what it may use" if server.variable else "name its key as api_key"
         raise EngineLoadFailed(server.model, f"{server.url} refuses {refused} ({status}: {said}); {remedy}")
@@ -146,11 +150,15 @@ def _words(said: bytes) -> tuple[str, str]:
         body = json.loads(text)
     except (ValueError, RecursionError):
         return "", text or "nothing more"
-    body = body.get("error", body) if isinstance(body, dict) else body
-    if not isinstance(body, dict):
-        return "", body if isinstance(body, str) else text
-    sentence = body.get("message") or body.get("detail")
-    return str(body.get("code", ""))[:SHOWN], sentence if isinstance(sentence, str) else text
+    return words_in(body.get("error", body) if isinstance(body, dict) else body, text)
+
+
+def words_in(told: object, text: str) -> tuple[str, str]:
+    """The code and the sentence of an error as a server tells it, or else `text`."""
+    if not isinstance(told, dict):
+        return "", told if isinstance(told, str) else text
+    sentence = told.get("message") or told.get("detail")
+    return str(told.get("code", ""))[:SHOWN], sentence if isinstance(sentence, str) else text
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:

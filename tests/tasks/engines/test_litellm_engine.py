@@ -214,7 +214,7 @@ def test_an_answer_without_counted_tokens_is_none(scripted):
     _, engine = scripted(in_order(message(1, 1)))
     assert engine.generate(ask("one"))[0].text == "a"
     _, engine = scripted(always(message(0, 0)))
-    with pytest.raises(EngineDied, match="sent what is no answer: usage"):
+    with pytest.raises(EngineDied, match=r"sent what is no answer: it counts no tokens \(`usage`\)"):
         engine.generate(ask("one"))
 
 

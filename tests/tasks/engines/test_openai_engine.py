@@ -270,6 +270,42 @@ def test_a_text_that_the_server_cut_off_is_no_text(serve, body, detail):
     assert (failure.reason, failure.detail) == ("refused", detail)
 
 
+@pytest.mark.parametrize("sentence", ["Your input was flagged", "refused by moderation: violence"])
+def test_a_prompt_that_a_gateway_does_not_let_pass_fails_alone(serve, sentence):
+    fault = refused(403, sentence)
+    server, engine = serve(lambda call: fault if call.prompt == "bad" else None)
+    good, bad, also_good = engine.generate(ask("1", "bad", "2"))
+    assert (bad.reason, bad.detail) == ("refused", f"the server says 403: {sentence}")
+    assert len(texts([good, also_good])) == 2
+    assert len(server.calls) == 3
+
+
+CHOICES = b'"choices": [{"finish_reason": "stop", "text": "a"}]'
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"error": {"message": "upstream is overloaded", "code": 502}}',
+            "the error 'upstream is overloaded'",
+        ),
+        (b'{"error": {"code": 502}, "choices": []}', "the error '{\"code\": 502}'"),
+        (b'{"error": "no room"}', "the error 'no room'"),
+        (b"{%s}" % CHOICES, "it counts no tokens (`usage`), by which costs and limits are reckoned"),
+        (
+            b'{%s, "usage": null}' % CHOICES,
+            "it counts no tokens (`usage`), by which costs and limits are reckoned",
+        ),
+    ],
+)
+def test_what_is_sent_in_the_place_of_an_answer_is_told_in_words(serve, body, said):
+    _, engine = serve(always(Fault(body=body)), settings={"max_retries": 0})
+    with pytest.raises(EngineDied) as caught:
+        engine.generate(ask("1"))
+    assert str(caught.value).endswith(f"/v1 sent what is no answer: {said} (after one attempt)")
+
+
 def test_prompts_that_cannot_be_sent_are_not(serve):
     server, engine = serve()
     empty, broken = engine.generate(ask("", "\ud800"))
