@@ -1,5 +1,6 @@
 """The best of many by any Python function as the scorer: no model, and a database if one is wanted."""
 
+import inspect
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -139,7 +140,8 @@ def select(
     Args:
         score: Called with a candidate and an example, never twice with the same two; a number in [0, 1], or
             None where there is no score, which counts as the least or the greatest, whichever is worse for
-            what is claimed. What it raises is passed on.
+            what is claimed. What it raises is passed on. A coroutine function is refused: give one that waits
+            for it.
         candidates: K of them, at least two.
         examples: N of them.
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
@@ -168,6 +170,7 @@ def select(
     """
     candidates, examples = _in_order("candidates", candidates), _in_order("examples", examples)
     _require_seed(seed)
+    _require_function(score)
     if len(candidates) < 2 or len(examples) == 0:
         raise SpecError(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
@@ -308,6 +311,17 @@ def _arrays(params: Mapping[str, object]) -> dict[str, object]:
             )
         found[name] = array
     return found
+
+
+def _require_function(score: object) -> None:
+    """Refuse what gives no number when it is called."""
+    if not callable(score):
+        raise SpecError(f"score is {reprlib.repr(score)}; give a function of a candidate and an example")
+    if any(map(inspect.iscoroutinefunction, (score, type(score).__call__))):
+        raise SpecError(
+            "score is a coroutine function, and a call of it gives no number; give a plain function that "
+            "waits for it, such as lambda candidate, example: asyncio.run(score(candidate, example))"
+        )
 
 
 def _require_seed(seed: object) -> None:

@@ -49,7 +49,7 @@ KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
 """Further parameters of selectors that are keys of a campaign of their own, and what these are called."""
 
 CALLS_AT_ONCE = 16
-"""Scores that are committed together: a crash loses those of the last one at the most."""
+"""Scores that are committed together: a kill loses those of the last ones at the most."""
 
 BATCH_SIZE = 32
 """Scores of a round, as selectors have it, where there are so many."""
@@ -120,7 +120,7 @@ def stored_selection(
             remedy = "undo the change, or give the campaign another name"
             raise IdentityChanged(error.what, remedy, _as_given(error.found)) from error
         with running(database, *reopen_campaign(database, record.name, database.url)) as campaign:
-            _run(campaign)
+            _run(campaign, scoring)
             arms = [scoring.arms[each.name] for each in campaign.checked.candidates]
             scores, comparisons = _scores(campaign, len(names), len(examples))
             decision = campaign.selector.decision()
@@ -147,11 +147,16 @@ def _batch_size(database: Database, name: str, budget: object) -> int:
     return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE
 
 
-def _run(campaign: CampaignSession) -> None:
-    """Rounds until the campaign is decided, its budget is spent, or nothing is left to ask."""
+def _run(campaign: CampaignSession, scoring: Scoring) -> None:
+    """Rounds until the campaign is decided, its budget is spent, or nothing is left to ask.
+
+    What the function raises is passed on, once what it gave before is stored.
+    """
     is_decided = campaign.selector.decision().stop
     while not is_decided and (round_ := plan_round(campaign)) is not None:
-        comparisons = judge_round(campaign, round_, generate_round(campaign, round_))
+        texts = generate_round(campaign, round_)
+        scoring.pass_on()
+        comparisons = judge_round(campaign, round_, texts)
         decision = decide_round(campaign, round_, comparisons)
         record_round(campaign, round_, comparisons, decision)
         is_decided = decision.stop

@@ -113,9 +113,26 @@ def test_what_the_function_raises_is_passed_on_and_the_next_call_goes_on(storage
         asked.append(function.asked)
     assert repr(found) == repr(whole)
     assert np.array_equal(found.scores, whole.scores, equal_nan=True)
-    # What was committed is asked for once: of each call but the last, at most 15 scores are lost.
+    # Nothing that the function gave is asked for again.
     assert len(asked[-1]) >= 1
-    assert sum(map(len, asked)) <= whole.comparisons + 4 * 15
+    every = [pair for pairs in asked for pair in pairs]
+    assert len(every) == len(set(every)) == whole.comparisons
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, WinnowError])
+def test_what_the_function_gave_before_it_raised_is_stored_and_it_is_not_called_again(storage, error):
+    def raises(calls):
+        if calls == 20:
+            raise error
+
+    function, again = Counted(ends=raises), Counted()
+    with pytest.raises(error):
+        chosen(function, storage)
+    assert rows_of(storage, "SELECT count(*) FROM generations") == [(20,)]
+    found = chosen(again, storage)
+    assert len(function.asked) == 20
+    assert set(function.asked).isdisjoint(again.asked)
+    assert found.comparisons == 20 + len(again.asked)
 
 
 @pytest.mark.parametrize("number", [5, 20, 50])
@@ -567,6 +584,31 @@ def test_a_small_budget_may_be_raised_and_the_answer_says_how(storage):
 def test_what_is_no_score_is_said(wrong):
     with pytest.raises(WinnowError, match="return a number in"):
         select(lambda *_: wrong, CANDIDATES, EXAMPLES)
+
+
+class Waits:
+    async def __call__(self, candidate, example):
+        return 1.0
+
+
+async def waits(candidate, example):
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (0.5, "score is 0.5; give a function of a candidate and an example"),
+        (waits, "score is a coroutine function, and a call of it gives no number; give a plain function"),
+        (Waits(), "score is a coroutine function, and a call of it gives no number; give a plain function"),
+    ],
+)
+def test_what_gives_no_number_when_it_is_called_is_refused_before_anything_is_stored(
+    storage, tmp_path, given, said
+):
+    with pytest.raises(SpecError, match=said):
+        chosen(given, storage)
+    assert not (tmp_path / "winnow.db").exists()
 
 
 def test_candidates_that_are_arrays_are_shown(storage):

@@ -9,13 +9,16 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request
+from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 
 NO_SCORE = "no score"
 """The text where the function gave none."""
+
+NOT_CALLED = GenerationFailure(reason="not_called", detail="the function has raised an error")
+"""In the place of what a function gives once it has raised an error; no round is recorded with it."""
 
 PROMPT = "{{ place }}: {{ input }}"
 """What is "asked" about an example: its place, which tells it apart from all others, and how it reads."""
@@ -26,10 +29,16 @@ class Scoring:
     """The function of a program."""
 
     score: Callable[[int, int], float]
-    """Called with the places of a candidate and an example, NaN where it gives none; what it raises is passed
-    on."""
+    """Called with the places of a candidate and an example, NaN where it gives none."""
     arms: Mapping[str, int]
     """The place of each candidate, by the name of its model."""
+    raised: list[BaseException] = field(default_factory=list)
+    """What the function has raised, from when on it is not called: what it gave before is to be stored."""
+
+    def pass_on(self) -> None:
+        """Raise what the function has raised."""
+        if self.raised:
+            raise self.raised[0]
 
 
 _SCORING: ContextVar[Scoring | None] = ContextVar("scoring", default=None)
@@ -62,9 +71,15 @@ class FunctionEngine:
         """A score for each request, as text."""
         return [self._answer(int(request.prompt.partition(":")[0])) for request in requests]
 
-    def _answer(self, example: int) -> Completion:
+    def _answer(self, example: int) -> Answer:
+        if self._scoring.raised:
+            return NOT_CALLED
         started = time.perf_counter()
-        score = self._scoring.score(self._arm, example)
+        try:
+            score = self._scoring.score(self._arm, example)
+        except BaseException as error:
+            self._scoring.raised.append(error)
+            return NOT_CALLED
         return Completion(
             text=NO_SCORE if math.isnan(score) else repr(score),
             finish_reason="stop",
