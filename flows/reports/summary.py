@@ -151,10 +151,11 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
 
 def _spent(status: CampaignStatus) -> str:
     totals = status.totals
+    beside = f"{_loading(status)}{_reused(status)}{_canaries(status)}"
     return (
         f"{count_of(totals['generations'], 'generation')}, "
         f"{count_of(totals['input_tokens'] + totals['output_tokens'], 'token')}, "
-        f"{totals['engine_seconds']:.1f} s of engine time{_loading(status)}{_reused(status)}"
+        f"{totals['engine_seconds']:.1f} s of engine time{beside}"
     )
 
 
@@ -169,6 +170,14 @@ def _loading(status: CampaignStatus) -> str:
 def _reused(status: CampaignStatus) -> str:
     reused = status.totals["reused"]
     return f"; comparisons reuse {count_of(reused, 'text')} of other campaigns" if reused else ""
+
+
+def _canaries(status: CampaignStatus) -> str:
+    asked = status.canaries
+    if not asked or not asked["prompts"]:
+        return ""
+    prompts, tokens = count_of(asked["prompts"], "canary prompt"), count_of(asked["tokens"], "token")
+    return f"; and {prompts}, {tokens}, which no limit counts"
 
 
 def _coverage(status: CampaignStatus) -> str:

@@ -52,6 +52,15 @@ def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
     return [_record(row) for row in rows]
 
 
+def spent(session: Session, campaign_id: int) -> dict[str, int]:
+    """How many canary `prompts` a campaign has asked, and their `tokens`."""
+    asked = canaries(session, campaign_id)
+    return {
+        "prompts": sum(len(each.texts) + len(each.repeated) for each in asked),
+        "tokens": sum(each.input_tokens + each.output_tokens for each in asked),
+    }
+
+
 def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
     """The first and the last epoch in which a campaign met each served model, its judges included."""
     rows = session.execute(

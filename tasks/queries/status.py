@@ -11,6 +11,7 @@ from winnow.storage import leases
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
@@ -70,6 +71,9 @@ class CampaignStatus:
     """What may be wrong with it though nothing failed; looked for where the answer is given in full."""
     holder: str | None
     """The process that runs it."""
+    canaries: JsonView | None = None
+    """Canary `prompts` that its servers were asked, and their `tokens`, which are in no total and for which
+    there is no limit; looked for where the answer is given in full."""
     left: str | None = None
     """Where nobody runs it and it is to go on: which process did last, and how that ended."""
 
@@ -182,6 +186,7 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
             next_step=next_step_of(session, campaign, answer),
         ),
         warnings=tuple(campaign_warnings(session, campaign, has_ended=status.state == "ended")),
+        canaries=canary_records.spent(session, campaign.id),
     )
 
 

@@ -1,12 +1,13 @@
 """What a campaign cost, wherever a user looks: what is lost to loading, and what other campaigns spared."""
 
 import pytest
-from stored_campaigns import NOW, new_database, store_campaign
+from stored_campaigns import NOW, canary, new_database, store_campaign
 
 from winnow.flows.reports.html.sections.common import cost_in_seconds
 from winnow.flows.reports.summary import summary_lines
 from winnow.storage.models import ReuseStats
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewModelLoad
 from winnow.tasks.queries.status import campaign_status
@@ -67,3 +68,15 @@ def test_texts_that_other_campaigns_had_made_are_told_apart(campaign):
     status, cost, _ = seen(campaign)
     assert cost.endswith("s of engine time; comparisons reuse 4 texts of other campaigns")
     assert status.totals["generations"] == 2
+
+
+def test_what_canaries_took_is_told_apart_from_all_that_limits_count(campaign):
+    before = seen(campaign)[0].totals
+    with campaign.database.writing() as session:
+        for verdict, fields in (("first", {"repeated": ["a", "b"], "output_tokens": 998}), ("same", {})):
+            canary_records.add_canary(session, campaign.record.id, canary(verdict, **fields), NOW)
+    with campaign.database.reading() as session:
+        status = campaign_status(session, campaign.record, in_full=True)
+    cost = next(line for line in summary_lines(status, "sqlite:///winnow.db") if "spent" in line)
+    assert cost.endswith("s of engine time; and 6 canary prompts, 1,001 tokens, which no limit counts")
+    assert status.totals == before
