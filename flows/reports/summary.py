@@ -85,7 +85,7 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 def _with_storage(sentence: str, name: str, storage: str) -> str:
     """The sentence, the database named in its commands as it is in those below: answers know of none."""
     of = re.escape(name)
-    commands = rf"winnow (?:query {of} [a-z]+|resume {of} --set \S+|route {of} --unanswered)"
+    commands = rf"winnow (?:query {of} [a-z]+|resume {of}(?: --set \S+)+|route {of} --unanswered)"
     return re.sub(commands, lambda found: f"{found[0]} --storage {storage}", sentence)
 
 

@@ -142,7 +142,13 @@ def answer_of(
         standing=standing,
     )
     answer = with_rival(session, campaign, answer)
-    return replace(answer, known=_known(session, campaign, answer), limit=_limit(answer, stopped_by, budgets))
+    limit = _limit(answer, stopped_by, budgets)
+    return replace(
+        answer,
+        known=_known(session, campaign, answer),
+        limit=limit,
+        also_spent=() if limit is None else _also_spent(limit, budgets),
+    )
 
 
 def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
@@ -221,6 +227,11 @@ def _limit(
     if answer.reason != "budget" and answer.outcome != "none" and not answer.unsettled:
         return None
     return stopped_by or next((each for each in budgets if each.is_spent), None)
+
+
+def _also_spent(limit: BudgetUsage, budgets: Sequence[BudgetUsage]) -> tuple[BudgetUsage, ...]:
+    """The other limits that are spent and can be raised; the one on labels cannot."""
+    return tuple(each for each in budgets if each.is_spent and each.kind not in (limit.kind, "human_labels"))
 
 
 def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> tuple[Addition, ...]:

@@ -167,6 +167,8 @@ class Answer:
     program alone can go on with it; looked for where there is more to do."""
     limit: BudgetUsage | None = None
     """The spent limit without which more would be known."""
+    also_spent: tuple[BudgetUsage, ...] = ()
+    """The others that are spent, so that nothing goes on before they are raised as well."""
     held_out: "HeldOut | None" = None
     """How the winner does on examples that selection never saw; None where none are held out."""
     only_held_out_left: bool = False

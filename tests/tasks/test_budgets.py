@@ -10,6 +10,7 @@ from spec_files import load_spec
 from sqlalchemy import insert
 from stored_campaigns import NOW, store_campaign
 
+from winnow.flows.reports.summary import summary_lines
 from winnow.storage.models import ModelLoad
 from winnow.tasks.campaign.budget import BudgetTracker, devices_by_model, price_weights
 from winnow.tasks.errors import SpecError
@@ -244,6 +245,20 @@ def test_a_spent_limit_ends_a_campaign_whose_selector_would_go_on(database, delt
         found = campaign_status(session, raised)
     assert (found.state, found.answer.reason, found.stopped_by, found.is_settled) == (
         "interrupted", "running", None, False)  # fmt: skip
+
+
+def test_all_limits_that_are_spent_are_named_with_one_command_that_raises_them(database):
+    limits = {"comparisons": 100, "tokens": 15, "gpu_seconds": 0.5, "cost": 9.0}
+    campaign = store_campaign(database, budget=limits, delta=0.05)
+    finish_a_round(campaign)
+    with database.reading() as session:
+        status = campaign_status(session, campaign.record)
+    lines = summary_lines(status, "sqlite:///winnow.db")
+    assert next(line for line in lines if line.startswith("  sure")) == (
+        "  sure      undecided at error probability 0.05: the token budget is spent: 15 of 15 and the "
+        "GPU-second budget is spent: 0.75 of 0.5; go on with winnow resume letters --set "
+        "stopping.budget.tokens=MORE --set stopping.budget.gpu_seconds=MORE --storage sqlite:///winnow.db"
+    )
 
 
 def test_a_planned_round_is_finished_before_a_spent_limit_ends_anything(database):

@@ -139,15 +139,18 @@ def spent(answer: Answer) -> str:
             f"{answer.limit.sentence}; {more_labels(answer)}: winnow run SPEC --fork NEW_NAME --set "
             f"{answer.limit.key}=MORE{adding_up(answer)}"
         )
-    return f"{answer.limit.sentence}; {_going_on(answer, answer.limit.key)}"
+    all_spent = (answer.limit, *answer.also_spent)
+    said = " and ".join(each.sentence for each in all_spent)
+    return f"{said}; {_going_on(answer, *(each.key for each in all_spent))}"
 
 
-def _going_on(answer: Answer, key: str) -> str:
+def _going_on(answer: Answer, *keys: str) -> str:
     if answer.is_of_program:
         return "go on by winnow.select with a larger budget, where its function is"
     if answer.named_by_program is not None:
         return f"go on by winnow.run with a larger budget, where {answer.named_by_program}"
-    return f"go on with winnow resume {answer.campaign} --set {key}=MORE"
+    raised = " ".join(f"--set {key}=MORE" for key in keys)
+    return f"go on with winnow resume {answer.campaign} {raised}"
 
 
 def more_labels(answer: Answer) -> str:
