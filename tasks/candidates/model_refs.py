@@ -12,6 +12,7 @@ from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.external.scoring_function import is_scoring
 from winnow.tasks.engines.litellm.apis import UNKNOWN, api_of, why_unaskable
+from winnow.tasks.engines.openai.requests import RESERVED
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import (
     ADAPTING,
@@ -45,6 +46,8 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
     remote = model.provider in REMOTE
     if model.provider == "litellm":
         _check_litellm(model, place)
+    if model.provider == "openai":
+        _refuse_reserved(model, place)
     url = base_url_of(model.provider, model.model, model.model_base_url)
     variable = key_variable(url, model.api_key) if remote else None
     if variable is not None:
@@ -94,6 +97,12 @@ def _check_litellm(model: ModelSpec, place: str) -> None:
     for key in ("chat_template", "chat_template_args", "revision"):
         if getattr(model, key):
             raise SpecError("no API that litellm speaks takes one; leave it out", path=f"{place}.{key}")
+
+
+def _refuse_reserved(model: ModelSpec, place: str) -> None:
+    if taken := sorted(RESERVED & model.model_args.keys()):
+        path = f"{place}.model_args.{taken[0]}"
+        raise SpecError("is what Winnow itself puts into each request; leave it out", path=path)
 
 
 def _refuse_missing_key(variable: str, place: str) -> None:

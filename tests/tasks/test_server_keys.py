@@ -92,6 +92,15 @@ def test_a_key_that_is_a_number_is_not_repeated_either(campaign_file):
     assert "123456789" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["stream", "n", "seed", "messages"])
+def test_what_every_request_has_from_winnow_is_refused_when_the_file_is_read(campaign_file, name):
+    model = f"provider: openai, model: qwen, model_base_url: '{URL}', model_args: {{{name}: null}}"
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(campaign_file(LOCAL, model))
+    said = f"models[0].model_args.{name}: is what Winnow itself puts into each request; leave it out"
+    assert said in str(refused.value)
+
+
 @pytest.mark.parametrize("key", [f"model_base_url: '{URL}'", "api_key: $MY_KEY"])
 def test_both_keys_are_for_served_models_only(campaign_file, key):
     with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai or litellm; leave"):
