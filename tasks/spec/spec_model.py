@@ -70,6 +70,17 @@ def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the f
         raise PydanticCustomError(
             SECRET, "must be the base URL of a server, such as http://127.0.0.1:8000/v1"
         )
+    if parts.path.rstrip("/").endswith("/completions"):
+        raise PydanticCustomError(
+            SECRET,
+            "must end with the version, as in http://127.0.0.1:8000/v1; leave out what stands behind it",
+        )
+    if "api-version=" in parts.query:
+        raise PydanticCustomError(
+            SECRET,
+            "may hold no query; Azure is asked by provider: litellm and model: azure/DEPLOYMENT, which take "
+            "the version as model_args.api_version",
+        )
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise PydanticCustomError(
             SECRET,
