@@ -28,6 +28,9 @@ from winnow.storage.records.candidates.stats import PRODUCTS
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.rounds import is_untold, last_told
 
+ROUNDED = 1e-12
+"""The share of a mean of squares that a sum of floating-point numbers may be off by."""
+
 NO_TEXTS = {
     "generations": 0,
     "input_tokens": 0,
@@ -292,7 +295,7 @@ class CandidateTexts:
         a, b, c = (*weights, 0.0, 0.0, 0.0)[:3]
         products = (a * a, b * b, c * c, 2 * a * b, 2 * a * c, 2 * b * c)
         square = sum(weight * total for weight, total in zip(products, self.squares, strict=True))
-        return sqrt(max(0.0, square / self.texts - self.mean(*weights) ** 2))
+        return _deviation(square / self.texts, self.mean(*weights))
 
     @property
     def latency(self) -> tuple[float, float] | None:
@@ -300,7 +303,13 @@ class CandidateTexts:
         if not self.timed:
             return None
         mean, square = (total / self.timed for total in self.latencies)
-        return mean, sqrt(max(0.0, square - mean**2))
+        return mean, _deviation(square, mean)
+
+
+def _deviation(square: float, mean: float) -> float:
+    """The standard deviation, by the mean of squares and the mean; 0 where rounding alone makes one."""
+    variance = square - mean**2
+    return sqrt(variance) if variance > ROUNDED * square else 0.0
 
 
 def texts_by_candidate(

@@ -15,6 +15,7 @@ from stepwise_campaigns import prune, run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
 
 from winnow.flows.reports.html.sections import common
+from winnow.storage.queries.costs import CandidateTexts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidates.stats import COUNTED, STATS
 from winnow.tasks.engines.providers import PROVIDERS
@@ -239,6 +240,17 @@ def test_cost_and_time_are_means_of_the_stored_texts_with_their_spread(asked):
         (sum(seconds) / 8, statistics.pstdev(seconds))
     )
     assert (row["cost"], row["cost_sd"]) == pytest.approx((sum(costs) / 8, statistics.pstdev(costs)))
+
+
+@pytest.mark.parametrize(("read", "wrote", "price"), [(7, 1, (250e-6, 1e-3)), (13, 3, (0.15e-6, 0.6e-6))])
+def test_texts_that_cost_the_same_have_no_spread(read, wrote, price):
+    for n in range(1, 400):
+        squares = (n * read**2, n * wrote**2, 0.0, n * read * wrote, 0.0, 0.0)
+        texts = CandidateTexts(
+            model="m", texts=n, sums=(n * read, n * wrote, 0.0), squares=squares, timed=n,
+            latencies=(sum([0.1] * n), sum([0.1**2] * n)),
+        )  # fmt: skip
+        assert (texts.deviation(*price), texts.latency[1]) == (0.0, 0.0)
 
 
 def test_latencies_are_told_with_their_spread_and_compared_once_all_are_known(asked):
