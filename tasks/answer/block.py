@@ -49,10 +49,10 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
     """That a run may not be had again; nothing where all engines are steady."""
     if not engines:
         return []
-    whose = ", ".join(engines)
+    whose, verb = ", ".join(engines), "writes" if len(engines) == 1 else "write"
     said = (
         "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
-        f"others: what {whose} writes may depend on what is written beside it"
+        f"others: what {whose} {verb} may depend on what is written beside it"
     )
     return [("again", said)]
 

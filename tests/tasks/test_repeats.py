@@ -56,3 +56,4 @@ def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_text
         "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
         f"others: what {LOW} writes may depend on what is written beside it",
     )
+    assert f": what {LOW}, {SERVER} write may depend on what" in repeat_lines((LOW, SERVER))[0][1]
