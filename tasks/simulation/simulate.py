@@ -191,6 +191,9 @@ def simulate(
 def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
     """Processes that play runs, started for the first ones: they take longer to start than short runs take.
 
+    Their end is waited for, but where something was raised, as by Ctrl-C: a program that ends meanwhile may
+    find a pipe to them that is just being closed, and shows a traceback.
+
     Args:
         workers: How many there are at most.
         given: What all runs share, where that is known.
@@ -200,8 +203,10 @@ def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoo
     )
     try:
         yield pool
-    finally:
+    except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown(cancel_futures=True)
 
 
 def replay(compared: ComparedSelector, environment: Environment, *, budgets: Sequence[int], seed: int) -> Run:

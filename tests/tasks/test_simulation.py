@@ -1,4 +1,5 @@
 import sys
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,14 @@ from winnow.algorithms.protocols import Batch
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, ScoreEnvironment
 from winnow.tasks.simulation.results import average, claims_truly, measure_by
-from winnow.tasks.simulation.simulate import SelectorFailed, compared_selector, replay, require_arms, simulate
+from winnow.tasks.simulation.simulate import (
+    SelectorFailed,
+    compared_selector,
+    replay,
+    require_arms,
+    simulate,
+    simulators,
+)
 
 BROKEN = '''
 """A stranger's selectors, each broken in one way."""
@@ -200,6 +208,13 @@ def test_an_average_has_the_standard_error_of_its_runs():
     assert curve.errors.tolist() == pytest.approx([1 / 3, 0.0])  # sqrt(1/3) / sqrt(3)
     assert curve.budget_to_target([10, 20]) == 20
     assert average("a", [np.array([0.5])]).budget_to_target([10]) is None
+
+
+def test_processes_have_ended_when_all_runs_were_played():
+    before = set(threading.enumerate())
+    with simulators(2) as pool:
+        assert list(pool.map(abs, [-1, 2])) == [1, 2]
+    assert set(threading.enumerate()) <= before
 
 
 def test_runs_are_the_same_with_one_worker_and_with_two():
