@@ -41,7 +41,7 @@ INTERNAL_ERROR = 500
 """The status by which a server fails over one request; others from 500 on are of gateways and of load.
 
 A gateway fails over one request as well, as over one whose answer takes longer than it waits. Others that are
-answered after that request has failed tell it from an outage.
+answered after that request has failed again tell it from an outage.
 """
 
 
@@ -131,8 +131,8 @@ class ServerCalls:
     async def _until_answered(
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
     ) -> tuple[Answer, float]:
-        retries = 0
-        n_before = n_failed = self._n_answered  # when it was first sent, and when it first failed
+        retries, n_before = 0, self._n_answered
+        n_failed: int | None = None  # at its second failure; at the first one where the next is the last
         while True:
             async with self._places.turn() as cuts:
                 try:
@@ -148,10 +148,12 @@ class ServerCalls:
                     trouble = retryable_error(error, self._server)
                     if trouble.too_much:
                         self._places.narrow(cuts)
-                    n_failed = n_failed if retries else self._n_answered
                     if retries == self._max_retries:
                         since = n_before if _is_internal(error) else n_failed
-                        raise self._given_up(trouble, error, self._n_answered - since) from error
+                        n_meanwhile = 0 if since is None else self._n_answered - since
+                        raise self._given_up(trouble, error, n_meanwhile) from error
+                    if retries < 2:
+                        n_failed = self._n_answered
             retries += 1
             await self._wait(trouble, retries)
 
@@ -177,7 +179,8 @@ class ServerCalls:
             trouble: What became of it.
             error: The same as it came.
             n_meanwhile: Others that were answered since the request was first sent; or, where the trouble may
-                as well be an outage that began in between, since it first failed.
+                as well be an outage, since it failed again: what was under way when one began is answered
+                before that.
         """
         times = f"{self._max_retries + 1} attempts" if self._max_retries else "one attempt"
         is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
