@@ -151,6 +151,9 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
 
 def _spent(status: CampaignStatus) -> str:
     totals = status.totals
+    if status.answer.is_of_program:
+        calls = count_of(totals["generations"], "call")
+        return f"{calls} of its function, {totals['engine_seconds']:.1f} s{_reused(status)}"
     beside = f"{_loading(status)}{_reused(status)}{_canaries(status)}"
     return (
         f"{count_of(totals['generations'], 'generation')}, "

@@ -24,7 +24,8 @@ def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
         answer: The answer as it stands.
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
-    takes = [("takes", running_words(answer.running))] if answer.running else []
+    running = answer.running and running_words(answer.running, is_of_program=answer.is_of_program)
+    takes = [("takes", running)] if running else []
     again = [*_asked_lines(answer), *repeat_lines(answer.unsteady or ())]
     servers = [("server", change.sentence) for change in answer.servers]
     said = [*answer_lines(answer), *_score_lines(answer), *servers, *again, *takes]

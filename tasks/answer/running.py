@@ -51,8 +51,11 @@ def _running_cost(campaign: CampaignRecord, name: str, made: CandidateTexts) -> 
     )
 
 
-def running_words(costs: Sequence[RunningCost]) -> str:
-    """All of them in a sentence."""
+def running_words(costs: Sequence[RunningCost], *, is_of_program: bool) -> str:
+    """All of them in a sentence; of a program's function, only what its calls took."""
+    if is_of_program:
+        said = "; ".join(f"{each.name} {_short(each.seconds)} s" for each in costs)
+        return f"{amount(EXAMPLES)} examples: {said}; by the calls of its function so far"
     said = "; ".join(f"{each.name} {_said(each)}" for each in costs)
     return f"{amount(EXAMPLES)} examples: {said}; as these texts were made, loading apart"
 
