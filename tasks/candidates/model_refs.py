@@ -11,7 +11,7 @@ from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.external.scoring_function import is_scoring
-from winnow.tasks.engines.litellm.apis import UNKNOWN, api_of, why_unaskable
+from winnow.tasks.engines.litellm.apis import APIS, UNKNOWN, api_of, why_unaskable
 from winnow.tasks.engines.openai.requests import RESERVED
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import (
@@ -29,6 +29,9 @@ from winnow.tasks.spec.sections.models import ModelSpec
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
 """Models of OpenAI's own server that do not chat, and those that were trained further from them."""
 
+SERVERS = frozenset({"llama.cpp", "llamacpp", "lmstudio", "ollama", "sglang", "tgi"})
+"""Servers of models that speak OpenAI's API, by names that are taken for providers."""
+
 
 def model_ref(model: ModelSpec, place: str) -> ModelRef:
     """All that is needed to load a model.
@@ -42,7 +45,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
             no key of the server.
     """
     if not is_provider(model.provider):
-        raise SpecError(unknown_name("provider", model.provider, provider_names()), path=f"{place}.provider")
+        raise SpecError(_no_provider(model), path=f"{place}.provider")
     remote = model.provider in REMOTE
     if model.provider == "litellm":
         _check_litellm(model, place)
@@ -75,6 +78,16 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         if model.reasoning is None
         else Reasoning(model.reasoning.parser, model.reasoning.strip, model.reasoning.begins_inside),
     )
+
+
+def _no_provider(model: ModelSpec) -> str:
+    """What to write in the place of a provider that there is not."""
+    name = model.provider
+    if name in APIS:
+        return f"unknown provider {name!r}; its API is that of provider: litellm, model: {name}/{model.model}"
+    if name in SERVERS:
+        return f"unknown provider {name!r}; its server is one of provider: openai, model_base_url: URL/v1"
+    return unknown_name("provider", name, provider_names())
 
 
 def _check_litellm(model: ModelSpec, place: str) -> None:

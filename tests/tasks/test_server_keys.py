@@ -134,6 +134,19 @@ def test_of_a_provider_that_does_not_exist_nothing_is_told_that_only_follows_fro
     assert "models[0].provider: input should be a valid string (got 7)" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("anthropic", "; its API is that of provider: litellm, model: anthropic/qwen"),
+        ("ollama", "; its server is one of provider: openai, model_base_url: URL/v1"),
+    ],
+)
+def test_who_is_taken_for_a_provider_is_told_whose_model_it_is(campaign_file, name, remedy):
+    with pytest.raises(SpecError) as caught:
+        check_campaign_file(campaign_file(LOCAL, f"provider: {name}, model: qwen"))
+    assert str(caught.value).endswith(f"models[0].provider: unknown provider '{name}'{remedy}")
+
+
 @pytest.fixture
 def moving(campaign_file, monkeypatch):
     """The campaign with a served model, at whichever URL."""
