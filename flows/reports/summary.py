@@ -14,7 +14,7 @@ from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.phrases import Line, list_of
-from winnow.tasks.answer.sentences.rounding import count_of, ends, percentage, rounded
+from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
@@ -157,9 +157,16 @@ def _spent(status: CampaignStatus) -> str:
     beside = f"{_loading(status)}{_reused(status)}{_canaries(status)}"
     return (
         f"{count_of(totals['generations'], 'generation')}, "
-        f"{count_of(totals['input_tokens'] + totals['output_tokens'], 'token')}, "
+        f"{count_of(totals['input_tokens'] + totals['output_tokens'], 'token')}, {_price(status)}"
         f"{totals['engine_seconds']:.1f} s of engine time{beside}"
     )
+
+
+def _price(status: CampaignStatus) -> str:
+    """What that cost, where no line tells of a limit on it."""
+    if status.price is None or any(each.kind == "cost" for each in status.budgets):
+        return ""
+    return f"price {amount(status.price)}, "
 
 
 def _loading(status: CampaignStatus) -> str:

@@ -145,14 +145,15 @@ class BudgetTracker:
 
     Args:
         campaign: As it is stored; of its spec, what engines need is read as well.
+        limits: By kind; None for the campaign's own.
     """
 
-    def __init__(self, campaign: CampaignRecord) -> None:
+    def __init__(self, campaign: CampaignRecord, limits: Mapping[Kind, float] | None = None) -> None:
         self._campaign_id = campaign.id
         self._primary = own_kind(campaign.objective)
         budget = campaign.execution["budget"]
         self._is_number = isinstance(budget, int)
-        self._limits = limits_of(budget, campaign.objective)
+        self._limits = limits_of(budget, campaign.objective) if limits is None else limits
         execution = campaign.execution.get("execution", {})
         self._prices = execution.get("prices", {})
         self._hourly = execution.get("price_per_hour") or 0.0
@@ -215,6 +216,19 @@ class BudgetTracker:
         waited = {model: row["load_seconds"] for model, row in loading.items()}
         busy = [*self._seconds.items(), *waited.items()]
         return float(sum(seconds * self._devices.get(model, 1) for model, seconds in busy))
+
+
+def total_price(session: Session, campaign: CampaignRecord) -> float | None:
+    """What the texts of a campaign's finished rounds cost, as `stopping.budget.cost` counts it.
+
+    None where not all of its models have a price.
+    """
+    execution, devices = campaign.execution.get("execution", {}), devices_by_model(campaign.spec)
+    prices, hourly = execution.get("prices", {}), execution.get("price_per_hour")
+    if not devices or unpriced(devices, prices, hourly, devices):
+        return None
+    (usage,) = BudgetTracker(campaign, {"cost": math.inf}).usage(session)
+    return usage.spent
 
 
 def has_ended(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:

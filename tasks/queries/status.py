@@ -24,7 +24,7 @@ from winnow.tasks.answer.follow_ups import (
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.answer.running import unsteady_engines
-from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit
+from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit, total_price
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
@@ -74,6 +74,9 @@ class CampaignStatus:
     canaries: JsonView | None = None
     """Canary `prompts` that its servers were asked, and their `tokens`, which are in no total and for which
     there is no limit; looked for where the answer is given in full."""
+    price: float | None = None
+    """What its texts cost so far, in the currency of its prices; None where not all of its models have one.
+    Looked for where the answer is given in full."""
     left: str | None = None
     """Where nobody runs it and it is to go on: which process did last, and how that ended."""
 
@@ -187,6 +190,7 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
         ),
         warnings=tuple(campaign_warnings(session, campaign, has_ended=status.state == "ended")),
         canaries=canary_records.spent(session, campaign.id),
+        price=total_price(session, campaign),
     )
 
 

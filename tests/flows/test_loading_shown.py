@@ -1,5 +1,7 @@
 """What a campaign cost, wherever a user looks: what is lost to loading, and what other campaigns spared."""
 
+from dataclasses import replace
+
 import pytest
 from stored_campaigns import NOW, canary, new_database, store_campaign
 
@@ -10,6 +12,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewModelLoad
+from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.queries.status import campaign_status
 
 
@@ -43,6 +46,29 @@ def test_without_a_load_nothing_is_said_of_loading(campaign):
     assert cost.endswith("s of engine time")
     assert "Loading" not in section.note
     assert [bar.name for bar in section.figure.data] == ["answering"]
+
+
+def test_a_price_is_told_where_all_models_have_one_and_no_limit_tells_of_it(campaign):
+    answering = seen(campaign)[0].totals["engine_seconds"]
+    add_load(campaign, 3 * answering)
+    assert told(campaign) is None
+    assert told(campaign, price_per_hour=1800.0) == f"price {amount(2 * answering)}"
+    assert told(campaign, prices={"elsewhere": {"input": 1.0, "output": 1.0}}) is None
+    tokens = seen(campaign)[0].totals["input_tokens"]
+    price = f"price {amount(2e-6 * tokens)}"
+    assert told(campaign, prices={"m": {"input": 2.0, "output": 0.0}}) == price
+    assert told(campaign, budget={"cost": 9.0}, price_per_hour=1800.0) is None
+
+
+def told(campaign, budget=100, **execution):
+    """The price in the line `spent`, None where there is none."""
+    fields = {**campaign.record.execution, "budget": budget, "execution": execution}
+    spec = {**campaign.record.spec, "models": [{"name": "m", "provider": "vllm"}]}
+    record = replace(campaign.record, execution=fields, spec=spec)
+    with campaign.database.reading() as session:
+        status = campaign_status(session, record, in_full=True)
+    cost = next(line for line in summary_lines(status, "sqlite:///winnow.db") if "spent" in line)
+    return next((part for part in cost.split(", ") if part.startswith("price")), None)
 
 
 def test_loads_stand_beside_the_time_of_answers_with_their_share_of_both(campaign):
