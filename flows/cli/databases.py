@@ -226,7 +226,7 @@ def prune(
             chosen = [each for each in found if each.id in idle]
             pruning.prune(session, chosen, is_gone=is_gone, seen_by=seen_by)
     gives = f"winnow db vacuum --storage {shown_url(storage)} gives the room back"
-    print(f"deleted {len(chosen)} of {len(found)} campaigns; {gives}")
+    print(f"deleted {len(chosen)} of {count_of(len(found), 'campaign')}; {gives}")
 
 
 def age(said: str) -> dt.timedelta:

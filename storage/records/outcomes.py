@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, true
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.database import once_a_look
@@ -75,15 +75,24 @@ def add_outcomes(
 
 
 @once_a_look
-def latest_decision(session: Session, campaign_id: int) -> DecisionRecord | None:
-    """What is believed now, or None before the first round is finished; open while others are in flight."""
+def latest_decision(
+    session: Session, campaign_id: int, until: dt.datetime | None = None
+) -> DecisionRecord | None:
+    """What is believed now, or None before the first round is finished; open while others are in flight.
+
+    Args:
+        session: Reads the results.
+        campaign_id: Whose.
+        until: When it was decided at the latest; None for whenever.
+    """
+    in_time = Decision.decided_at <= until if until is not None else true()
     row = session.execute(
         select(Round.number, Candidate.name, AGAINST.position, Decision, Campaign.objective)
         .join(Decision, Decision.round_id == Round.id)
         .join(Campaign, Campaign.id == Round.campaign_id)
         .outerjoin(Candidate, Candidate.id == Decision.best_candidate_id)
         .outerjoin(AGAINST, AGAINST.id == Decision.against_candidate_id)
-        .where(Round.campaign_id == campaign_id)
+        .where(Round.campaign_id == campaign_id, in_time)
         .order_by(Round.number.desc())
         .limit(1)
     ).first()

@@ -3,6 +3,7 @@
 `campaign:NAME` are the comparisons of a campaign; where `NAME-exhaustive` has filled its table, those.
 """
 
+import datetime as dt
 from dataclasses import replace
 
 import numpy as np
@@ -42,8 +43,15 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
         )
 
 
-def load_ended_table(source: str, storage: str) -> ScoreTable:
+def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
     """The same of a campaign that has ended, so that what is read now is what will be read later.
+
+    Of one that goes on after that, who learns from it is told what there was when they began.
+
+    Args:
+        source: See `load_score_table`.
+        storage: See there.
+        learner: The campaign that learns from it, stored or not; None for no campaign.
 
     Raises:
         ScoreTableError: As `load_score_table`, or if the campaign has not ended.
@@ -53,6 +61,9 @@ def load_ended_table(source: str, storage: str) -> ScoreTable:
         return _with_scores(read_table(source, "scores"))
     with reading(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        begun = None if learner is None else campaign_records.find_campaign(session, learner)
+        if begun is not None and outcome_records.latest_decision(session, campaign.id, begun.created_at):
+            return _with_scores(_campaign_table(session, campaign, storage, begun.created_at))
         decision = outcome_records.latest_decision(session, campaign.id)
         if not has_ended(session, campaign, decision):
             remedy = f"end it first: winnow resume {campaign.name} --storage {shown_url(storage)}"
@@ -79,18 +90,23 @@ def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> S
     return None if table.is_partial else table
 
 
-def _campaign_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable:
-    """What a campaign was told; without dropped candidates, where it asked about all others everywhere."""
-    decision = outcome_records.latest_decision(session, campaign.id)
+def _campaign_table(
+    session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | None = None
+) -> ScoreTable:
+    """What a campaign was told by then; without dropped ones, where it asked about all others everywhere."""
+    decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
         remedy = f"go on with it first: winnow resume {campaign.name} --storage {shown_url(storage)}"
         raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
-    candidates = campaign_records.candidate_names(session, campaign.id)
+    names = campaign_records.candidate_names(session, campaign.id)
+    candidates = names if until is None else names[: len(names) - decision.n_joined]
     examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
     scores = np.full((len(candidates), len(examples)), np.nan)
     asked = np.zeros(scores.shape, dtype=np.bool_)
     makes_none = campaign.execution.get("reuse") == ONLY
     for told in round_records.told_rounds(session, campaign.id):
+        if until is not None and told.number > decision.round_number:
+            break
         pairs = np.asarray(told.arms), np.asarray(told.examples)
         scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
         # Where no text was made, which ones were there depends on the scores of another campaign.
@@ -104,7 +120,7 @@ def _campaign_table(session: Session, campaign: CampaignRecord, storage: str) ->
             is_partial=not asked.all(),
         )
     )
-    kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status])
+    kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status[: len(candidates)]])
     if table.is_partial and kept.size and asked[kept].all():
         return replace(table.rows(kept), is_partial=False)
     return table

@@ -40,7 +40,7 @@ IN_WORDS = (
     (r"dataset_fingerprint", "the examples changed"),
     (r"model_fingerprints\.(.+)", "models[{}]: its files changed (weights, adapter or chat template)"),
     (r"few_shot_examples\.(.+)", "prompts[{}]: the solved examples that it shows changed"),
-    (r"history_fingerprint", "history: the earlier scores changed, as a campaign's do that goes on"),
+    (r"history_fingerprint", "history: the earlier scores changed"),
     (r"held_out_fingerprint", "holdout: the examples that are held out changed"),
     (r"judge_identity\.fingerprints\.(.+)", "judge: the files of model {} changed"),
     (r"judge_identity\.code\.(?:.*\.)?files\.(.+)", "judge: the code of {} changed"),

@@ -12,7 +12,9 @@ from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 
 
-def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> FloatArray | None:
+def load_history(
+    sources: Sequence[str], storage: str, dataset: Dataset, learner: str | None = None
+) -> FloatArray | None:
     """Earlier scores on a campaign's examples, one row per candidate of every source.
 
     Args:
@@ -20,6 +22,7 @@ def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> Floa
         storage: URL of the results database that campaigns are looked up in.
         dataset: The examples. A table that names its examples is matched by their ids; one that does not
             must have as many columns, in the same order.
+        learner: See `load_ended_table`.
 
     Returns:
         Shape (M, n), in [0, 1], NaN where there is no score; None without sources.
@@ -33,7 +36,7 @@ def load_history(sources: Sequence[str], storage: str, dataset: Dataset) -> Floa
     for index, source in enumerate(sources):
         path = f"history[{index}]"
         try:
-            table = load_ended_table(source, storage)
+            table = load_ended_table(source, storage, learner)
         except SpecError as error:
             raise SpecError(error.message, path) from error
         rows.append(_aligned(table, dataset, path))

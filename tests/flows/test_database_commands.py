@@ -119,7 +119,7 @@ def test_pruning_says_what_it_would_delete_and_deletes_it_only_when_told(folder,
     assert "letters: idle since 2020-01-02 03:04 UTC; deletes 2 comparisons and 2 texts" in asked.stdout
     assert names(folder) == ["letters"]
     done = winnow(folder, "db", "prune", "--older-than", "30d", "--yes")
-    assert "deleted 1 of 1 campaigns" in done.stdout
+    assert "deleted 1 of 1 campaign" in done.stdout
     assert "winnow db vacuum --storage sqlite:///winnow.db gives the room back" in done.stdout
     assert names(folder) == []
     assert "nothing to delete" in winnow(folder, "db", "prune", "--older-than", "30d").stdout

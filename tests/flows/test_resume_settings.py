@@ -28,11 +28,36 @@ def stored(folder):
     return processes.rows(folder, "SELECT spec, execution FROM campaigns")
 
 
+DECIDED = (
+    "SELECT r.number, r.arms, r.examples, d.claim FROM rounds r JOIN decisions d ON d.round_id = r.id "
+    "JOIN campaigns c ON c.id = r.campaign_id WHERE c.name = '{}' ORDER BY r.number"
+)
+
+
+def test_who_learns_from_a_campaign_goes_on_as_it_began_though_that_one_went_on(finished):
+    learning = ["--set", "history=[campaign:survivor]", "--set", "selector={name: champion}"]
+
+    def learn(name, budget):
+        return winnow(
+            finished, "run", "campaign.yaml", "--fork", name, *learning, "--set", f"stopping.budget={budget}"
+        )
+
+    assert [learn("whole", 36).returncode, learn("learner", 12).returncode] == [3, 3]
+    assert winnow(finished, "resume", "survivor", "--set", "stopping.budget=48").returncode == 3
+    assert learn("later", 12).returncode == 3
+    resumed = winnow(finished, "resume", "learner", "--set", "stopping.budget=24")
+    assert (resumed.returncode, resumed.stderr.count("changed")) == (3, 0)
+    assert learn("learner", 36).returncode == 3
+    told, of_whole = (processes.rows(finished, DECIDED.format(name)) for name in ("learner", "whole"))
+    assert told == of_whole
+    histories = "SELECT name, spec FROM campaigns WHERE name IN ('learner', 'later')"
+    prints = {
+        name: json.loads(spec)["history_fingerprint"] for name, spec in processes.rows(finished, histories)
+    }
+    assert prints["learner"] != prints["later"]
+
+
 def test_a_larger_budget_goes_on_as_it_does_by_the_file(finished):
-    decided = (
-        "SELECT r.number, r.arms, r.examples, d.claim FROM rounds r JOIN decisions d ON d.round_id = r.id "
-    )
-    decided += "JOIN campaigns c ON c.id = r.campaign_id WHERE c.name = '{}' ORDER BY r.number"
     assert winnow(finished, "run", "campaign.yaml", "--fork", "again").returncode == 3
     by_file = winnow(finished, "run", "campaign.yaml", "--fork", "again", "--set", "stopping.budget=40")
     (finished / "campaign.yaml").unlink()
@@ -41,8 +66,8 @@ def test_a_larger_budget_goes_on_as_it_does_by_the_file(finished):
     assert "40 comparisons in 5 rounds" in result.stdout
     command = "winnow resume survivor --set stopping.budget=MORE --storage sqlite:///winnow.db"
     assert f"go on with {command}" in result.stdout
-    by_settings = processes.rows(finished, decided.format("survivor"))
-    assert by_settings == processes.rows(finished, decided.format("again"))
+    by_settings = processes.rows(finished, DECIDED.format("survivor"))
+    assert by_settings == processes.rows(finished, DECIDED.format("again"))
     assert json.loads(winnow(finished, "show", "survivor", "--json").stdout)["execution"]["tags"] == ["input"]
 
 

@@ -22,7 +22,7 @@ def lines(before, after):
         ("dataset_fingerprint", "the examples changed"),
         ("model_fingerprints.v1.0", "models[v1.0]: its files changed (weights, adapter or chat template)"),
         ("few_shot_examples.asked", "prompts[asked]: the solved examples that it shows changed"),
-        ("history_fingerprint", "history: the earlier scores changed, as a campaign's do that goes on"),
+        ("history_fingerprint", "history: the earlier scores changed"),
         ("held_out_fingerprint", "holdout: the examples that are held out changed"),
         ("judge_identity.fingerprints.grader", "judge: the files of model grader changed"),
         ("judge_identity.code.files.acme.words", "judge: the code of acme.words changed"),

@@ -1,12 +1,18 @@
+from dataclasses import replace
+from datetime import timedelta
+
 import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
-from stored_campaigns import store_campaign
+from sqlalchemy import update
+from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.errors import CampaignNotFound, SchemaMissing
-from winnow.storage.models import Campaign
+from winnow.storage.models import Campaign, Decision
+from winnow.storage.records.campaigns import candidate_ids, grow_campaign
+from winnow.storage.records.values import NewCandidate
 from winnow.tasks.data.campaign_tables import load_ended_table, load_score_table
 from winnow.tasks.data.score_tables import ScoreTableError, require_same_examples
 
@@ -304,6 +310,29 @@ def test_a_history_is_of_a_campaign_that_has_ended(database, campaign):
     with pytest.raises(ScoreTableError, match="is not finished; end it first: winnow resume letters"):
         load_ended_table("campaign:letters", database.url)
     assert load("campaign:letters", database.url).is_partial
+
+
+def test_a_campaign_that_went_on_is_the_history_that_it_was_to_who_had_begun_by_then(database, campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [4, 0]), [1.0, 0.25], best=0, stop=True, reason="budget")
+    before = load_ended_table("campaign:letters", database.url)
+    store_campaign(database, "learner")
+    with database.writing() as session:
+        joins = NewCandidate(name="d", model={"name": "m", "provider": "vllm"}, prompt={}, sampling={})
+        grow_campaign(session, campaign.record.id, spec=campaign.record.spec, candidates=[joins])
+        campaign = replace(campaign, candidate_ids=candidate_ids(session, campaign.record.id))
+    campaign.finish(campaign.plan(1, [2], [3]), [0.5], best=0, stop=True, reason="budget")
+    with database.writing() as session:
+        session.execute(
+            update(Decision).where(Decision.id == 2).values(decided_at=NOW + timedelta(seconds=1))
+        )
+    now = load_ended_table("campaign:letters", database.url, "nobody")
+    assert (now.candidates, np.isfinite(now.scores).sum()) == (("a", "b", "c", "d"), 3)
+    campaign.plan(2, [0], [0])
+    then = load_ended_table("campaign:letters", database.url, "learner")
+    np.testing.assert_array_equal(then.scores, before.scores)
+    assert (then.candidates, then.is_partial) == (before.candidates, True)
+    with pytest.raises(ScoreTableError, match="is not finished"):
+        load_ended_table("campaign:letters", database.url, "nobody")
 
 
 def test_a_campaign_that_a_spent_limit_ended_is_a_history(database):

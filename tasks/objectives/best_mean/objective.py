@@ -56,7 +56,7 @@ class BestMean(ScoredCampaign):
             candidates=candidates,
             groups=check_groups(spec, dataset.examples),
             constraints=check_constraints(spec),
-            history=load_history(spec.history, spec.storage, dataset),
+            history=load_history(spec.history, spec.storage, dataset, spec.name),
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
             costs=check_costs(spec, candidates),
