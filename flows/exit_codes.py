@@ -23,6 +23,9 @@ UNDECIDED = 3
 WORSE = 4
 FORCED = 130
 
+OF_ANSWERS = (DECIDED, UNDECIDED, WORSE)
+"""How a campaign ends that came to where it could."""
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """What the system says where a disk is full, or a user's share of it."""
 

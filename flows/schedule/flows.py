@@ -167,7 +167,7 @@ def resume_all(
         worst = resume_each(url, unfinished_campaigns(url), interrupts, messages.say, given)
     if worst == exit_codes.FORCED:
         return Cancelled(message=messages.message)
-    how = Completed if worst in (exit_codes.DECIDED, exit_codes.UNDECIDED) else Failed
+    how = Completed if worst in exit_codes.OF_ANSWERS else Failed
     return how(message=messages.message)
 
 

@@ -68,7 +68,7 @@ def test_a_gate_that_fails_is_told_as_json_and_as_a_text_for_slack(tmp_path, mon
             ),
         )
         assert result.returncode == 4, result.stderr
-        assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0  # and nobody is told twice
+        assert winnow(tmp_path, "run", "campaign.yaml").returncode == 4  # and nobody is told twice
     (message,), (text,) = programs.sent, slack.sent
     assert message["events"] == ["decided", "regression"]
     assert (message["campaign"], message["headline"]) == ("survivor", "worse, proven")

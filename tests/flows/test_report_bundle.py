@@ -126,10 +126,12 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
         b, a = running_costs(session, record, ["b", "a"])
     assert b.price == pytest.approx(1_000 * ((3 * 2.0 + 2 * 10.0) / 1e6 + 3.6 * 0.25 / 3600))
     assert a.seconds == 500.0
-    assert running_words([b, a]) == (
+    assert running_words([b, a], is_of_program=False) == (
         "1,000 examples: b 250 s of engine time, 5,000 tokens, price 0.276; a 500 s of engine time, 5,000 "
         "tokens, price 0.526; as these texts were made, loading apart"
     )
+    said = "1,000 examples: b 250 s; a 500 s; by the calls of its function so far"
+    assert running_words([b, a], is_of_program=True) == said
 
 
 def test_no_number_stands_beside_names_that_it_is_not_of(tmp_path):

@@ -15,6 +15,7 @@ import work_pools
 from spec_files import load_spec
 from test_command_line import edit, one_message, winnow
 
+from winnow.flows import exit_codes
 from winnow.flows.prefect_support.crashed_runs import (
     PROCESS,
     labels_of_this_process,
@@ -24,6 +25,7 @@ from winnow.flows.prefect_support.crashed_runs import (
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.trust_prompt import Trust, given_to
+from winnow.flows.schedule import flows as scheduled_flows
 from winnow.flows.schedule.flows import scheduled_campaign
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
 from winnow.storage.engine.database import open_database
@@ -165,6 +167,23 @@ def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder)
     assert lines[-1].startswith("sound: undecided, best one/")
 
 
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [
+        (exit_codes.UNDECIDED, "Completed"),
+        (exit_codes.WORSE, "Completed"),
+        (exit_codes.ERROR, "Failed"),
+        (exit_codes.FORCED, "Cancelled"),
+    ],
+)
+def test_a_flow_that_goes_on_with_campaigns_has_failed_where_one_of_them_came_to_no_answer(
+    folder, monkeypatch, code, state
+):
+    assert winnow(folder, "db", "upgrade").returncode == 0
+    monkeypatch.setattr(scheduled_flows, "resume_each", lambda *_: code)
+    assert scheduled_flows.resume_all(storage="sqlite:///winnow.db", return_state=True).name == state
+
+
 def test_a_scheduled_run_whose_file_needs_more_than_was_given_is_refused(folder, tmp_path_factory):
     logs = tmp_path_factory.mktemp("elsewhere") / "logs"
     edit(folder, f"log_folder: {folder}/logs", f"log_folder: {logs}")
@@ -232,20 +251,21 @@ def test_a_schedule_that_makes_no_sense_gets_one_message(folder, arguments, told
 
 def test_a_name_of_another_files_schedule_is_refused_and_the_same_file_takes_its_own_place(folder):
     pool = work_pools.make_pool(f"names-{os.getpid()}")
+    mine, another = f"mine-{os.getpid()}", f"another-{os.getpid()}"
     (folder / "other.yaml").write_text((folder / "campaign.yaml").read_text())
 
-    def schedule(file, cron, *more):
-        return winnow(folder, "schedule", file, "--cron", cron, "--work-pool", pool, *more)
+    def schedule(file, cron, name):
+        return winnow(folder, "schedule", file, "--cron", cron, "--work-pool", pool, "--name", name)
 
-    assert schedule("campaign.yaml", "0 0 1 1 *").returncode == 0
-    refused = schedule("other.yaml", "0 0 2 1 *")
+    assert schedule("campaign.yaml", "0 0 1 1 *", mine).returncode == 0
+    refused = schedule("other.yaml", "0 0 2 1 *", mine)
     assert refused.returncode == 2
-    assert f"'survivor' is the schedule of {folder / 'campaign.yaml'} on" in one_message(refused)
-    assert "prefect deployment delete 'scheduled-campaign/survivor'" in one_message(refused)
-    assert schedule("other.yaml", "0 0 2 1 *", "--name", "another").returncode == 0
-    assert schedule("campaign.yaml", "0 0 3 1 *").returncode == 0
-    assert work_pools.crons("scheduled-campaign/survivor") == ["0 0 3 1 *"]
-    assert work_pools.crons("scheduled-campaign/another") == ["0 0 2 1 *"]
+    assert f"'{mine}' is the schedule of {folder / 'campaign.yaml'} on" in one_message(refused)
+    assert f"prefect deployment delete 'scheduled-campaign/{mine}'" in one_message(refused)
+    assert schedule("other.yaml", "0 0 2 1 *", another).returncode == 0
+    assert schedule("campaign.yaml", "0 0 3 1 *", mine).returncode == 0
+    assert work_pools.crons(f"scheduled-campaign/{mine}") == ["0 0 3 1 *"]
+    assert work_pools.crons(f"scheduled-campaign/{another}") == ["0 0 2 1 *"]
 
 
 def test_a_password_stays_with_the_worker(monkeypatch):
