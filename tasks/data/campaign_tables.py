@@ -105,7 +105,7 @@ def _campaign_table(
     asked = np.zeros(scores.shape, dtype=np.bool_)
     makes_none = campaign.execution.get("reuse") == ONLY
     for told in round_records.told_rounds(session, campaign.id):
-        if until is not None and told.number > decision.round_number:
+        if told.number > decision.round_number:
             break
         pairs = np.asarray(told.arms), np.asarray(told.examples)
         scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
