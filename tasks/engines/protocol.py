@@ -286,6 +286,22 @@ class GenerationFailure:
 Answer = Completion | GenerationFailure
 
 
+class BatchUnfinished(Exception):
+    """An engine ended in the middle of a batch, and tells what it had answered by then.
+
+    Only an engine whose answers are dear raises it; its `identity` may still be read.
+
+    Args:
+        answered: Answers by the place of their request in the batch; at least one.
+        cause: What the engine would have raised otherwise.
+    """
+
+    def __init__(self, answered: Mapping[int, Answer], cause: Exception) -> None:
+        super().__init__(answered, cause)
+        self.answered = answered
+        self.cause = cause
+
+
 class Engine(Protocol):
     """A loaded model, or one that is loading: the constructor may return early.
 
@@ -306,6 +322,7 @@ class Engine(Protocol):
             EngineLoadFailed: If the model cannot be loaded at all.
             EngineDied: If the engine ended on the way.
             EngineTimeout: If loading or the batch took too long.
+            BatchUnfinished: In the place of any of them, where requests were answered before.
         """
 
     def close(self) -> None:

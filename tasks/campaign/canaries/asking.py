@@ -84,7 +84,8 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
 
 def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | None:
     """The answers to the canary prompts; None where the server is out of reach or refuses all of them."""
-    answers = campaign.engines.generate(model, canary_requests(served))
+    # All by one server: what another one answered before it ended says nothing of this one.
+    answers = campaign.engines.generate(model, canary_requests(served), keeps=False)
     made = [each for each in answers if isinstance(each, Completion)]
     failures = {each.reason for each in answers if isinstance(each, GenerationFailure)}
     if not made or failures & OUT_OF_REACH:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
-from winnow.tasks.engines.errors import EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.errors import EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
 from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, Server
 from winnow.tasks.engines.openai.requests import (
@@ -23,10 +23,17 @@ from winnow.tasks.engines.openai.requests import (
     generation_path,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, answers_of, probe
+from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, ask_about, probe
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.time_shares import TimeShares
-from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.protocol import (
+    Answer,
+    BatchUnfinished,
+    Engine,
+    GenerationFailure,
+    ModelRef,
+    Request,
+)
 from winnow.tasks.engines.providers import EngineSettings
 
 if TYPE_CHECKING:
@@ -94,6 +101,16 @@ class OpenaiEngine:
         """Answer every request; see `Engine.generate`."""
         info = self._probed()
         answers: dict[int, Answer] = {}
+        try:
+            self._answer(requests, info, answers)
+        except (EngineError, CancelledError) as error:
+            if answers:
+                raise BatchUnfinished(answers, error) from error
+            raise
+        return [answers[i] for i in range(len(requests))]
+
+    def _answer(self, requests: Sequence[Request], info: ServerInfo, answers: dict[int, Answer]) -> None:
+        """Put the answer to each request under its place."""
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
         weighing: dict[int, Request] = {}
@@ -105,8 +122,7 @@ class OpenaiEngine:
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
-            written = self._write(list(writing.values()), info)
-            answers.update(zip(writing, written, strict=True))
+            self._write(writing, info, answers)
             if choosing or weighing:
                 with self._alone:
                     self._deadline = _from_now(self._settings.batch_timeout)
@@ -118,7 +134,6 @@ class OpenaiEngine:
             may_chat = not self._model.chat and self._model.model in info.listed
             remedy = ", so that it may only chat: set chat: true" if may_chat else ""
             raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}{remedy}") from error
-        return [answers[i] for i in range(len(requests))]
 
     def close(self) -> None:
         """Give up what is under way, close all connections and end the thread."""
@@ -169,19 +184,22 @@ class OpenaiEngine:
     def _body(self, request: Request, info: ServerInfo) -> JsonObject:
         return generation_body(self._model, request, vllm=info.vllm, max_model_len=info.max_model_len)
 
-    def _write(self, requests: Sequence[Request], info: ServerInfo) -> list[Answer]:
+    def _write(self, requests: Mapping[int, Request], info: ServerInfo, answers: dict[int, Answer]) -> None:
         deadline = _from_now(self._settings.batch_timeout)
+        generated: dict[int, tuple[Generated, float] | GenerationFailure] = {}
         begun = self._shares.begin(len(requests))
         try:
-            generated = self._loop.call(self._in_time, partial(self._generated, info), requests, deadline)
+            self._loop.call(self._in_time, partial(self._generated, info), requests, deadline, generated)
         finally:
             share = self._shares.end(begun, len(requests))
-        return [
-            each
-            if isinstance(each, GenerationFailure)
-            else answer_of(each[0], self._server, share, each[1], wants_logprobs=request.sampling.logprobs)
-            for request, each in zip(requests, generated, strict=True)
-        ]
+            for i, each in list(generated.items()):
+                answers[i] = (
+                    each
+                    if isinstance(each, GenerationFailure)
+                    else answer_of(
+                        each[0], self._server, share, each[1], wants_logprobs=requests[i].sampling.logprobs
+                    )
+                )
 
     async def _generated(
         self, info: ServerInfo, request: Request
@@ -250,23 +268,32 @@ class OpenaiEngine:
         )
 
     def _ask_all(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
-        return self._loop.call(self._in_time, ask, items, self._deadline)
+        answers: dict[int, Result] = {}
+        self._loop.call(self._in_time, ask, dict(enumerate(items)), self._deadline, answers)
+        return [answers[i] for i in range(len(items))]
 
     async def _in_time(
-        self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item], deadline: float
-    ) -> list[Result]:
+        self,
+        ask: Callable[[Item], Awaitable[Result]],
+        items: Mapping[int, Item],
+        deadline: float,
+        answers: dict[int, Result],
+    ) -> None:
+        """See `ask_about`."""
         if self._is_closed:
             raise CancelledError
         try:
             with anyio.fail_after(max(0.0, deadline - time.monotonic())) as scope:
                 self._scopes.add(scope)
                 try:
-                    return await answers_of(ask, items)
+                    await ask_about(ask, items, answers)
+                    return
                 finally:
                     self._scopes.discard(scope)
         except TimeoutError as error:
+            missing = f"{len(items) - len(answers)} of {len(items)} requests"
             raise EngineTimeout(
-                self._model.name, f"{self._server.url} did not answer {len(items)} requests in time"
+                self._model.name, f"{self._server.url} did not answer {missing} in time"
             ) from error
         raise CancelledError  # closed meanwhile
 

@@ -7,7 +7,7 @@ full set.
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -194,21 +194,25 @@ def _is_internal(error: Exception) -> bool:
     return isinstance(error, StatusError) and error.status == INTERNAL_ERROR
 
 
-async def answers_of(ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
-    """Ask about all items at once; answer i belongs to item i. The first error ends it for all."""
-    answers: dict[int, Answer] = {}
+async def ask_about(
+    ask: Callable[[Item], Awaitable[Answer]], items: Mapping[int, Item], answers: dict[int, Answer]
+) -> None:
+    """Ask about all items at once, and put each answer under the number of its item when it is there.
 
-    async def answer(position: int) -> None:
-        answers[position] = await ask(items[position])
+    The first error ends it for all; those that were answered before have their answers.
+    """
+
+    async def answer(number: int, item: Item) -> None:
+        answers[number] = await ask(item)
 
     try:
         async with anyio.create_task_group() as tasks:
-            for position in range(len(items)):
-                tasks.start_soon(answer, position)
+            for number, item in items.items():
+                tasks.start_soon(answer, number, item)
     except ExceptionGroup as group:
         first = group.exceptions[0]
     else:
-        return [answers[position] for position in range(len(items))]
+        return
     raise first
 
 

@@ -11,12 +11,20 @@ from typing import Self
 
 from winnow.tasks.campaign.tracing import engine_call, tell_answers
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
+from winnow.tasks.engines.pool.kept_answers import KeptAnswers
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
 from winnow.tasks.engines.pool.placement import memory_share
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
-from winnow.tasks.engines.protocol import Answer, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.protocol import (
+    Answer,
+    BatchUnfinished,
+    Engine,
+    GenerationFailure,
+    ModelRef,
+    Request,
+)
 from winnow.tasks.engines.providers import (
     EngineFactory,
     EngineSettings,
@@ -96,6 +104,7 @@ class EnginePool:
         self._ends: Counter[str] = Counter()
         self._failed: dict[str, GenerationFailure] = {}
         self._identities: dict[str, str] = {}
+        self._kept = KeptAnswers()
 
     def generate(
         self,
@@ -104,6 +113,7 @@ class EnginePool:
         *,
         engine: str | None = None,
         is_ready: Callable[[], None] = lambda: None,
+        keeps: bool = True,
     ) -> list[Answer]:
         """Answer every request; answer i belongs to request i.
 
@@ -111,7 +121,8 @@ class EnginePool:
         of its `Replicas` that is, where it is not its first. One that cannot be loaded leaves the work to it.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
-        request with a `GenerationFailure`, now and later; other models go on.
+        request with a `GenerationFailure`, now and later; other models go on. What an engine answered before
+        it ended in the middle of a batch is kept, and not asked again with the rest, unless `keeps` says no.
 
         Raises:
             EngineDied: If the engine ended and may be started again: call again.
@@ -120,20 +131,16 @@ class EnginePool:
         if not requests:
             return []
         key = engine_key(model)
+        if model.lora is not None:
+            requests = [replace(request, adapter=model.lora) for request in requests]
         failure = self._failed.get(key)
         if failure is None:
-            if model.lora is not None:
-                requests = [replace(request, adapter=model.lora) for request in requests]
             slot = None
             try:
                 with engine_call(model, len(requests)) as span, self._taken(model, engine) as (slot, started):
                     self._times.have_ready(model, slot, started)
                     is_ready()
-                    answers = started.generate(requests)
-                    if len(answers) != len(requests):
-                        told = f"it answered {len(requests)} requests with {len(answers)} texts"
-                        raise EngineDied(model.name, told)
-                    self._identities[key] = started.identity
+                    answers = self._answers(model, started, requests, keeps=keeps)
                     tell_answers(span, answers)
                     return answers
             except Exception as error:
@@ -143,11 +150,34 @@ class EnginePool:
                 if engine not in (None, key) and isinstance(cause, EngineLoadFailed):
                     log_end(cause)
                     self._replicas.give_up(key)
-                    return self.generate(model, requests, is_ready=is_ready)
+                    return self.generate(model, requests, is_ready=is_ready, keeps=keeps)
                 failure = self._record(key, cause, slot)
                 if failure is None:
                     raise cause from cause.__cause__
-        return [failure] * len(requests)
+        kept = self._kept.of(key, requests)
+        self._kept.forget(key, requests)
+        return [kept.get(request, failure) for request in requests]
+
+    def _answers(
+        self, model: ModelRef, engine: Engine, requests: Sequence[Request], *, keeps: bool
+    ) -> list[Answer]:
+        """Ask an engine for what no other one has answered before it ended."""
+        key = engine_key(model)
+        known = self._kept.of(key, requests)
+        left = [request for request in requests if request not in known]
+        try:
+            answers = engine.generate(left)
+        except BatchUnfinished as error:
+            if keeps:
+                self._identities[key] = engine.identity
+                self._kept.keep(key, {left[i]: answer for i, answer in error.answered.items()})
+            raise error.cause from error.cause.__cause__
+        if len(answers) != len(left):
+            raise EngineDied(model.name, f"it answered {len(left)} requests with {len(answers)} texts")
+        self._identities[key] = engine.identity
+        self._kept.forget(key, requests)
+        new = iter(answers)
+        return [known[request] if request in known else next(new) for request in requests]
 
     def answers(
         self, asks: Sequence[RequestGroup], *, later: Sequence[ModelRef] = ()

@@ -5,6 +5,7 @@ import threading
 import time
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import formatdate
 
 import anyio
@@ -38,7 +39,14 @@ from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
+from winnow.tasks.engines.protocol import (
+    BatchUnfinished,
+    Completion,
+    ModelRef,
+    Request,
+    Sampling,
+    Structure,
+)
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 
 
@@ -184,6 +192,70 @@ def test_a_pool_starts_anew_and_then_gives_up_this_model_only(serve, tmp_path):
         assert len(texts(pool.generate(reference(working.url), ask("1")))) == 1
 
 
+ONE_BY_ONE = {"max_connections": 1, "max_retries": 0}
+
+
+def one_by_one(model, settings):
+    """An engine that asks for one text after the other, each once."""
+    return start_engine(model, replace(settings, **ONE_BY_ONE))
+
+
+def overloaded_by(prompt, *, times):
+    """A script of a server that has too much of one prompt, so often."""
+    left = [OVERLOADED] * times
+    return lambda call: left.pop() if call.prompt == prompt and left else None
+
+
+def test_an_engine_that_dies_in_a_batch_tells_what_was_answered_before(serve):
+    _, engine = serve(overloaded_by("bad", times=1), settings=ONE_BY_ONE)
+    with pytest.raises(BatchUnfinished) as unfinished:
+        engine.generate(ask("1", "2", "bad", "3"))
+    assert unfinished.value.answered.keys() == {0, 1}
+    assert isinstance(unfinished.value.cause, EngineDied)
+
+
+def test_an_engine_that_is_closed_in_a_batch_tells_what_was_answered_before(serve):
+    server, engine = serve(lambda call: HANGING if call.prompt == "hang" else None, settings=ONE_BY_ONE)
+    told = []
+
+    def generate():
+        try:
+            engine.generate(ask("1", "hang"))
+        except BatchUnfinished as error:
+            told.append(error)
+
+    waiting = threading.Thread(target=generate)
+    waiting.start()
+    eventually(lambda: [call.prompt for call in server.calls] == ["1", "hang"])
+    engine.close()
+    waiting.join(PATIENCE_S)
+    assert [list(each.answered) for each in told] == [[0]]
+    assert isinstance(told[0].cause, CancelledError)
+
+
+def test_a_pool_asks_for_no_text_again_that_an_engine_had_before_it_died(serve, tmp_path):
+    server, _ = serve(overloaded_by("bad", times=1))
+    asked = ask("1", "2", "bad", "3")
+    with EnginePool(log_folder=tmp_path, factory=one_by_one) as pool:
+        with pytest.raises(EngineDied):
+            pool.generate(reference(server.url), asked)
+        assert len(texts(pool.generate(reference(server.url), asked))) == 4
+        assert [call.prompt for call in server.calls] == ["1", "2", "bad", "bad", "3"]
+        pool.generate(reference(server.url), asked[:1])  # what was given is not kept
+    assert [call.prompt for call in server.calls][5:] == ["1"]
+
+
+def test_what_a_model_answered_before_it_was_given_up_is_no_failure(serve, tmp_path):
+    server, _ = serve(overloaded_by("bad", times=2))
+    with EnginePool(log_folder=tmp_path, factory=one_by_one, max_restarts=1) as pool:
+        with pytest.raises(EngineDied):
+            pool.generate(reference(server.url), ask("1", "bad", "2"))
+        answered, *failed = pool.generate(reference(server.url), ask("1", "bad", "2"))
+        assert isinstance(answered, Completion)
+        assert [each.reason for each in failed] == ["engine_failed"] * 2
+        assert pool.identity(reference(server.url)) == f"openai {MODEL}"
+
+
 def test_a_request_that_a_server_fails_over_while_it_answers_others_fails_alone(serve):
     def after_the_others(call):
         if call.prompt != "bad":
@@ -242,8 +314,10 @@ def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request
         return fault
 
     server, engine = serve(after_the_others, settings={"max_retries": 2})
-    with pytest.raises(EngineDied, match=r"\(after 3 attempts\)$"):
+    with pytest.raises(BatchUnfinished) as unfinished:
         engine.generate(ask("1", "bad", "2"))
+    assert isinstance(unfinished.value.cause, EngineDied)
+    assert str(unfinished.value.cause).endswith("(after 3 attempts)")
 
 
 @pytest.mark.parametrize(
@@ -408,7 +482,7 @@ def test_retry_after_is_seconds_or_a_date():
 
 def test_a_batch_that_takes_too_long_is_a_timeout(serve):
     _, engine = serve(always(HANGING), settings={"batch_timeout": 0.3})
-    with pytest.raises(EngineTimeout, match="did not answer 2 requests in time"):
+    with pytest.raises(EngineTimeout, match="did not answer 2 of 2 requests in time"):
         engine.generate(ask("1", "2"))
 
 
