@@ -42,7 +42,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     """
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
-    from winnow.tasks.queries.warnings import own_judge
+    from winnow.tasks.queries.warnings import own_judge, there_twice
     from winnow.tasks.setup.check import without_targets
     from winnow.tasks.setup.load import check_spec_file
     from winnow.tasks.setup.trust import permissions
@@ -57,8 +57,9 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     for needed in permissions(checked.spec, Path.cwd()):
         head = "allowed" if needed.text in known else "to be allowed"
         print(f"{head}: it would {needed.text} ({needed.keys[0]})")
-    if (warning := own_judge(checked.identity())) is not None:
-        print(f"check: {warning.sentence}")
+    for warning in (own_judge(checked.identity()), there_twice(checked.identity())):
+        if warning is not None:
+            print(f"check: {warning.sentence}")
     if lacking := without_targets(checked):
         print(
             f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "

@@ -1,5 +1,6 @@
 """What may be wrong with a campaign though nothing failed, each in a sentence that says what to check."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
-from winnow.storage.json_types import JsonView
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
@@ -24,7 +25,9 @@ from winnow.tasks.spec.stored_spec import (
     judging_models,
 )
 
-Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge", "one-side"]
+Kind = Literal[
+    "all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge", "one-side", "twice"
+]
 """What a warning is about:
 
 * all-zero: no output got any point.
@@ -33,6 +36,7 @@ Kind = Literal["all-zero", "all-equal", "truncated", "no-answer", "one-example",
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
 * one-side: every duel was won by the side that was shown first, or second.
 * own-judge: a model judges outputs of its own.
+* twice: two models, prompts, guardrails or generate_configs differ in nothing but their names.
 * one-example: without one of the examples, the best and the second would be much closer, or change places.
 """
 
@@ -83,6 +87,7 @@ def campaign_warnings(
         _truncated(counts),
         _no_answer(counts, campaign),
         own_judge(campaign.spec),
+        there_twice(campaign.spec),
         _one_side(session, campaign),
     ]
     if has_ended and campaign.objective == "best-mean":
@@ -209,6 +214,47 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
                 "tend to favour those: let another one judge, or hold some verdicts against a human's",
             )
     return None
+
+
+LISTS = ("models", "prompts", "guardrails", "generate_configs")
+
+WEIGHTS = ("model", "revision", "lora", "chat_template", "served_identity", "model_base_url")
+"""Keys of a model that its fingerprint stands for, wherever a copy of it is."""
+
+
+def there_twice(identity: JsonView) -> CampaignWarning | None:
+    """Whether two of the choices that make candidates are the same, so that these have the same texts.
+
+    Args:
+        identity: Of the campaign, as it is stored; one that excludes candidates may have only one of two.
+    """
+    if identity.get("exclude"):
+        return None
+    for kind in LISTS:
+        known: dict[str, str] = {}
+        for choice in identity.get(kind) or ():
+            name = choice["name"]
+            first = known.setdefault(json.dumps(_content(identity, kind, choice), sort_keys=True), name)
+            if first != name:
+                return CampaignWarning(
+                    kind="twice",
+                    sentence=f"{kind} {first} and {name} differ in nothing but their names: candidates that "
+                    "differ only in these have the same texts, and comparisons are spent on them twice; "
+                    "leave one out",
+                )
+    return None
+
+
+def _content(identity: JsonView, kind: str, choice: JsonView) -> JsonObject:
+    """What a choice is, whatever its name."""
+    name = choice["name"]
+    content = {key: value for key, value in choice.items() if key != "name"}
+    if kind == "prompts":
+        content["shown"] = identity.get("few_shot_examples", {}).get(name)
+    if kind == "models":
+        content = {key: value for key, value in content.items() if key not in WEIGHTS}
+        content["fingerprint"] = identity["model_fingerprints"].get(name, name)
+    return content
 
 
 def _share(part: int, texts: int) -> str:
