@@ -64,7 +64,8 @@ class CostStats(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     role: Mapped[str] = mapped_column(String(16), primary_key=True)
     """Whose text it is, "candidate", "judge" or "other". One that several share is the first candidate's,
-    then the first judge's by name; "other" are answers of an autoevaluator and to unlabelled examples."""
+    then the first judge's by name; "other" are answers of an autoevaluator and to unlabelled examples, and
+    texts that are no answer."""
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
     """Of the candidate or judge; empty for others."""
     model: Mapped[str] = mapped_column(NAME, primary_key=True)

@@ -96,6 +96,7 @@ class Generation(Base):
     token_logprobs: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
     """Log-probability of each token that was written; NULL where nobody asked or the engine tells none."""
     finish_reason: Mapped[str] = mapped_column(String(32))
+    """"stop" or "length"; "refused" where it is no answer and only says what it took."""
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
     cached_tokens: Mapped[int | None]

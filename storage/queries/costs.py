@@ -52,8 +52,8 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
     its first row. `cached_tokens` are those of the input that engines had in their prefix caches, and
     `cache_hit_rate` is their share of the input of the texts of which engines tell that; both are None where
     they tell it of none. Rows without a candidate come last, one per model: replies of judges, answers of the
-    autoevaluator and to unlabelled examples, and texts of rounds not yet finished. All rows add up to the
-    totals of the campaign.
+    autoevaluator and to unlabelled examples, texts that are no answer, and those of rounds not yet finished.
+    All rows add up to the totals of the campaign.
     """
     counted = session.execute(
         select(

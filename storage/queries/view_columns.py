@@ -191,7 +191,8 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
     "v_costs": {
         "": "What finished rounds of a campaign paid for one candidate or judge; each text counts once.",
         "campaign": "Name of the campaign.",
-        "role": "candidate, judge, or other: answers of an autoevaluator and to unlabelled examples.",
+        "role": "candidate, judge, or other: answers of an autoevaluator and to unlabelled examples, and "
+        "texts that are no answer.",
         "name": "Of the candidate or judge; of the first one that needed it, where several share a text.",
         "generations": "Texts.",
         "input_tokens": "Of these.",

@@ -277,6 +277,8 @@ class GenerationFailure:
     "bad_logits" (they are no numbers); and where none may be made, "no_stored_text"."""
     detail: str
     """One sentence for people."""
+    spent: Completion | None = None
+    """What was written and is paid for all the same, of which nothing is used, as where a filter ended it."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.reason, str) and self.reason and isinstance(self.detail, str)):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -43,6 +44,9 @@ Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 
 RenderedPrompts = dict[tuple[object, ...], Asked | GenerationFailure]
 """What candidates with one prompt are asked about an example, whatever their models and ways of sampling."""
+
+REFUSED = "refused"
+"""How a text ended that is no answer; it is stored for what it took."""
 
 NO_TEXT = GenerationFailure(
     reason=NO_STORED_TEXT, detail="no text of this request is stored, and reuse: only makes none"
@@ -162,9 +166,9 @@ class WantedTexts:
 
     def store(self, number: int, answers: Sequence[Answer]) -> None:
         """Commit the answers to a group, by its place among `groups`."""
-        made, failed = _told_apart(self._campaign, self._missing[number], answers)
+        made, failed, unused = _told_apart(self._campaign, self._missing[number], answers)
         self._failures |= failed
-        texts = _stored(self._campaign, self._round, made)
+        texts = _stored(self._campaign, self._round, made, unused)
         self._texts |= texts
         self._campaign.use_texts(self._round, texts)
         self._left.remove(number)
@@ -200,12 +204,19 @@ def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Sessi
 
 
 def _stored(
-    campaign: CampaignSession, round_: RoundRecord, made: Sequence[NewGeneration]
+    campaign: CampaignSession,
+    round_: RoundRecord,
+    made: Sequence[NewGeneration],
+    unused: Sequence[NewGeneration],
 ) -> dict[str, StoredText]:
-    """Commit the texts of a group, and what it took to load models since the last one."""
+    """Commit the texts of a group, those that were paid for in vain, and what it took to load models since.
+
+    Returns the former, by key.
+    """
     loaded = [_new_load(each) for each in campaign.engines.take_loads()]
     with writing_under(campaign.database, campaign.lease) as session:
         loads.add_loads(session, campaign.record.id, loaded)
+        generation_records.add_generations(session, round_.id, unused, now())
         return generation_records.add_generations(session, round_.id, made, now())
 
 
@@ -307,20 +318,33 @@ def plan_text(
 
 def _told_apart(
     campaign: CampaignSession, group: Sequence[PlannedGeneration], answers: Sequence[Answer]
-) -> tuple[list[NewGeneration], dict[str, GenerationFailure]]:
-    """What can be stored of a group's answers, and what there is in place of the rest, by key."""
+) -> tuple[list[NewGeneration], dict[str, GenerationFailure], list[NewGeneration]]:
+    """The texts among a group's answers, what there is in place of the rest, by key, and what that took."""
     made: list[NewGeneration] = []
     failures: dict[str, GenerationFailure] = {}
+    unused: list[NewGeneration] = []
     engines: dict[str, str] = {}
     for generation, answer in zip(group, answers, strict=True):
-        model = generation.model
+        completion = answer.spent if isinstance(answer, GenerationFailure) else answer
         if isinstance(answer, GenerationFailure):
             failures[generation.key] = answer
+        if completion is None:
             continue
-        if model.name not in engines:
+        if (model := generation.model).name not in engines:
             engines[model.name] = campaign.engines.identity(model)
-        made.append(_new_generation(campaign, generation, answer, engines[model.name]))
-    return made, failures
+        new = _new_generation(campaign, generation, completion, engines[model.name])
+        if completion is answer:
+            made.append(new)
+        else:
+            unused.append(_never_found(new))
+    return made, failures, unused
+
+
+def _never_found(text: NewGeneration) -> NewGeneration:
+    """A text that counts as paid for, under a key that nobody looks for: what asks for it again is asked."""
+    asked = text.request_key or text.key
+    key = sha256({"key": asked, REFUSED: now().isoformat()})
+    return replace(text, key=key, request_key=asked, finish_reason=REFUSED)
 
 
 def _new_generation(

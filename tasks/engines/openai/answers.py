@@ -237,16 +237,11 @@ def answer_of(
     """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
-    if refusal:
-        return GenerationFailure(reason="refused", detail=f"the model says: {server.shown(refusal)}")
-    if choice.finish_reason not in ("stop", "length"):
-        return GenerationFailure(
-            reason="refused", detail=f"the server ended it by {server.shown(repr(choice.finish_reason))}"
-        )
+    ended = choice.finish_reason
     text = choice.message.content if choice.message else choice.text
-    return Completion(
-        text=text or "",
-        finish_reason=choice.finish_reason,
+    completion = Completion(
+        text=refusal or text or "",
+        finish_reason=ended if ended in ("stop", "length") else "stop",
         input_tokens=generated.usage.prompt_tokens,
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
@@ -255,3 +250,10 @@ def answer_of(
         cached_tokens=generated.usage.cached_tokens,
         token_logprobs=generated.token_logprobs if wants_logprobs else None,
     )
+    if refusal:
+        why = f"the model says: {server.shown(refusal)}"
+    elif ended not in ("stop", "length"):
+        why = f"the server ended it by {server.shown(repr(ended))}"
+    else:
+        return completion
+    return GenerationFailure(reason="refused", detail=why, spent=completion)
