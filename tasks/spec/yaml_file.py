@@ -34,6 +34,25 @@ ALIKE = 0.6
 ALMOST = 0.8
 """The same where the other is a key as it stands, but of another level."""
 
+ELSEWHERE = {
+    "model_base_url": ("api_base", "endpoint", "url", "server"),
+    "model_args.{}": (
+        "device_map", "dtype", "enforce_eager", "gpu_memory_utilization", "max_model_len", "max_num_seqs",
+        "quantization", "tensor_parallel_size", "torch_dtype", "trust_remote_code",
+    ),
+    "max_connections": (
+        "concurrency", "eval_batch_size", "max_concurrency", "max_concurrent", "max_workers",
+        "num_concurrent", "num_workers", "parallel", "rate_limit", "requests_per_minute", "rpm",
+    ),
+    "request_timeout": ("timeout",),
+    "max_retries": ("num_retries", "retries"),
+    "judge": ("evaluator", "grader", "scorer"),
+    "selector": ("sampler", "strategy"),
+    "stopping": ("early_stopping", "pruner", "n_trials"),
+}  # fmt: skip
+"""What other tools call a key, or keep at another place, by the key."""
+WORDS = {word: key.format(word) for key, words in ELSEWHERE.items() for word in words}
+
 TO_WRITE = {
     "campaign": "a campaign into it, `winnow init` gives one to begin with",
     "judge": "judge: {type: …} into it",
@@ -284,9 +303,17 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 
 def _meant(parts: KeyPath, key: str) -> list[str]:
-    """What an unknown key of a part of the file may stand for, in quotes: first the part's own nearest."""
+    """What an unknown key of a part of the file may stand for, in quotes.
+
+    What it means in other tools, or at the top of the file; else the part's own nearest, and then that of a
+    section of it.
+    """
+    if (word := WORDS.get(key, "")).partition(".")[0] in (known := _known_keys(parts)):
+        return [f"'{word}'"]
+    if key in _known_keys(()):
+        return [f"'{key}' at the top of the file"]
     below = _one_level_down(parts, key)
-    near = get_close_matches(key, _known_keys(parts), n=1, cutoff=ALMOST if below else ALIKE)
+    near = get_close_matches(key, known, n=1, cutoff=ALMOST if below else ALIKE)
     return [f"'{each}'" for each in (*near, *below)]
 
 
