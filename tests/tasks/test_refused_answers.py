@@ -1,7 +1,7 @@
 """What a server writes and counts but is no answer is paid for: it counts, and is never taken for a text."""
 
 import pytest
-from faulty_server import faulty_server, is_canary
+from faulty_server import HANGING, faulty_server, is_canary
 from served_campaigns import die_before_judging, run, served_model, served_spec, write_data
 
 from winnow.storage.queries.costs import costs
@@ -15,6 +15,23 @@ REFUSED = "2 plus"
 
 def filtered(call):
     return ("I will", "content_filter") if REFUSED in call.prompt else "x"
+
+
+def hanging(call):
+    return HANGING if REFUSED in call.prompt else None
+
+
+def test_a_prompt_that_is_never_answered_costs_its_pairs_and_not_its_model(database, tmp_path, monkeypatch):
+    """The reproduction: it was asked by one engine after the other, and then the model was given up."""
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path)
+    patience = {"max_retries": 0, "request_timeout": 2.0, "max_restarts": 0, "log_folder": "logs"}
+    with faulty_server(hanging, reply=lambda call: "x") as server:
+        record = run(database, served_spec(served_model(server.url), execution=patience))
+    found = rows(database, "SELECT reason, count(*) FROM comparisons GROUP BY reason ORDER BY reason")
+    assert found == [(None, 10), ("refused", 2)]
+    with database.reading() as session:
+        assert sum(row["generations"] for row in costs(session, record.id)) == 10
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from winnow.tasks.engines.protocol import (
     GenerationFailure,
     ModelRef,
     Request,
+    Sampling,
 )
 from winnow.tasks.engines.providers import EngineSettings
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from winnow.tasks.engines.openai.text_choices import TextChoices
     from winnow.tasks.engines.openai.text_likelihoods import TextLikelihoods
     from winnow.tasks.engines.openai.token_choices import TokenChoices
+
+CONTROL = Request(prompt="Say hello.", sampling=Sampling(max_tokens=16), seed=0)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -165,7 +168,11 @@ class OpenaiEngine:
             max_connections=self._settings.max_connections,
             request_timeout=self._settings.request_timeout,
             max_retries=self._settings.max_retries,
+            control=self._control,
         )
+
+    def _control(self) -> tuple[str, JsonObject] | None:
+        return None if self._info is None else (generation_path(self._model), self._body(CONTROL, self._info))
 
     def _probed(self) -> ServerInfo:
         with self._alone:

@@ -1,14 +1,9 @@
-"""Calls to one server: as many at once as it takes, each sent again a bounded number of times.
-
-How many it takes without complaint is found by the rule of TCP: the number doubles from one full set of
-answers to the next until the server first has too much; that halves it, and from then on it grows by one per
-full set.
-"""
+"""Calls to one server: as many at once as it takes, each sent again a bounded number of times."""
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -17,8 +12,16 @@ from typing import Protocol, TypeVar
 import anyio
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.errors import EngineDied, EngineTimeout
-from winnow.tasks.engines.openai.answers import ServedModel, Version, json_value, read, read_listing
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineTimeout
+from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
+from winnow.tasks.engines.openai.answers import (
+    Generated,
+    ServedModel,
+    Version,
+    json_value,
+    read,
+    read_listing,
+)
 from winnow.tasks.engines.openai.errors import (
     TOO_MUCH,
     NotThere,
@@ -28,6 +31,7 @@ from winnow.tasks.engines.openai.errors import (
     StatusError,
     retryable_error,
 )
+from winnow.tasks.engines.openai.requests import answer_bytes
 from winnow.tasks.engines.openai.server_line import LISTING_BYTES
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
@@ -41,8 +45,11 @@ INTERNAL_ERROR = 500
 """The status by which a server fails over one request; others from 500 on are of gateways and of load.
 
 A gateway fails over one request as well, as over one whose answer takes longer than it waits. Others that are
-answered after that request has failed again tell it from an outage.
+answered after that request has failed again tell it from an outage; where there is none, a control is asked.
 """
+
+CONTROL_TIMEOUT = 30.0
+"""Seconds in which a control is answered, or the server is taken to answer nobody."""
 
 
 class AskAll(Protocol):
@@ -71,10 +78,19 @@ class ServerCalls:
         max_connections: Requests at once, at the most.
         request_timeout: Seconds an answer may take.
         max_retries: How often one request is sent again.
+        control: A request that any server which answers at all answers soon: its path and body; None where
+            nothing is known yet of what may be sent.
     """
 
     def __init__(
-        self, server: Server, line: Line, *, max_connections: int, request_timeout: float, max_retries: int
+        self,
+        server: Server,
+        line: Line,
+        *,
+        max_connections: int,
+        request_timeout: float,
+        max_retries: int,
+        control: Callable[[], tuple[str, JsonObject] | None],
     ) -> None:
         self._server = server
         self._timeout = request_timeout
@@ -83,6 +99,8 @@ class ServerCalls:
         self._jitter = Random(0)  # moves moments, and nothing that is stored
         self._line = line
         self._n_answered = 0
+        self._control = control
+        self._controlling = anyio.Lock()
 
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
         """Like `post`, without a body, for what has the length of a list of models at the most."""
@@ -148,10 +166,9 @@ class ServerCalls:
                     trouble = retryable_error(error, self._server)
                     if trouble.too_much:
                         self._places.narrow(cuts)
-                    if retries == self._max_retries:
+                    if self._is_last(error, retries):
                         since = n_before if _is_internal(error) else n_failed
-                        n_meanwhile = 0 if since is None else self._n_answered - since
-                        raise self._given_up(trouble, error, n_meanwhile) from error
+                        raise await self._given_up(trouble, error, retries + 1, since) from error
                     if retries < 2:
                         n_failed = self._n_answered
             retries += 1
@@ -170,24 +187,54 @@ class ServerCalls:
             )
         self._places.pause(trouble.wait)
 
-    def _given_up(
-        self, trouble: RetryableError, error: Exception, n_meanwhile: int
+    def _is_last(self, error: Exception, retries: int) -> bool:
+        """Whether no attempt is left, or no time for one where each takes all of its own."""
+        if retries == self._max_retries:
+            return True
+        left = anyio.current_effective_deadline() - anyio.current_time()
+        return isinstance(error, TimeoutError) and left < self._timeout
+
+    async def _given_up(
+        self, trouble: RetryableError, error: Exception, attempts: int, since: int | None
     ) -> EngineDied | RequestRefused:
         """What to raise after the last attempt.
 
         Args:
             trouble: What became of it.
             error: The same as it came.
-            n_meanwhile: Others that were answered since the request was first sent; or, where the trouble may
-                as well be an outage, since it failed again: what was under way when one began is answered
-                before that.
+            attempts: How many there were.
+            since: How many others had been answered when the request was first sent; or, where its trouble
+                may as well be an outage, when it failed again: what was under way when one began is answered
+                before that. None where it failed once.
         """
-        times = f"{self._max_retries + 1} attempts" if self._max_retries else "one attempt"
+        times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
-        if n_meanwhile and not is_load:
+        if not is_load and await self._answers_others(self._n_answered if since is None else since):
             detail = f"the server {trouble.why} (after {times}), and answered others meanwhile"
             return RequestRefused(GenerationFailure(reason="refused", detail=detail))
         return EngineDied(self._server.model, f"{self._server.url} {trouble.why} (after {times})")
+
+    async def _answers_others(self, since: int) -> bool:
+        """Whether others were answered since there were so many, or else a control is now."""
+        async with self._controlling:  # once for all that fail together
+            if self._n_answered == since and await self._is_control_answered():
+                self._n_answered += 1
+            return self._n_answered > since
+
+    async def _is_control_answered(self) -> bool:
+        if (control := self._control()) is None:
+            return False
+        path, body = control
+        content = json.dumps(body).encode("ascii")
+        try:
+            with anyio.fail_after(min(self._timeout, CONTROL_TIMEOUT)):
+                said = await self._line.send("POST", self._url(path), content, most_bytes=answer_bytes(body))
+                read(Generated, json_value(said))
+        except Exception as error:
+            with suppress(EngineError, RequestRefused):
+                retryable_error(error, self._server)  # raises what it does not know
+            return False
+        return True
 
 
 def _is_internal(error: Exception) -> bool:
@@ -257,56 +304,3 @@ async def _vllm_version(calls: ServerCalls, root: str) -> str | None:
     except (NotThere, RequestRefused):
         return None  # behind a gateway that passes on nothing but OpenAI's API
     return found.version
-
-
-FIRST_WIDTH = 16
-
-
-class AdaptiveConcurrency:
-    """Hands out turns to requests. For one event loop, in which it must be made.
-
-    Args:
-        largest: The most requests at once, at least 1.
-    """
-
-    def __init__(self, largest: int) -> None:
-        self._largest = largest
-        self._width = float(min(FIRST_WIDTH, largest))
-        self._limiter = anyio.CapacityLimiter(int(self._width))
-        self._cuts = 0
-        self._resume_at = float("-inf")
-
-    @property
-    def width(self) -> int:
-        """Requests that may be under way now, in [1, `largest`]."""
-        return int(self._limiter.total_tokens)
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[int]:
-        """Wait for a free place and for the end of any pause; gives the number of cuts so far."""
-        async with self._limiter:
-            while (left := self._resume_at - anyio.current_time()) > 0:
-                await anyio.sleep(left)
-            yield self._cuts
-
-    def widen(self) -> None:
-        """A request was answered: grow, if all places were taken. Call it within the turn."""
-        if self._limiter.available_tokens < 1:
-            self._set(self._width + (1.0 / self._width if self._cuts else 1.0))
-
-    def narrow(self, cuts: int) -> None:
-        """The server had too much of a request whose turn began after so many cuts.
-
-        Those that were sent together are refused together: they count once.
-        """
-        if cuts == self._cuts:
-            self._cuts += 1
-            self._set(self._width / 2)
-
-    def pause(self, seconds: float) -> None:
-        """Send nothing for so long; a longer pause that was asked for before stays."""
-        self._resume_at = max(self._resume_at, anyio.current_time() + seconds)
-
-    def _set(self, width: float) -> None:
-        self._width = min(max(1.0, width), float(self._largest))
-        self._limiter.total_tokens = int(self._width)

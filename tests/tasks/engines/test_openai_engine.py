@@ -34,9 +34,10 @@ from waiting import PATIENCE_S, eventually
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.engines.openai.errors import seconds_to_wait
+from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
+from winnow.tasks.engines.openai.engine import CONTROL
+from winnow.tasks.engines.openai.errors import TOO_MUCH, seconds_to_wait
 from winnow.tasks.engines.openai.requests import generation_body
-from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import (
@@ -167,7 +168,9 @@ def test_a_server_that_never_answers_is_asked_so_often_and_then_the_engine_died(
     server, engine = serve(always(fault), settings={"max_retries": 2, "request_timeout": 0.2})
     with pytest.raises(EngineDied, match=r"^model 'm': http://127\.0\.0\.1:\d+/v1 .*\(after 3 attempts\)$"):
         engine.generate(ask("only"))
-    assert len(server.calls) == 3
+    # One that has too much to do is not asked more.
+    controls = [] if fault.status in TOO_MUCH else [CONTROL.prompt]
+    assert [call.prompt for call in server.calls] == ["only"] * 3 + controls
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path):
@@ -270,8 +273,7 @@ def test_a_request_that_a_server_fails_over_while_it_answers_others_fails_alone(
         "refused",
         "the server answered 500: Internal Server Error (after 3 attempts), and answered others meanwhile",
     )
-    with pytest.raises(EngineDied):  # by itself it says nothing of the request: the server may be broken
-        engine.generate(ask("bad"))
+    assert attempts(server) == 3
 
 
 GATEWAYS = (refused(502, "Bad gateway"), refused(504, "Gateway timeout"), DROPPED)
@@ -306,7 +308,7 @@ def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request
     """Others are answered before the first failure, or, as they were under way, between it and the second."""
 
     def after_the_others(call):
-        if call.prompt != "bad":
+        if call.prompt in ("1", "2"):
             eventually(lambda: attempts(server) > under_way)
             return None
         if call.attempt >= under_way:
@@ -318,6 +320,56 @@ def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request
         engine.generate(ask("1", "bad", "2"))
     assert isinstance(unfinished.value.cause, EngineDied)
     assert str(unfinished.value.cause).endswith("(after 3 attempts)")
+
+
+ALONE = [SERVER_ERROR, *GATEWAYS, HANGING]
+
+
+@pytest.mark.parametrize("fault", ALONE)
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_request_that_fails_when_nobody_else_is_asked_is_told_from_an_outage_by_a_control(
+    serve, fault, chat
+):
+    """The reproduction: one prompt without an answer ended its model, as all others had theirs before."""
+
+    def script(call):
+        return fault if call.prompt == "bad" else None
+
+    server, engine = serve(script, settings={"max_retries": 1, "request_timeout": 0.5}, chat=chat)
+    (bad,) = engine.generate(ask("bad"))
+    assert bad.reason == "refused"
+    assert bad.detail.endswith("(after 2 attempts), and answered others meanwhile")
+    assert [call.prompt for call in server.calls] == ["bad", "bad", CONTROL.prompt]
+
+
+@pytest.mark.parametrize("answer", [WRONG_KEY, UNKNOWN_MODEL, GARBAGE, refused(400, "no")])
+def test_a_control_that_is_not_answered_either_says_nothing_against_a_request(serve, answer):
+    _, engine = serve(
+        lambda call: SERVER_ERROR if call.prompt == "bad" else answer, settings={"max_retries": 0}
+    )
+    with pytest.raises(EngineDied, match="answered 500"):
+        engine.generate(ask("bad"))
+
+
+def test_all_that_fail_together_ask_one_control(serve):
+    server, engine = serve(
+        lambda call: None if call.prompt == CONTROL.prompt else SERVER_ERROR, settings={"max_retries": 1}
+    )
+    assert {each.reason for each in engine.generate(ask(*PROMPTS))} == {"refused"}
+    assert [call.prompt for call in server.calls].count(CONTROL.prompt) == 1
+
+
+def test_a_request_that_hangs_is_given_up_while_there_is_time_to_ask_a_control(serve, monkeypatch):
+    """And not when its whole batch is, over which its model could be given up."""
+    server, engine = serve(
+        lambda call: HANGING if call.prompt == "bad" else None, settings={"request_timeout": 0.5}
+    )
+    monkeypatch.setattr(anyio, "current_effective_deadline", lambda: anyio.current_time() + 0.4)
+    (bad,) = engine.generate(ask("bad"))
+    assert (
+        bad.detail == "the server did not answer in time (after one attempt), and answered others meanwhile"
+    )
+    assert attempts(server) == 1
 
 
 @pytest.mark.parametrize(
