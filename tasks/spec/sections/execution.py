@@ -36,6 +36,9 @@ Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "
 
 MOST_WEBHOOKS = 8
 
+LONG = 120.0
+"""Seconds that a server may take to answer one request where nobody says how long."""
+
 
 def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
     if isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value):
@@ -101,7 +104,7 @@ class ExecutionSpec(SpecModel):
     """Seconds one group of generations may take; where an engine works on several, in which none is done."""
     max_connections: int = Field(default=64, ge=1)
     """Requests that one server is sent at once, at the most; fewer while it refuses them as too many."""
-    request_timeout: float = Field(default=120.0, gt=0.0)
+    request_timeout: float = Field(default=LONG, gt=0.0)
     """Seconds a server may take to answer one request."""
     max_retries: int = Field(default=5, ge=0)
     """How often one request to a server is sent again."""
@@ -133,6 +136,16 @@ class ExecutionSpec(SpecModel):
         if gpus != "auto" and (gpus < 0.0 or (gpus > 1.0 and gpus != int(gpus))):
             raise ValueError(f"must be auto, a part of one GPU or a whole number, got {gpus:g}")
         return gpus
+
+    @model_validator(mode="after")
+    def _has_patience_for_one_answer(self) -> Self:
+        # A short batch_timeout is for whole batches; a long request_timeout is for answers that take so long.
+        if self.batch_timeout < self.request_timeout > LONG:
+            raise ValueError(
+                f"request_timeout ({self.request_timeout:g}) is longer than batch_timeout "
+                f"({self.batch_timeout:g}), within which a server has to answer some request: raise that, too"
+            )
+        return self
 
     @model_validator(mode="after")
     def _names_its_cluster(self) -> Self:
