@@ -27,9 +27,7 @@ def test_impossible_devices_are_refused(campaign_file, devices, said):
 
 
 def test_a_request_may_not_take_longer_than_a_server_may_answer_none(campaign_file):
-    with pytest.raises(
-        SpecError, match=r"request_timeout \(900\) is longer than batch_timeout \(600\)"
-    ):
+    with pytest.raises(SpecError, match=r"request_timeout \(900\) is longer than batch_timeout \(600\)"):
         checked(campaign_file, "execution: {request_timeout: 900}")
     for said in ("request_timeout: 900, batch_timeout: 900", "request_timeout: 600", "batch_timeout: 5"):
         assert checked(campaign_file, f"execution: {{{said}}}")
