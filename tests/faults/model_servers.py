@@ -17,6 +17,8 @@ from pathlib import Path
 
 from faulty_server import MODEL, Call, Fault, FaultyServer, Script, is_canary, no_faults
 
+from winnow.tasks.engines.openai.engine import CONTROL
+
 HOST = "127.0.0.1"
 PATIENCE = 60.0
 """Seconds that a server may take to listen."""
@@ -87,6 +89,8 @@ class Spoils:
     def __call__(self, call: Call) -> Fault | None:
         if is_canary(call.body):
             return None
+        if call.prompt == CONTROL.prompt:  # what happens to these texts happens to all while it lasts
+            return self.fault
         text = f"{call.prompt} {call.body['seed']}"
         if call.attempt == 0 and self.after <= call.number < self.after + self.texts:
             self._chosen.add(text)
