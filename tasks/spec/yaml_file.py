@@ -234,14 +234,14 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
         for key_node, value_node in node.value:
             key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key, str):
+                where = ": ".join(filter(None, (_at(file, line), format_key(path))))
                 raise SpecError(
-                    f"{file}:{line}: {format_key(path)}: a key must be plain text; "
-                    "put a value that begins with '{{' in quotes"
+                    f"{where}: a key must be plain text; put a value that begins with '{{{{' in quotes"
                 )
             if key in values:
                 first = lines[(*path, key)]
                 raise SpecError(
-                    f"{file}:{line}: {key}: the key stands twice (first in line {first}); keep one"
+                    f"{_at(file, line)}: {key}: the key stands twice (first in line {first}); keep one"
                 )
             lines[(*path, key)] = line
             values[key] = _value(value_node, (*path, key), lines, file)
@@ -254,6 +254,11 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
         return node.value
     # A date or binary scalar is text to us: nothing in a campaign is either.
     return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
+
+
+def _at(file: Path | str, line: int) -> str:
+    """Where a line stands; a text is an override, which is known by itself."""
+    return file if isinstance(file, str) else f"{file}:{line}"
 
 
 def _apply(values: JsonObject, override: str) -> KeyPath:

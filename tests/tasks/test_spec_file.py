@@ -225,6 +225,8 @@ def test_overrides_take_the_place_of_the_files_values(campaign_file):
         ("models[0].model.x=3", "--set models[0].model.x=3: there is no place"),
         ("models.small=3", "--set models.small=3: there is no place"),
         ("seed={", "--set seed={: the value is not YAML; put text in quotes"),
+        ("seed={{ x }}", "--set seed={{ x }}: a key must be plain text; put a value that begins with '{{'"),
+        ("seed={a: 1, a: 2}", "--set seed={a: 1, a: 2}: a: the key stands twice"),
         ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
         ("stopping={budget: 0}", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
         ("stopping.bugdet=50", "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
