@@ -404,6 +404,12 @@ def test_json_is_on_every_read(finished):
         assert json.loads(winnow(finished, *arguments, "--json").stdout)
 
 
+def test_the_status_of_all_says_what_the_status_of_one_tells_beside(finished):
+    *_, last = winnow(finished, "status").stdout.splitlines()
+    assert last.startswith("winnow status NAME says as well ")
+    assert last.endswith("what to check, and what texts and canary prompts cost")
+
+
 def test_the_database_is_sound_and_counted(finished):
     assert winnow(finished, "db", "check").returncode == 0
     tables = {

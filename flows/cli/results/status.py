@@ -57,7 +57,10 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     if not statuses:
         print(f"no campaigns in {shown_url(storage)}")
     elif name is None:
-        print("\nwinnow status NAME says as well what holds for new examples, and who asked the same before")
+        print(
+            "\nwinnow status NAME says as well what holds for new examples, who asked the same before, "
+            "what to check, and what texts and canary prompts cost"
+        )
 
 
 def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
