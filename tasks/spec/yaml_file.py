@@ -271,13 +271,24 @@ def _apply(values: JsonObject, override: str) -> KeyPath:
     except (yaml.YAMLError, RecursionError) as error:
         raise SpecError(f"--set {override}: the value is not YAML; put text in quotes") from error
     target: Any = values
+    depth = 0
     try:
         for part in path[:-1]:
             target = target.setdefault(part, {}) if isinstance(target, dict) else target[part]
+            depth += 1
         target[path[-1]] = value
     except (AttributeError, IndexError, KeyError, TypeError):
-        raise SpecError(f"--set {override}: there is no place '{key}' in the file") from None
+        raise SpecError(f"--set {override}: {_no_place(path, depth, target)}") from None
     return path
+
+
+def _no_place(path: KeyPath, depth: int, found: object) -> str:
+    """Why nothing can be set at a path, of which so many parts lead to what was found."""
+    if isinstance(found, dict | list):
+        return f"there is no place '{format_key(path)}' in the file"
+    above, inner = format_key(path[:depth]), format_key(path[depth:])
+    whole = f"--set {above}='{{{inner}: …}}'"
+    return f"{above} is {repr(found)[:60]}, which has no {inner}; set it as a whole: {whole}"
 
 
 def _complaint(file: SpecFile, detail: ErrorDetails) -> str:

@@ -222,7 +222,13 @@ def test_overrides_take_the_place_of_the_files_values(campaign_file):
         ("stopping.budget", "--set stopping.budget: write key=value, for example"),
         ("=3", "--set =3: write key=value"),
         ("models[7].model=x", "--set models[7].model=x: there is no place 'models[7].model' in the file"),
-        ("models[0].model.x=3", "--set models[0].model.x=3: there is no place"),
+        (
+            "stopping.budget.tokens=9",
+            "--set stopping.budget.tokens=9: stopping.budget is 40, which has no tokens; set it as a whole: "
+            "--set stopping.budget='{tokens: …}'",
+        ),
+        ("seed.a[0].b=9", "--set seed.a[0].b=9: seed is 7, which has no a[0].b; set it as a whole: "),
+        ("models[0].model.x=3", "--set models[0].model.x=3: models[0].model is 'checkpoints/small', which"),
         ("models.small=3", "--set models.small=3: there is no place"),
         ("seed={", "--set seed={: the value is not YAML; put text in quotes"),
         ("seed={{ x }}", "--set seed={{ x }}: a key must be plain text; put a value that begins with '{{'"),
