@@ -1,8 +1,8 @@
 """Code of others that Winnow calls, and what becomes of whatever it raises: a sentence that names it.
 
 A plug-in's own traceback goes to the campaign's log folder and nowhere else. What it raises may be anything:
-a message of many lines or megabytes, `SystemExit`, an exception that cannot be printed. Only Ctrl-C that
-reaches Winnow while a plug-in runs is passed on as it is.
+a message of many lines or megabytes, `SystemExit`, an exception that cannot be printed. Only what a signal's
+handler raises while a plug-in runs, as at Ctrl-C or SIGTERM, is passed on as it is.
 """
 
 import datetime as dt
@@ -166,16 +166,19 @@ def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, 
     except agreed:
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) and _came_from_outside(error):
+        if not isinstance(error, Exception) and _came_from_outside(error):
             raise
         # From None: whoever prints this one must not print the plug-in's own as well.
         raise PluginFailed(plugin, error) from None
 
 
-def _came_from_outside(error: KeyboardInterrupt) -> bool:
-    """Whether a signal's handler raised it: Python's, whose frame is not seen, or one of Winnow's."""
+def _came_from_outside(error: BaseException) -> bool:
+    """Whether a signal's handler raised it: Python's, whose frame is not seen, Winnow's or Prefect's.
+
+    While a flow runs, SIGTERM comes to Prefect, which raises an exception of its own.
+    """
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    if signal.default_int_handler in handlers:
+    if isinstance(error, KeyboardInterrupt) and signal.default_int_handler in handlers:
         return True
     codes = [getattr(getattr(each, "__func__", each), "__code__", None) for each in handlers]
     return [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)][-1] in codes

@@ -77,6 +77,24 @@ def test_ctrl_c_while_a_plug_in_runs_is_passed_on():
         signal.signal(signal.SIGINT, before)
 
 
+class Terminated(BaseException):
+    """As what Prefect raises at SIGTERM while a flow runs."""
+
+
+def test_what_the_handler_of_another_signal_raises_is_passed_on_and_not_laid_at_the_plug_ins_door():
+    def end(number, frame):
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with pytest.raises(Terminated), calling(ACME):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(PluginFailed, match="raised Terminated"), calling(ACME):
+            raise Terminated
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_traceback_is_kept_once_for_each_line_and_is_bounded(tmp_path):
     with plugin_log(tmp_path / "logs", "letters"):
         for _ in range(3):
