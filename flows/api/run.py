@@ -1,6 +1,7 @@
 """A campaign as programs and notebooks run it."""
 
-import asyncio
+import os
+import reprlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -8,6 +9,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.flows.api.database_url import require_url
+from winnow.flows.api.running_loop import has_running_loop
 from winnow.flows.main import WORK_FOLDER
 from winnow.flows.prefect_support.server import settle_environment
 
@@ -20,6 +23,9 @@ Spec = str | Path | Mapping[str, object]
 
 IN_PROGRAM = Path("spec")
 """What complaints call a spec that is no file."""
+
+REMEDY = "undo the change, or give the campaign another name, which makes no text a second time"
+"""What a program can do that began a campaign with another definition."""
 
 
 def run(
@@ -53,7 +59,7 @@ def run(
     def call() -> "CampaignResults":
         return _run(_file_of(spec, storage), interrupts, progress=progress, trust=trust)
 
-    return _in_a_thread(call, interrupts) if _has_running_loop() else call()
+    return _in_a_thread(call, interrupts) if has_running_loop() else call()
 
 
 def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: bool) -> "CampaignResults":
@@ -62,12 +68,16 @@ def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: b
     from winnow.flows.reports.summary import status_of
     from winnow.flows.run.launch import require_free, run_to_the_end, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.setup.identity import IdentityChanged
     from winnow.tasks.setup.load import check_spec_file
 
     approval = approving(Trust(everything=trust, how="pass trust=True"))
     with starting_early(approval) as approve:
         checked = check_spec_file(file, approve)
-        store_campaign(checked)
+        try:
+            store_campaign(checked)
+        except IdentityChanged as error:
+            raise IdentityChanged(error.what, REMEDY, error.found) from error
         storage, name = checked.spec.storage, checked.spec.name
         if not status_of(storage, name).is_settled:
             require_free(storage, name)
@@ -82,8 +92,12 @@ def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
     from winnow.tasks.errors import SpecError
     from winnow.tasks.spec.yaml_file import SpecFile, read_spec_file
 
-    if not isinstance(storage, str | None):
-        raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
+    if storage is not None:
+        require_url(storage)
+    if not isinstance(spec, str | os.PathLike | Mapping):
+        raise SpecError(
+            f"spec is {reprlib.repr(spec)}; give the path of a campaign's file or a mapping of what it holds"
+        )
     file = SpecFile(IN_PROGRAM, _plain(spec)) if isinstance(spec, Mapping) else read_spec_file(spec)
     if storage is None:
         return file
@@ -102,14 +116,6 @@ def _plain(value: object) -> object:
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
     return str(value) if isinstance(value, Path) else value
-
-
-def _has_running_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _in_a_thread(call: "Callable[[], CampaignResults]", interrupts: "Interrupts") -> "CampaignResults":

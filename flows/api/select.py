@@ -16,6 +16,8 @@ from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.api.database_url import require_url
+from winnow.flows.api.running_loop import has_running_loop
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.plugins.selectors import campaign_selector
@@ -193,9 +195,9 @@ def select(
     if (groups := given.get("groups")) is not None:
         require_several(len(np.unique(np.asarray(groups))), "group")
     asked = partial(_checked_score, score, candidates, examples)
-    if not isinstance(storage, str | None):
-        raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
-    if storage is None:
+    if storage is not None:
+        require_url(storage)
+    else:
         return _selection(_played(chooser, asked, len(candidates), len(examples), seed), candidates, given)
 
     from winnow.flows.api.stored_selection import stored_selection
@@ -280,13 +282,14 @@ def _checked_score(
 def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
     """What was given, by place, whatever its own index says and whatever becomes of it meanwhile.
 
-    Refused is what has no first and second: generators, sets, mappings, whose keys are no places, and tables,
-    which are gone through by their columns.
+    Refused is what has no first and second: generators, sets, mappings, whose keys are no places, arrays
+    without a dimension, and tables, which are gone through by their columns.
     """
     is_table = hasattr(given, "columns")
     if (
         isinstance(given, Mapping)
         or is_table
+        or getattr(given, "shape", None) == ()
         or not (hasattr(given, "__len__") and hasattr(given, "__getitem__"))
     ):
         how = "the rows as a list" if is_table else "a list or another sequence"
@@ -318,10 +321,18 @@ def _require_function(score: object) -> None:
     if not callable(score):
         raise SpecError(f"score is {reprlib.repr(score)}; give a function of a candidate and an example")
     if any(map(inspect.iscoroutinefunction, (score, type(score).__call__))):
-        raise SpecError(
-            "score is a coroutine function, and a call of it gives no number; give a plain function that "
-            "waits for it, such as lambda candidate, example: asyncio.run(score(candidate, example))"
-        )
+        raise SpecError(f"score is a coroutine function, and a call of it gives no number; {_waiting()}")
+
+
+def _waiting() -> str:
+    """How to score by what has to be waited for, where the caller stands."""
+    waits = "lambda candidate, example: asyncio.run(score(candidate, example))"
+    if not has_running_loop():
+        return f"give a plain function that waits for it, such as {waits}"
+    return (
+        "as an event loop is running here, let a thread wait for it: "
+        f"await asyncio.to_thread(winnow.select, {waits}, candidates, examples)"
+    )
 
 
 def _require_seed(seed: object) -> None:
@@ -336,6 +347,11 @@ def _checked(value: object, arm: int, example: int) -> float:
         return np.nan
     if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)) and 0.0 <= value <= 1.0:
         return float(value)
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns that nobody waited for it
+        raise WinnowError(
+            f"the score of candidate {arm} on example {example} is a coroutine and no number; {_waiting()}"
+        )
     raise WinnowError(
         f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or None "
         "where there is no score"

@@ -1,5 +1,6 @@
 """A choice by a program's own function as a campaign: stored, resumed, and shown like any other."""
 
+import ast
 import hashlib
 import inspect
 import re
@@ -32,6 +33,7 @@ from winnow.tasks.setup.changes import Change
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
+from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
 IN_PROGRAM = Path("select")
@@ -106,7 +108,8 @@ def stored_selection(
     values = {**spec, "storage": storage, **_values(names, candidates, function, len(examples), params)}
     if groups:
         values["groups"] = {"by": BY, **_weighted(params, sorted(set(groups)))}
-    values["selector"] = {"name": spec["selector"], "params": _own_params(params, names)}
+    compared = {"baseline": 0} if spec["selector"] == GATE else {}  # a campaign's file has to name one
+    values["selector"] = {"name": spec["selector"], "params": _own_params({**compared, **params}, names)}
     scoring = Scoring(score=asked, arms={each: arm for arm, each in enumerate(names)})
     with scoring_by(scoring), closing(open_database(storage)) as database:
         ensure_schema(database)
@@ -132,7 +135,7 @@ def _as_given(found: Sequence[Change]) -> list[Change]:
     """What changed, by what a call gives: candidates, as which models are stored, and a function."""
     told: dict[str, str] = {}
     for each in found:
-        line = re.sub(r"^models(\[[^\]]*\])(\.model\b)?", r"candidates\1", each.line)
+        line = re.sub(r"^models(\[[^\]]*\])?(\.model\b)?(?=\W)", r"candidates\1", each.line)
         is_function = re.fullmatch(r"models\[.*\]\.revision", each.key)
         told.setdefault("the function's text changed" if is_function else line, each.key)
     return [Change(key, line) for line, key in told.items()]
@@ -328,5 +331,17 @@ def _are_equal(one: object, other: object) -> bool:
 def _source(function: Callable[..., object]) -> str | None:
     """A digest of a function's own text; None where that is not to be found."""
     with suppress(OSError, TypeError):
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:16]
+        return hashlib.sha256(_own_text(function).encode()).hexdigest()[:16]
     return None
+
+
+def _own_text(function: Callable[..., object]) -> str:
+    """A function's text; of a lambda no more than its own, so that the call around it may change."""
+    if inspect.isfunction(function) and function.__name__ == "<lambda>":
+        with suppress(SyntaxError):  # of a cell that is not Python alone
+            text, line = "".join(inspect.findsource(function)[0]), function.__code__.co_firstlineno
+            lambdas = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Lambda)]
+            on_line = [ast.get_source_segment(text, each) for each in lambdas if each.lineno == line]
+            if len(on_line) == 1 and on_line[0]:
+                return on_line[0]
+    return inspect.getsource(function)

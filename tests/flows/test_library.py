@@ -1,7 +1,9 @@
 """Winnow as a library: what a program and a notebook do with it."""
 
+import asyncio
 import threading
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,6 +148,7 @@ def test_a_missing_score_is_at_its_worst_for_the_claim():
         ({"candidates": {"a": 1, "b": 2}}, "candidates is a dict; give a list or another sequence"),
         ({"candidates": ["only"]}, "select needs two candidates and an example, got 1 and 200"),
         ({"examples": []}, "got 3 and 0"),
+        ({"examples": np.array(5)}, "examples is a ndarray; give a list or another sequence"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(change, told):
@@ -177,6 +180,50 @@ def test_a_database_is_read_as_frames(storage, tmp_path):
     assert db.sql("SELECT count(*) AS n FROM comparisons")["n"].tolist() == [3]
     written = campaign.report(tmp_path / "report.html")
     assert written.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_what_is_shown_of_a_database_and_of_a_campaign_says_where_they_are(storage):
+    db = winnow.open(storage)
+    assert repr(db) == f"<Results of {storage}>"
+    assert repr(db["letters"]) == f"<CampaignResults of 'letters' in {storage}>"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda db: winnow.open(Path("winnow.db")), r"storage is PosixPath\('winnow.db'\); give the URL"),
+        (lambda db: db.sql(None), "the statement is None; give a SELECT as a text"),
+        (lambda db: db["letters"].view(None), "unknown view 'None'; available: agreement"),
+        (lambda db: db["letters"].comparisons(limit="x"), "limit is 'x'; give a whole number of at least 1"),
+        (lambda db: db["letters"].comparisons(limit=1.5), "limit is 1.5; give a whole number of at least 1"),
+        (lambda db: winnow.run(None), "spec is None; give the path of a campaign's file or a mapping"),
+        (lambda db: winnow.run(""), "[.] is a folder; name a file"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_in_a_sentence(storage, asked, said):
+    with pytest.raises(SpecError, match=said):
+        asked(winnow.open(storage))
+
+
+def test_a_coroutine_is_waited_for_in_a_thread_where_an_event_loop_is_running():
+    async def waits(prompt, question):
+        return right(prompt, question)
+
+    async def cell(given):
+        return winnow.select(given, PROMPTS, QUESTIONS)
+
+    for given in (waits, lambda prompt, question: waits(prompt, question)):
+        with pytest.raises(WinnowError, match=r"such as lambda candidate, example: asyncio.run"):
+            winnow.select(given, PROMPTS, QUESTIONS)
+        with pytest.raises(WinnowError, match=r"await asyncio.to_thread\(winnow.select, lambda candidate, "):
+            asyncio.run(cell(given))
+
+    async def remedied():
+        return await asyncio.to_thread(
+            winnow.select, lambda *given: asyncio.run(waits(*given)), PROMPTS, QUESTIONS
+        )
+
+    assert asyncio.run(remedied()).best == "asked"
 
 
 def test_what_is_not_there_is_said_at_once(storage, tmp_path):

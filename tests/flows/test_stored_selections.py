@@ -1,8 +1,10 @@
 """`winnow.select` with a database: what a program's function gave is stored, found again, and shown."""
 
+import linecache
 import os
 import re
 import reprlib
+import runpy
 import signal
 import threading
 from contextlib import closing
@@ -240,7 +242,25 @@ def test_what_was_changed_is_told_and_needs_another_name(storage):
         "  candidates[guess] is gone",
         "  candidates[shout] is new",
     ]
+    assert changed(Counted(), CANDIDATES[::-1], EXAMPLES, storage) == [
+        "  candidates: ['ask', 'tell', 'guess'] -> ['guess', 'tell', 'ask']",
+    ]
     assert select(score, CANDIDATES, EXAMPLES, storage=storage, name="other").best == "ask {}"
+
+
+def test_a_lambda_is_known_by_its_own_text_and_not_by_that_of_the_call_around_it(storage, tmp_path):
+    def called(function, budget):
+        program = tmp_path / "program.py"
+        program.write_text(
+            f"found = select({function}, CANDIDATES, EXAMPLES, storage={storage!r}, budget={budget})\n"
+        )
+        linecache.checkcache()
+        return runpy.run_path(str(program), globals())["found"]
+
+    assert called("lambda c, e: score(c, e)", 10).comparisons == 10
+    assert called("lambda c, e: score(c, e)", 20).comparisons == 20
+    with pytest.raises(SpecError, match="the function's text changed"):
+        called("lambda c, e: score(c, e) / 2", 20)
 
 
 def changed(function, candidates, examples, storage):
@@ -313,6 +333,8 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
     assert gate.best is None
     assert gate.decision.status[1] == "baseline"
     assert gate.decision.status[0] in ("better", "no-worse")
+    first = select(Counted(), CANDIDATES, EXAMPLES, storage=storage, name="first", selector="gate")
+    assert first.decision.status[0] == "baseline"  # as it is without storage
     two = select(Counted(), CANDIDATES, EXAMPLES, storage=storage, name="two", top_m=2)
     assert set(two.top) | set(two.tied) >= {"ask {}"}
 
