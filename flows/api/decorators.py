@@ -197,7 +197,10 @@ def _source(plugin: Callable[..., object], name: str) -> str:
         with suppress(OSError, TypeError):
             if text := "".join(inspect.getsource(each) for each in asked):
                 return text
+    if inspect.isclass(plugin):
+        remedy = "write it into a file, or give it a method, whose text Python finds in a notebook, too"
+    else:
+        remedy = "write it into a file or a cell of a notebook"
     raise SpecError(
-        f"the text of {name!r} cannot be found, so that nobody could tell when it changes; write it into a "
-        "file or a cell of a notebook"
+        f"the text of {name!r} cannot be found, so that nobody could tell when it changes; {remedy}"
     )

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from winnow.flows.api.database_url import require_url
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import status_of, summary_lines
+from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.plugins.extras import require
@@ -35,12 +37,17 @@ class Results:
         storage: URL of the database.
 
     Raises:
+        SpecError: If it is no text.
         StorageError: If the database cannot be read.
     """
 
     def __init__(self, storage: str) -> None:
+        require_url(storage)
         self._storage = storage
         self.sql("SELECT 1")  # complains at once
+
+    def __repr__(self) -> str:
+        return f"<Results of {shown_url(self._storage)}>"
 
     def campaigns(self) -> "pd.DataFrame":
         """A row for each campaign, oldest first: where it stands and what it cost."""
@@ -71,6 +78,9 @@ class CampaignResults:
 
     def __init__(self, storage: str, name: str) -> None:
         self._storage, self._name = storage, name
+
+    def __repr__(self) -> str:
+        return f"<CampaignResults of {self._name!r} in {shown_url(self._storage)}>"
 
     def __str__(self) -> str:
         """The answer as `winnow run` prints it at its end."""

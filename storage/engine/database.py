@@ -132,6 +132,10 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
             file system, or its driver is not installed.
     """
     shown = shown_url(url)
+    if ":" not in url:
+        raise StorageUnavailable(
+            shown, f"a database is named by a URL, that of a file is sqlite:///{shown or 'FILE'}"
+        )
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name()

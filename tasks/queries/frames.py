@@ -51,8 +51,8 @@ def frame(
     from winnow.storage.admin.schema import reading
     from winnow.storage.records import campaigns as campaign_records
 
-    if view not in VIEWS:
-        raise SpecError(unknown_name("view", view, VIEWS))
+    if str(view) not in VIEWS:
+        raise SpecError(unknown_name("view", str(view), VIEWS))
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         rows = list(ask(session, campaign, view, candidate=candidate, limit=limit))
@@ -92,6 +92,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     texts, so its times are `string` here: `pandas.to_datetime(column, utc=True)` reads them.
 
     Raises:
+        SpecError: If the statement is no text.
         StorageError: If the database cannot be read, or refuses the statement.
     """
     import pandas as pd
@@ -99,6 +100,8 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     from winnow.storage.admin.schema import reading
     from winnow.storage.engine.statements import run_sql
 
+    if not isinstance(statement, str):
+        raise SpecError(f"the statement is {statement!r}; give a SELECT as a text")
     with reading(storage) as session:
         columns, found = run_sql(session, statement)
         rows = list(found)

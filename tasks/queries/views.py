@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from importlib import import_module
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import Row
@@ -96,8 +97,8 @@ def ask(
         SpecError: If campaigns of this objective cannot answer it, it cannot be limited, or there is no such
             candidate.
     """
-    if limit is not None and limit < 1:
-        raise SpecError(f"limit is {limit}; give a whole number of at least 1")
+    if limit is not None and not (isinstance(limit, Integral) and limit >= 1):
+        raise SpecError(f"limit is {limit!r}; give a whole number of at least 1")
     if candidate is not None:
         _require_candidate(session, campaign, candidate)
     by_objective = VIEWS[view]

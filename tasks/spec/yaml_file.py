@@ -118,6 +118,8 @@ def read_spec_file(
         is_name = path.parts == (path.stem,)
         stored = f"; winnow resume {path} goes on with a campaign of this name" if is_name else ""
         raise SpecError(f"there is no file {path} (looked in {Path.cwd()}){stored}") from None
+    except IsADirectoryError:
+        raise SpecError(f"{path} is a folder; name a file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}") from error
     if len(content) > MOST_BYTES:

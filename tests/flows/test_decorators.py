@@ -207,6 +207,9 @@ def test_a_class_of_a_notebook_is_known_by_its_methods(monkeypatch):
     monkeypatch.setattr(Shout, "__module__", "__main__")  # which has no file that holds it
     winnow.selector("shout")(Shout)
     assert 'return "!"' in vars(plugins("winnow.selectors")["shout"])["source"]
+    del Shout.ask
+    with pytest.raises(SpecError, match="write it into a file, or give it a method, whose text Python finds"):
+        winnow.selector("shout")(Shout)
 
 
 @pytest.mark.usefixtures("prefect_api")

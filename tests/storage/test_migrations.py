@@ -297,7 +297,6 @@ def test_who_opens_read_only_cannot_write(opened, url):
 @pytest.mark.parametrize(
     "url",
     [
-        "results",
         "mysql+nothing://ann:secret@host/x",
         "postgresql://ann:secret@host:port/x",
         "postgresql+asyncpg://ann:secret@host/x",
@@ -308,6 +307,12 @@ def test_a_url_that_cannot_be_opened_is_refused_without_its_password(url):
     with pytest.raises(StorageUnavailable, match="not a database URL this installation can open") as refused:
         open_database(url)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("path", "url"), [("w.db", "sqlite:///w.db"), ("", "sqlite:///FILE")])
+def test_a_path_in_the_place_of_a_url_is_told_how_it_is_written(path, url):
+    with pytest.raises(StorageUnavailable, match=f"named by a URL, that of a file is {url};"):
+        open_database(path)
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])

@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_read_is_refused(folder):
     assert complaint("demo").endswith(
         f"(looked in {folder}); winnow resume demo goes on with a campaign of this name"
     )
-    assert "checkpoints cannot be read as text" in complaint("checkpoints")
+    assert complaint("checkpoints") == "checkpoints is a folder; name a file"
     (folder / "latin.yaml").write_bytes("name: caf\xe9".encode("latin-1"))
     assert "latin.yaml cannot be read as text" in complaint("latin.yaml")
 
