@@ -126,6 +126,7 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
         UnknownParameter: If the selector does not have one of the parameters.
         InvalidParameter: If a value has the wrong type or is out of range.
     """
+    _check_type("name", name, str)
     selector, objective = _load(name)
     config = _config(objective)
     own, common = _own_parameters(selector), _common_parameters(config)

@@ -11,7 +11,7 @@ What a program or a notebook uses of it is imported from here, and loaded when i
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from winnow.algorithms.registry import create_selector, selector_names
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from winnow.flows.api.run import run
     from winnow.flows.api.select import select
     from winnow.tasks.objectives.route.router import Router
+
+    __version__: str
 
 __all__ = [
     "Router",
@@ -51,15 +53,17 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 -- of whatever type the name has
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # or a name that is not there would pass for one
 
-        return version("winnow-llm")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'winnow' has no attribute {name!r}")
-    module, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("winnow-llm")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'winnow' has no attribute {name!r}")
+        module, _, attribute = _HOMES[name].partition(":")
+        return getattr(import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

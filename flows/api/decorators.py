@@ -57,11 +57,15 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
         plugin: What is decorated, or its name in place of that of the function or class.
 
     Raises:
-        SpecError: If Winnow has a judge of this name, or the text of this one cannot be found.
+        SpecError: If Winnow has a judge of this name, the function cannot be called so, or its text cannot be
+            found.
     """
 
     def factory(found: Callable[..., object]) -> Callable[..., object]:
-        return found if inspect.isclass(found) else judge_factory(found)
+        if inspect.isclass(found):
+            return found
+        _require_taken(found, "output", "targets")
+        return judge_factory(found)
 
     return _decorated(plugin, "judge", JUDGE_GROUP, BUILT_IN, factory)
 
@@ -88,11 +92,15 @@ def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
         plugin: What is decorated, or its name in place of that of the function or class.
 
     Raises:
-        SpecError: If Winnow has a judge of duels of this name, or the text of this one cannot be found.
+        SpecError: If Winnow has a judge of duels of this name, the function cannot be called so, or its text
+            cannot be found.
     """
 
     def factory(found: Callable[..., object]) -> Callable[..., object]:
-        return found if inspect.isclass(found) else judge_factory(found, FunctionPairJudge)
+        if inspect.isclass(found):
+            return found
+        _require_taken(found, "a", "b", "targets")
+        return judge_factory(found, FunctionPairJudge)
 
     return _decorated(plugin, "judge of duels", PAIR_JUDGE_GROUP, PAIR_JUDGES, factory)
 
@@ -177,8 +185,9 @@ def _decorated(
 ) -> Plugin | Decorator:
     def decorate(found: Named) -> Named:
         if not (inspect.isfunction(found) or inspect.isclass(found)) or inspect.iscoroutinefunction(found):
+            article = "an" if kind == "embedder" else "a"
             raise SpecError(
-                f"a {kind} is a plain function or a class, not {found!r}; write one that calls it"
+                f"{article} {kind} is a plain function or a class, not {found!r}; write one that calls it"
             )
         name = plugin if isinstance(plugin, str) else found.__name__
         if name in built_in:
@@ -188,6 +197,19 @@ def _decorated(
         return found
 
     return decorate if plugin is None or isinstance(plugin, str) else decorate(plugin)
+
+
+def _require_taken(function: Callable[..., object], *given: str) -> None:
+    """Refuse a function that cannot be called with these by place, before anything is generated for it."""
+    signature = inspect.signature(function)
+    keywords = [each.name for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    try:
+        signature.bind(*given, **dict.fromkeys(keywords))
+    except TypeError as error:
+        raise SpecError(
+            f"{function.__name__}{signature} cannot be called as {function.__name__}({', '.join(given)}) "
+            f"({error}); parameters of its own come after a *, as in ({', '.join(given)}, *, most: int = 80)"
+        ) from None
 
 
 def _source(plugin: Callable[..., object], name: str) -> str:

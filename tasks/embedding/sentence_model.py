@@ -30,6 +30,16 @@ Pooling = Literal["mean", "cls", "last"]
 Precision = Literal["float32", "bfloat16"]
 
 
+def require_precision(precision: object) -> None:
+    """Refuse a precision that there is not.
+
+    Raises:
+        SpecError: With those that there are.
+    """
+    if precision not in (known := get_args(Precision)):
+        raise SpecError(f"precision={precision!r} is none of an embedder's; give {' or '.join(known)}")
+
+
 class SentenceModel:
     """A checkpoint whose last hidden states are pooled over the tokens of a text.
 
@@ -47,8 +57,7 @@ class SentenceModel:
     """
 
     def __init__(self, folder: str | None, pooling: Pooling, precision: Precision = "float32") -> None:
-        if precision not in (known := get_args(Precision)):
-            raise SpecError(f"precision={precision!r} is none of an embedder's; give {' or '.join(known)}")
+        require_precision(precision)
         require("embed" if folder is None else "local", "embedder (type: transformers)")
         self._folder = _packaged() if folder is None else folder
         self._pooling = pooling

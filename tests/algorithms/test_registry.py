@@ -135,6 +135,11 @@ def test_a_bad_value_is_refused_early_and_shown(params, message):
         create_selector("ucb-e", **{"n_arms": 3, "n_examples": 4, **params})
 
 
+def test_what_is_no_name_is_refused():
+    with pytest.raises(InvalidParameter, match="name must be a string, got None"):
+        create_selector(None, n_arms=2, n_examples=3)
+
+
 def test_a_third_party_joins_by_an_entry_point(third_party):
     third_party(eager="Eager")
     assert "eager" in selector_names("best-mean")

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
@@ -537,6 +538,32 @@ async def later(output, targets):
 def test_what_is_no_plain_function_or_class_is_refused_in_a_sentence(decorator, given):
     with pytest.raises(SpecError, match="is a plain function or a class, not "):
         decorator("mine")(given)
+
+
+def only(output):
+    """Takes too few."""
+
+
+def more(a, b, targets, most):
+    """Takes too many."""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "function", "said"),
+    [
+        (winnow.judge, only, "only(output) cannot be called as only(output, targets) (too many positional"),
+        (
+            winnow.pair_judge,
+            more,
+            "as more(a, b, targets) (missing a required argument: 'most'); parameters of",
+        ),
+    ],
+)
+def test_a_function_that_cannot_be_called_as_a_judge_is_refused_before_anything_is_generated(
+    decorator, function, said
+):
+    with pytest.raises(SpecError, match=re.escape(said)):
+        decorator(function)
 
 
 def test_a_storage_that_is_no_url_is_named(tmp_path):

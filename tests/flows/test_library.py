@@ -1,6 +1,8 @@
 """Winnow as a library: what a program and a notebook do with it."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from itertools import permutations
 from pathlib import Path
@@ -224,6 +226,16 @@ def test_a_coroutine_is_waited_for_in_a_thread_where_an_event_loop_is_running():
         )
 
     assert asyncio.run(remedied()).best == "asked"
+
+
+def test_a_type_checker_tells_a_name_that_is_not_there_from_those_that_are(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import winnow\nwinnow.select\nwinnow.__version__.upper()\nwinnow.selcet\n")
+    options = ["--follow-imports=skip", "--no-error-summary", f"--cache-dir={tmp_path}"]
+    command = [sys.executable, "-m", "mypy", *options, str(program), winnow.__file__]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    [said] = done.stdout.splitlines()
+    assert said.startswith('program.py:4: error: Module has no attribute "selcet"')
 
 
 def test_what_is_not_there_is_said_at_once(storage, tmp_path):

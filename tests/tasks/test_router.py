@@ -145,6 +145,11 @@ def test_a_policy_of_vectors_made_elsewhere_takes_vectors_alone(folder):
         router.choose("a text")
 
 
+def test_a_precision_that_there_is_not_is_refused_whatever_the_embedder():
+    with pytest.raises(SpecError, match="precision='float16' is none of an embedder's"):
+        Router.load("policy", precision="float16")
+
+
 def test_it_is_served_without_prefect_vllm_or_a_database(folder):
     served = subprocess.run(
         [

@@ -17,7 +17,7 @@ from winnow.tasks.candidates.sandboxed_templates import Template, compile_templa
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.embedding.protocol import Embedder, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
-from winnow.tasks.embedding.sentence_model import Precision
+from winnow.tasks.embedding.sentence_model import Precision, require_precision
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
@@ -67,8 +67,9 @@ class Router:
                 candidates are predicted to be all but equal.
 
         Raises:
-            WinnowError: If there is none, or its embedder is gone or another one.
+            WinnowError: If there is none, its embedder is gone or another one, or there is no such precision.
         """
+        require_precision(precision)
         folder = Path(folder)
         try:
             described = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
