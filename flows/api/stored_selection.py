@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 
@@ -339,9 +340,28 @@ def _own_text(function: Callable[..., object]) -> str:
     """A function's text; of a lambda no more than its own, so that the call around it may change."""
     if inspect.isfunction(function) and function.__name__ == "<lambda>":
         with suppress(SyntaxError):  # of a cell that is not Python alone
-            text, line = "".join(inspect.findsource(function)[0]), function.__code__.co_firstlineno
-            lambdas = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Lambda)]
-            on_line = [ast.get_source_segment(text, each) for each in lambdas if each.lineno == line]
-            if len(on_line) == 1 and on_line[0]:
-                return on_line[0]
+            text = "".join(inspect.findsource(function)[0])
+            node = _own_node(function, [e for e in ast.walk(ast.parse(text)) if isinstance(e, ast.Lambda)])
+            if node is not None and (own := ast.get_source_segment(text, node)):
+                return own
     return inspect.getsource(function)
+
+
+def _own_node(function: FunctionType, lambdas: Sequence[ast.Lambda]) -> ast.Lambda | None:
+    """Which of a file's lambdas a function is; None where that cannot be told."""
+    on_line = [each for each in lambdas if each.lineno == function.__code__.co_firstlineno]
+    if len(on_line) < 2:
+        return next(iter(on_line), None)
+    places = [((a, b), (c, d)) for a, c, b, d in function.__code__.co_positions() if None not in (a, b, c, d)]
+    places = [(first, last) for first, last in places if first != last]  # where the function is entered
+    around = [
+        each
+        for each in on_line
+        if places
+        and all(
+            (each.body.lineno, each.body.col_offset) <= first
+            and last <= (each.body.end_lineno, each.body.end_col_offset)
+            for first, last in places
+        )
+    ]
+    return max(around, key=lambda each: each.col_offset, default=None)

@@ -263,10 +263,16 @@ def test_a_lambda_is_known_by_its_own_text_and_not_by_that_of_the_call_around_it
         called("lambda c, e: score(c, e) / 2", 20)
 
 
-def changed(function, candidates, examples, storage):
+def test_two_lambdas_on_a_line_are_two(storage):
+    one, other = (lambda c, e: score(c, e)), (lambda c, e: (lambda half: score(c, e) * half)(0.5))
+    assert chosen(one, storage, budget=10).comparisons == 10
+    assert changed(other, CANDIDATES, EXAMPLES, storage, budget=10) == ["  the function's text changed"]
+
+
+def changed(function, candidates, examples, storage, **options):
     """The lines that say what is not as it was."""
     with pytest.raises(SpecError) as refused:
-        select(function, candidates, examples, storage=storage, name="chosen")
+        select(function, candidates, examples, storage=storage, name="chosen", **options)
     first, *lines, last = str(refused.value).splitlines()
     assert first == "campaign 'chosen' was begun with another definition, which may not change:"
     assert last == "undo the change, or give the campaign another name"
