@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FunctionType
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.state.arrays import FloatArray
@@ -21,13 +22,16 @@ from winnow.storage.engine.database import Database, open_database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records.values import CampaignRecord
 from winnow.storage.text import storable
+from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.changes import Change
@@ -123,11 +127,16 @@ def stored_selection(
         except IdentityChanged as error:
             remedy = "undo the change, or give the campaign another name"
             raise IdentityChanged(error.what, remedy, _as_given(error.found)) from error
-        with running(database, *reopen_campaign(database, record.name, database.url)) as campaign:
-            _run(campaign, scoring)
-            arms = [scoring.arms[each.name] for each in campaign.checked.candidates]
-            scores, comparisons = _scores(campaign, len(names), len(examples))
-            decision = campaign.selector.decision()
+        record, checked = reopen_campaign(database, record.name, database.url)
+        if not _is_settled(database, record):
+            with running(database, record, checked) as campaign:
+                _run(campaign, scoring)
+        # Who only reads takes no lease, which another one that only reads may hold at that moment.
+        with database.reading() as session:
+            selector, _, _ = restored(session, record, checked.prepared(database))
+            scores, comparisons = _scores(session, record, len(names), len(examples))
+        decision = selector.decision()
+        arms = [scoring.arms[each.name] for each in checked.candidates]
     called = [names[arm] for arm in arms]
     return arms, scores, comparisons, decision, CampaignResults(storage, record.name), called
 
@@ -166,14 +175,21 @@ def _run(campaign: CampaignSession, scoring: Scoring) -> None:
         is_decided = decision.stop
 
 
-def _scores(campaign: CampaignSession, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:
+def _is_settled(database: Database, record: CampaignRecord) -> bool:
+    """Whether a campaign has ended and would ask nothing more."""
+    with database.reading() as session:
+        return campaign_status(session, record).is_settled
+
+
+def _scores(
+    session: Session, record: CampaignRecord, n_candidates: int, n_examples: int
+) -> tuple[FloatArray, int]:
     """Shape (K, N), NaN where there is none, and how many were asked for."""
     scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
-    with campaign.database.reading() as session:
-        for told in round_records.told_rounds(session, campaign.record.id):
-            for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
-                scores[arm, example] = np.nan if score is None else score
-            comparisons += len(told.arms)
+    for told in round_records.told_rounds(session, record.id):
+        for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
+            scores[arm, example] = np.nan if score is None else score
+        comparisons += len(told.arms)
     return scores, comparisons
 
 

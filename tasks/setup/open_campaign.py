@@ -75,7 +75,7 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
-        LeaseHeld: If another live process runs it; nothing is written.
+        LeaseHeld: If it would change and another live process runs it; nothing is written.
     """
     keep_digests(database)
     spec, identity = checked.spec, checked.identity()
@@ -134,6 +134,8 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
             "leave them out, or begin a new campaign that reuses the generations of this one: "
             f"{fork_command(identity)}",
         )
+    if not new and stored.execution == execution:
+        return stored  # whoever only reads what has ended disturbs nobody
     leases.require_free(session, stored.id, this_process(), is_gone=is_gone)
     if new:
         campaign_records.grow_campaign(session, stored.id, spec=identity, candidates=new)

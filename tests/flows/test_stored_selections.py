@@ -455,6 +455,15 @@ def test_two_programs_do_not_run_it_at_once(storage):
     assert function.asked == []
 
 
+def test_one_that_has_ended_answers_whoever_asks_while_another_one_holds_it(storage):
+    found = chosen(Counted(), storage)
+    elsewhere = Holder(host="elsewhere", pid=1, boot_id="b", pid_namespace="1", started_ticks=0)
+    with closing(open_database(storage)) as database:
+        acquire(database, 1, elsewhere, now=now(), lifetime=LIFETIME, is_gone=is_gone)
+    again = chosen(Counted(), storage)
+    assert (again.decision, again.comparisons) == (found.decision, found.comparisons)
+
+
 def interrupted(calls):
     if calls == 3:
         raise KeyboardInterrupt
