@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from winnow.flows.api.database_url import require_url
+from winnow.flows.api.callers import require_url
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.engine.database import shown_url

@@ -9,8 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.flows.api.database_url import require_url
-from winnow.flows.api.running_loop import has_running_loop
+from winnow.flows.api.callers import has_running_loop, require_url
 from winnow.flows.main import WORK_FOLDER
 from winnow.flows.prefect_support.server import settle_environment
 
