@@ -30,6 +30,7 @@ from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.plan import plan_round
@@ -128,14 +129,12 @@ def stored_selection(
             remedy = "undo the change, or give the campaign another name"
             raise IdentityChanged(error.what, remedy, _as_given(error.found)) from error
         record, checked = reopen_campaign(database, record.name, database.url)
-        if not _is_settled(database, record):
+        decision = _settled(database, record, checked)
+        if decision is None:
             with running(database, record, checked) as campaign:
-                _run(campaign, scoring)
-        # Who only reads takes no lease, which another one that only reads may hold at that moment.
+                decision = _run(campaign, scoring)
         with database.reading() as session:
-            selector, _, _ = restored(session, record, checked.prepared(database))
             scores, comparisons = _scores(session, record, len(names), len(examples))
-        decision = selector.decision()
         arms = [scoring.arms[each.name] for each in checked.candidates]
     called = [names[arm] for arm in arms]
     return arms, scores, comparisons, decision, CampaignResults(storage, record.name), called
@@ -160,25 +159,31 @@ def _batch_size(database: Database, name: str, budget: object) -> int:
     return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE
 
 
-def _run(campaign: CampaignSession, scoring: Scoring) -> None:
+def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
+    """What a campaign came to that has ended and would ask nothing more; None where it goes on.
+
+    No lease is taken to read it, which another one that only reads may hold at that moment.
+    """
+    with database.reading() as session:
+        if not campaign_status(session, record).is_settled:
+            return None
+        selector, _, _ = restored(session, record, checked.prepared(database))
+    return selector.decision()
+
+
+def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
     """Rounds until the campaign is decided, its budget is spent, or nothing is left to ask.
 
     What the function raises is passed on, once what it gave before is stored.
     """
-    is_decided = campaign.selector.decision().stop
-    while not is_decided and (round_ := plan_round(campaign)) is not None:
+    decision = campaign.selector.decision()
+    while not decision.stop and (round_ := plan_round(campaign)) is not None:
         texts = generate_round(campaign, round_)
         scoring.pass_on()
         comparisons = judge_round(campaign, round_, texts)
         decision = decide_round(campaign, round_, comparisons)
         record_round(campaign, round_, comparisons, decision)
-        is_decided = decision.stop
-
-
-def _is_settled(database: Database, record: CampaignRecord) -> bool:
-    """Whether a campaign has ended and would ask nothing more."""
-    with database.reading() as session:
-        return campaign_status(session, record).is_settled
+    return campaign.selector.decision()
 
 
 def _scores(
