@@ -49,7 +49,7 @@ answered after that request has failed again tell it from an outage; where there
 """
 
 CONTROL_TIMEOUT = 30.0
-"""Seconds in which a control is answered, or the server is taken to answer nobody."""
+"""Seconds, at the most, in which a control is answered, or the server is taken to answer nobody."""
 
 
 class AskAll(Protocol):
