@@ -253,7 +253,7 @@ def _content(identity: JsonView, kind: str, choice: JsonView) -> JsonObject:
         content["shown"] = identity.get("few_shot_examples", {}).get(name)
     if kind == "models":
         content = {key: value for key, value in content.items() if key not in WEIGHTS}
-        content["fingerprint"] = identity["model_fingerprints"].get(name, name)
+        content["fingerprint"] = identity.get("model_fingerprints", {}).get(name, name)
     return content
 
 

@@ -303,7 +303,11 @@ def test_an_earlier_campaign_of_other_candidates_is_named(ended):
     assert "in sight of" not in dict(answer_lines(full(ended)))["beyond"]
     later = end(store_campaign(ended.database, "later"), SCORES)
     assert "in sight of" not in dict(answer_lines(full(later)))["beyond"]  # the same again
-    mended = {**later.record.spec, "selector": {"name": "ucb-e", "params": {}}, "prompts": ["mended"]}
+    mended = {
+        **later.record.spec,
+        "selector": {"name": "ucb-e", "params": {}},
+        "prompts": [{"name": "mended"}],
+    }
     later = replace(later, record=replace(later.record, spec=mended))
     with ended.database.reading() as session:
         asked = replace(
