@@ -57,7 +57,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     for needed in permissions(checked.spec, Path.cwd()):
         head = "allowed" if needed.text in known else "to be allowed"
         print(f"{head}: it would {needed.text} ({needed.keys[0]})")
-    for warning in (own_judge(checked.identity()), there_twice(checked.identity())):
+    identity = checked.identity()
+    for warning in (own_judge(identity), there_twice(identity)):
         if warning is not None:
             print(f"check: {warning.sentence}")
     if lacking := without_targets(checked):

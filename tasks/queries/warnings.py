@@ -223,7 +223,7 @@ WEIGHTS = ("model", "revision", "lora", "chat_template", "served_identity", "mod
 
 
 def there_twice(identity: JsonView) -> CampaignWarning | None:
-    """Whether two of the choices that make candidates are the same, so that these have the same texts.
+    """Whether two of the choices that make candidates are the same, so that these are asked the same.
 
     Args:
         identity: Of the campaign, as it is stored; one that excludes candidates may have only one of two.
@@ -239,7 +239,7 @@ def there_twice(identity: JsonView) -> CampaignWarning | None:
                 return CampaignWarning(
                     kind="twice",
                     sentence=f"{kind} {first} and {name} differ in nothing but their names: candidates that "
-                    "differ only in these have the same texts, and comparisons are spent on them twice; "
+                    "differ only in these are asked the same, and comparisons are spent on them twice; "
                     "leave one out",
                 )
     return None

@@ -200,13 +200,12 @@ class OpenaiEngine:
         finally:
             share = self._shares.end(begun, len(requests))
             for i, each in list(generated.items()):
-                answers[i] = (
-                    each
-                    if isinstance(each, GenerationFailure)
-                    else answer_of(
-                        each[0], self._server, share, each[1], wants_logprobs=requests[i].sampling.logprobs
-                    )
-                )
+                if isinstance(each, GenerationFailure):
+                    answers[i] = each
+                    continue
+                said, latency = each
+                wants = requests[i].sampling.logprobs
+                answers[i] = answer_of(said, self._server, share, latency, wants_logprobs=wants)
 
     async def _generated(
         self, info: ServerInfo, request: Request
