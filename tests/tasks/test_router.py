@@ -184,9 +184,13 @@ def test_vectors_that_are_of_no_use_are_refused_and_nothing_changes(folder, vect
     assert router.scores(fields(0)) == pytest.approx(before, nan_ok=True, abs=0.0)
 
 
-def test_a_missing_field_is_named(folder):
-    with pytest.raises(WinnowError, match="'kind' is undefined"):
+def test_a_missing_field_is_named_with_the_mapping_to_give(folder):
+    with pytest.raises(WinnowError) as refused:
         Router.load("policy").choose("only a text")
+    assert str(refused.value) == (
+        "the prompt lacks kind, which this policy was learned with; give a mapping of fields: "
+        "{'input': ..., 'kind': ...}"
+    )
 
 
 @pytest.mark.parametrize(

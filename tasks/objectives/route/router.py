@@ -147,6 +147,12 @@ class Router:
                 "NumPy array"
             )
         fields = {"input": prompt} if isinstance(prompt, str) else prompt
+        if missing := sorted(self._template.variables - fields.keys()):
+            wanted = ", ".join(f"{name!r}: ..." for name in sorted(self._template.variables))
+            raise WinnowError(
+                f"the prompt lacks {' and '.join(missing)}, which this policy was learned with; give a "
+                f"mapping of fields: {{{wanted}}}"
+            )
         text = render(self._template, fields)
         embedded: FloatArray = of_unit_length(self._embedder.embed([text]), [text])[0].astype(np.float64)
         return embedded
