@@ -1,4 +1,4 @@
-"""The limits that the champion benchmark states, against slow counts and against real campaigns."""
+"""What the champion benchmark states and keeps: its limits against slow counts and against real campaigns."""
 
 from itertools import combinations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.champion import bounds
+from tests.benchmarks.champion.runs import ENTRANTS, fill, keep, read
+from tests.benchmarks.champion.worlds import Table
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 
@@ -41,3 +43,18 @@ def test_champion_needs_more_than_the_least_and_the_oracle_does_too():
             selector.tell(batch, scores[batch.arms, batch.examples])
             asked[-1] += len(batch)
     assert 0.0 < limits.least < limits.oracle < 100.0 * np.mean(asked) / scores.size
+
+
+def test_campaigns_that_are_kept_go_on_and_those_of_other_code_or_cut_off_do_not_count(tmp_path):
+    file, kept = tmp_path / "champion.csv", tmp_path / "kept.csv"
+    scores = (np.random.default_rng(6).random((3, 100)) < [[0.9], [0.5], [0.1]]).astype(float)
+    table, entrants = Table("three", scores), ENTRANTS[:1]
+    fill(file, [table], entrants, seeds=2, minutes=60.0)
+    played = read(file)
+    other = file.read_text().replace(played[0].code, "of other code")
+    file.write_text(other + file.read_text() + played[0].code)
+    keep(file, kept)
+    assert read(kept) == sorted(played)
+    assert "of other code" not in kept.read_text()
+    fill(kept, [table], entrants, seeds=3, minutes=60.0)
+    assert [run.seed for run in read(kept)] == [0, 1, 2]

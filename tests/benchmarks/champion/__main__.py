@@ -1,5 +1,8 @@
 """Comparisons to a valid stop at delta = 0.05 on real score tables; a run that was stopped goes on.
 
+Campaigns are kept in FOLDER/champion.csv; where that is not there yet, they go on from the file that --keep
+writes.
+
 python -m tests.benchmarks.champion --data FOLDER --out .winnow/bench [--seeds 60] [--only WORD]
 python -m tests.benchmarks.champion --table demo=campaign:demo-exhaustive --storage URL --entrant "in rounds"
 """
@@ -12,9 +15,12 @@ import numpy as np
 
 from tests.benchmarks.champion import at_epsilon, speed, with_history
 from tests.benchmarks.champion.bounds import Limits, limits_of
-from tests.benchmarks.champion.runs import DELTA, ENTRANTS, Run, digest, fill, read, shares
+from tests.benchmarks.champion.runs import DELTA, ENTRANTS, Run, fill, keep, read, shares
 from tests.benchmarks.champion.worlds import PROTOTYPES, Table, named, tables
+from tests.benchmarks.errors.runs import begin_with
 from tests.benchmarks.tables import Row, told, write
+
+KEPT = Path("docs", "champion-runs.csv")
 
 
 def main() -> None:
@@ -31,6 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this long")
+    parser.add_argument("--keep", action="store_true", help=f"write the campaigns to {KEPT}")
     parser.add_argument("--only", default="", help="tables with this in their name")
     parser.add_argument("--speed", action="store_true", help="measure how long champion itself takes, too")
     parser.add_argument("--histories", type=int, default=0, help="campaigns with a history and without")
@@ -46,8 +53,11 @@ def main() -> None:
     entrants = [each for each in ENTRANTS if each.label in (options.entrant or [e.label for e in ENTRANTS])]
     if not worlds and not options.speed:
         parser.error(f"no table has {options.only!r} in its name")
-    file = options.out / f"champion-{digest()}.csv"
+    file = options.out / "champion.csv"
+    begin_with(file, KEPT)
     fill(file, worlds, entrants, options.seeds, options.minutes)
+    if options.keep:
+        keep(file, KEPT)
     runs = read(file)
     found = {}
     if options.speed:

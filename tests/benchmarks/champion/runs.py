@@ -1,7 +1,6 @@
 """Campaigns on whole tables to their stop, kept in a file, so that a stopped benchmark goes on."""
 
 import csv
-import hashlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks.champion.worlds import Table
+from tests.benchmarks.errors.sources import digest_of_selector
 from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import create_selector
 
@@ -36,6 +36,8 @@ ENTRANTS = (
 class Run(NamedTuple):
     """How one campaign ended."""
 
+    code: str
+    """A digest of that of its selector: runs of another one do not count."""
     table: str
     entrant: str
     seed: int
@@ -55,7 +57,8 @@ def play(table: Table, entrant: Entrant, seed: int) -> Run:
     comparisons, rounds = to_stop(selector, scores, seed)
     sums = scores.sum(axis=1)
     is_wrong = bool(sums[selector.decision().best] < sums.max() - 1e-6)
-    return Run(table.name, entrant.label, seed, comparisons / scores.size, rounds, is_wrong)
+    code = digest_of_selector(entrant.selector)
+    return Run(code, table.name, entrant.label, seed, comparisons / scores.size, rounds, is_wrong)
 
 
 def to_stop(selector: Selector, scores: np.ndarray, seed: int) -> tuple[int, int]:
@@ -84,22 +87,24 @@ def fill(
 
 
 def read(file: Path) -> list[Run]:
-    """What the file holds, without a line that was cut off."""
+    """What the file holds of the selectors as they are now, without a line that was cut off."""
     if not file.exists():
         return []
     with file.open(newline="", encoding="utf-8") as opened:
         rows = [row for row in csv.reader(opened) if len(row) == len(Run._fields)]
-    return [Run(t, e, int(s), float(share), int(r), w == "True") for t, e, s, share, r, w in rows]
+    codes = {entrant.label: digest_of_selector(entrant.selector) for entrant in ENTRANTS}
+    return [
+        Run(code, table, entrant, int(seed), float(share), int(rounds), is_wrong == "True")
+        for code, table, entrant, seed, share, rounds, is_wrong in rows
+        if codes.get(entrant) == code
+    ]
 
 
-def digest() -> str:
-    """Of the algorithms' source files: other algorithms begin a file of their own."""
-    root = Path(__file__).parents[3] / "algorithms"
-    found = hashlib.sha256()
-    for name in ("best_mean", "bounds", "champion"):
-        for path in sorted((root / name).rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+def keep(file: Path, kept: Path) -> None:
+    """Write what a file holds, in order, to keep it by the page."""
+    kept.unlink(missing_ok=True)
+    for run in sorted(read(file)):
+        _append(kept, run)
 
 
 def shares(runs: Sequence[Run], table: str, entrant: str) -> np.ndarray:

@@ -24,14 +24,24 @@ FRONT_DOOR = "winnow"
 
 def code_of(cell: Cell) -> str:
     """A digest, hexadecimal, that changes when runs of the cell might."""
-    selector = next(names[cell.selector] for names in SELECTORS.values() if cell.selector in names)
     world = cell.build.func
     parts = [
         repr((world.__qualname__, cell.build.args, sorted(cell.build.keywords.items()))),
-        *(_code(*path.split(":")) for path in (selector, f"{world.__module__}:{world.__qualname__}")),
+        _code_of_selector(cell.selector),
+        _code(world.__module__, world.__qualname__),
         _code(cells.__name__, cells.play.__name__),
     ]
     return sha256("\n".join(parts).encode()).hexdigest()[:DIGITS]
+
+
+def digest_of_selector(name: str) -> str:
+    """A digest, hexadecimal, that changes when what a selector does might."""
+    return sha256(_code_of_selector(name).encode()).hexdigest()[:DIGITS]
+
+
+def _code_of_selector(name: str) -> str:
+    path = next(names[name] for names in SELECTORS.values() if name in names)
+    return _code(*path.split(":"))
 
 
 @cache
