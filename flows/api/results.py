@@ -1,6 +1,6 @@
 """A results database as programs and notebooks read it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +16,8 @@ from winnow.tasks.queries import frames
 if TYPE_CHECKING:
     import pandas as pd
 
+    from winnow.tasks.objectives.route.exporting import ExportedPolicy
+
 
 class Printer(Protocol):
     """What IPython prints with, as far as it is used here."""
@@ -25,7 +27,7 @@ class Printer(Protocol):
 
 
 class Results:
-    """The campaigns of a results database, which is only read.
+    """The campaigns of a results database, which is only read, unless one of them is told to go on.
 
         db = winnow.open("sqlite:///winnow.db")
         db.campaigns()
@@ -107,6 +109,43 @@ class CampaignResults:
     def view(self, view: str) -> "pd.DataFrame":
         """Any other view that `winnow query` prints, such as "curve", "coverage" or "costs"."""
         return frames.frame(self._storage, self._name, view)
+
+    def resume(
+        self, changes: Mapping[str, object] | None = None, *, progress: bool = False, trust: bool = False
+    ) -> "CampaignResults":
+        """Go on with the campaign as `winnow resume` does; its file is not needed. See `winnow.run`.
+
+            winnow.open("sqlite:///winnow.db")["sum-prompts"].resume({"stopping.budget": 2000})
+
+        Args:
+            changes: Of what may change of a campaign, by dotted key: stopping.budget, execution, tags.
+            progress: As `winnow.run` has it.
+            trust: As `winnow.run` has it.
+
+        Raises:
+            SpecError: If a change is not sound or not allowed, or the campaign needs what nobody has allowed.
+            WinnowError: If the campaign cannot go on.
+            StorageError: If the database cannot be used, or another process runs the campaign.
+        """
+        from winnow.flows.api.run import resume
+
+        return resume(self._storage, self._name, changes or {}, progress=progress, trust=trust)
+
+    def export_policy(self, folder: str | Path) -> "ExportedPolicy":
+        """Write what a campaign that routes has learned into a folder, for `winnow.Router.load`.
+
+        Returns:
+            How many prompts it was learned from, and why one candidate may do as well for all, if it may.
+
+        Raises:
+            WinnowError: If the campaign does not route, or the folder cannot be written.
+            StorageError: If the database cannot be used.
+        """
+        from winnow.storage.admin.schema import existing
+        from winnow.tasks.objectives.route.exporting import export_policy
+
+        with existing(self._storage) as database:
+            return export_policy(database, self._name, self._storage, Path(folder))
 
     def report(self, path: str | Path) -> Path:
         """Write the campaign's page, one file of HTML; return its path.

@@ -1,9 +1,11 @@
 """A campaign as programs and notebooks run it."""
 
+import json
 import os
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,6 +18,7 @@ from winnow.flows.prefect_support.server import settle_environment
 if TYPE_CHECKING:
     from winnow.flows.api.results import CampaignResults
     from winnow.flows.run.signals import Interrupts
+    from winnow.flows.run.trust_prompt import Trust
     from winnow.tasks.spec.yaml_file import SpecFile
 
 Spec = str | Path | Mapping[str, object]
@@ -50,41 +53,82 @@ def run(
         WinnowError: If the campaign cannot go on.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
+    return _called(lambda interrupts: _run(_file_of(spec, storage), interrupts, progress, _trust(trust)))
+
+
+def resume(
+    storage: str, name: str, changes: Mapping[str, object], *, progress: bool, trust: bool
+) -> "CampaignResults":
+    """Go on with a stored campaign; see `CampaignResults.resume`."""
+    overrides = [f"{key}={json.dumps(_plain(value), default=str)}" for key, value in changes.items()]
+    return _called(lambda interrupts: _resume(storage, name, overrides, interrupts, progress, _trust(trust)))
+
+
+def _called(call: "Callable[[Interrupts], CampaignResults]") -> "CampaignResults":
     settle_environment(WORK_FOLDER / "prefect")
     from winnow.flows.run.signals import Interrupts
 
     interrupts = Interrupts()
-
-    def call() -> "CampaignResults":
-        return _run(_file_of(spec, storage), interrupts, progress=progress, trust=trust)
-
-    return _in_a_thread(call, interrupts) if has_running_loop() else call()
+    return _in_a_thread(call, interrupts) if has_running_loop() else call(interrupts)
 
 
-def _run(file: "SpecFile", interrupts: "Interrupts", *, progress: bool, trust: bool) -> "CampaignResults":
+def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Trust") -> "CampaignResults":
+    from winnow.flows.run.launch import require_free, starting_early, store_campaign
+    from winnow.flows.run.trust_prompt import approving
+    from winnow.tasks.setup.load import check_spec_file
+
+    with starting_early(approving(trust)) as approve:
+        checked = check_spec_file(file, approve)
+        with _remedied():
+            store_campaign(checked)
+        storage, name = checked.spec.storage, checked.spec.name
+        return _to_the_end(storage, name, interrupts, progress, lambda: require_free(storage, name))
+
+
+def _resume(
+    storage: str, name: str, overrides: list[str], interrupts: "Interrupts", progress: bool, trust: "Trust"
+) -> "CampaignResults":
+    from winnow.flows.run.launch import change_stored_campaign, require_resumable
+
+    if overrides:
+        with _remedied():
+            change_stored_campaign(storage, name, overrides, trust)
+    return _to_the_end(storage, name, interrupts, progress, lambda: require_resumable(storage, name, trust))
+
+
+@contextmanager
+def _remedied() -> Iterator[None]:
+    """Tell of what may not change as a program can mend it, without options of the command line."""
+    from winnow.tasks.setup.identity import IdentityChanged
+
+    try:
+        yield
+    except IdentityChanged as error:
+        raise IdentityChanged(error.what, REMEDY, error.found) from error
+
+
+def _to_the_end(
+    storage: str, name: str, interrupts: "Interrupts", progress: bool, check: Callable[[], None]
+) -> "CampaignResults":
+    """Run a stored campaign, unless it has ended; `check` may refuse to."""
     from winnow.flows.api.results import CampaignResults
     from winnow.flows.notify.outbox import delivering
     from winnow.flows.reports.summary import status_of
-    from winnow.flows.run.launch import require_free, run_to_the_end, starting_early, store_campaign
-    from winnow.flows.run.trust_prompt import Trust, approving
-    from winnow.tasks.setup.identity import IdentityChanged
-    from winnow.tasks.setup.load import check_spec_file
+    from winnow.flows.run.launch import run_to_the_end
 
-    approval = approving(Trust(everything=trust, how="pass trust=True"))
-    with starting_early(approval) as approve:
-        checked = check_spec_file(file, approve)
-        try:
-            store_campaign(checked)
-        except IdentityChanged as error:
-            raise IdentityChanged(error.what, REMEDY, error.found) from error
-        storage, name = checked.spec.storage, checked.spec.name
-        if not status_of(storage, name).is_settled:
-            require_free(storage, name)
-            with delivering():
-                run_to_the_end(storage, name, interrupts, shown=progress)
-            if interrupts.asked:
-                raise KeyboardInterrupt
+    if not status_of(storage, name).is_settled:
+        check()
+        with delivering():
+            run_to_the_end(storage, name, interrupts, shown=progress)
+        if interrupts.asked:
+            raise KeyboardInterrupt
     return CampaignResults(storage, name)
+
+
+def _trust(everything: bool) -> "Trust":
+    from winnow.flows.run.trust_prompt import Trust
+
+    return Trust(everything=everything, how="pass trust=True")
 
 
 def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
@@ -117,10 +161,12 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-def _in_a_thread(call: "Callable[[], CampaignResults]", interrupts: "Interrupts") -> "CampaignResults":
+def _in_a_thread(
+    call: "Callable[[Interrupts], CampaignResults]", interrupts: "Interrupts"
+) -> "CampaignResults":
     """Call where no event loop is running, so that one may be started; wait, and let Ctrl-C ask to stop."""
     with ThreadPoolExecutor(1, "winnow-run") as executor:
-        future = executor.submit(copy_context().run, call)
+        future = executor.submit(copy_context().run, call, interrupts)
         while True:
             try:
                 return future.result()

@@ -134,10 +134,7 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
 def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
     if (code := _answered(storage, name)) is not None:
         return code
-    if trust is not None:
-        require_stored_trust(storage, name, trust)
-    _require_functions(storage, name)
-    require_free(storage, name)
+    require_resumable(storage, name, trust)
     interrupts = Interrupts()
     hint = f"winnow resume {name} --storage {shown_url(storage)}"
     try:
@@ -157,6 +154,24 @@ def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
         return code
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
+
+
+def require_resumable(storage: str, name: str, trust: Trust | None) -> None:
+    """Refuse a stored campaign that may not go on, or cannot here and now.
+
+    Args:
+        storage: URL of the results database.
+        name: The campaign's.
+        trust: What it may do; None where its file has just been approved.
+
+    Raises:
+        SpecError: If it needs more than was allowed, or what only a program has.
+        LeaseHeld: If another process runs it.
+    """
+    if trust is not None:
+        require_stored_trust(storage, name, trust)
+    _require_functions(storage, name)
+    require_free(storage, name)
 
 
 def run_to_the_end(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:

@@ -106,6 +106,19 @@ def test_a_script_gets_what_open_gives_and_a_second_call_asks_nothing(spec, capf
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_stored_campaign_goes_on_without_its_file_on_what_may_change(spec):
+    begun = winnow.run({**spec, "stopping": {"budget": 8, "delta": 0.05}})
+    assert begun.answer.outcome == "undecided"
+    stored = winnow.open("sqlite:///winnow.db")["letters"]
+    assert not is_the_answer(stored.resume())
+    assert is_the_answer(stored.resume({"stopping.budget": np.int64(120), "execution.group_size": 4}))
+    asked = Engine.batches
+    assert is_the_answer(stored.resume())
+    assert Engine.batches == asked
+    with pytest.raises(SpecError, match="seed: 0 -> 8\nundo the change, or give the campaign another name"):
+        stored.resume({"seed": 8})
+
+
 def test_progress_is_written_where_it_is_asked_for(spec, capfd):
     winnow.run(spec, progress=True)
     out, err = capfd.readouterr()

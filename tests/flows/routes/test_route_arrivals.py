@@ -15,6 +15,7 @@ from route_commands import asked, chosen, copy_of, done, everything, prepared, r
 from test_command_line import winnow
 from waiting import PATIENCE_S
 
+from winnow.flows.api.results import Results
 from winnow.flows.exit_codes import FORCED
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
@@ -71,6 +72,9 @@ def test_what_arrives_changes_what_is_believed_later(answered, monkeypatch):
 
     monkeypatch.chdir(answered)
     before = believed()
+    exported = Results("sqlite:///winnow.db")["survivor"].export_policy("by a program")
+    assert Router.load("by a program").scores(route.text("spell", 61))["speller/plain"] == before
+    assert exported.prompts == len(rows(answered, "SELECT 1 FROM comparisons"))
     wrong = [{"input": route.text("spell", n), "target": "never", "type": "spell"} for n in range(10)]
     (answered / "wrong.jsonl").write_text("".join(json.dumps(row) + "\n" for row in wrong))
     told = json.loads(done(answered, "route", "survivor", "--prompts", "wrong.jsonl", "--json"))
