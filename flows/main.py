@@ -6,11 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from winnow.flows.prefect_support.server import settle_environment
-
-WORK_FOLDER = Path(".winnow")
-"""Where logs, the temporary Prefect server's files and the demo go, under the current directory."""
-
+from winnow.flows.prefect_support.server import WORK_FOLDER, settle_environment
 
 GARBAGE = 50_000
 """New objects after which Python looks for garbage among them."""

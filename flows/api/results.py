@@ -127,9 +127,10 @@ class CampaignResults:
             WinnowError: If the campaign cannot go on.
             StorageError: If the database cannot be used, or another process runs the campaign.
         """
-        from winnow.flows.api.run import resume
+        from winnow.flows.api.going_on import resume
 
-        return resume(self._storage, self._name, changes or {}, progress=progress, trust=trust)
+        resume(self._storage, self._name, changes or {}, progress=progress, trust=trust)
+        return self
 
     def export_policy(self, folder: str | Path) -> "ExportedPolicy":
         """Write what a campaign that routes has learned into a folder, for `winnow.Router.load`.

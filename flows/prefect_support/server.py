@@ -30,7 +30,10 @@ from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage import not_collecting
 from winnow.tasks.errors import WinnowError
 
-LOG = Path(".winnow") / "logs" / "prefect-server.log"
+WORK_FOLDER = Path(".winnow")
+"""Where logs, the temporary server's files and the demo go, under the current directory."""
+
+LOG = WORK_FOLDER / "logs" / "prefect-server.log"
 """Where the output of a command's temporary server goes."""
 
 TALKER = "EventsWorker"

@@ -1,0 +1,115 @@
+"""What a program begins or goes on with runs to its end, or to an interrupt, wherever the program stands."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from winnow.flows.api.callers import has_running_loop
+from winnow.flows.prefect_support.server import WORK_FOLDER, settle_environment
+
+if TYPE_CHECKING:
+    from winnow.flows.run.signals import Interrupts
+    from winnow.flows.run.trust_prompt import Trust
+
+T = TypeVar("T")
+
+REMEDY = "undo the change, or give the campaign another name, which makes no text a second time"
+"""What a program can do that began a campaign with another definition."""
+
+
+def interruptible(call: "Callable[[Interrupts], T]") -> T:
+    """Call with what Ctrl-C asks; in a thread where an event loop is running, so that another may begin."""
+    settle_environment(WORK_FOLDER / "prefect")
+    from winnow.flows.run.signals import Interrupts
+
+    interrupts = Interrupts()
+    return _in_a_thread(call, interrupts) if has_running_loop() else call(interrupts)
+
+
+def resume(storage: str, name: str, changes: Mapping[str, object], *, progress: bool, trust: bool) -> None:
+    """Go on with a stored campaign; see `CampaignResults.resume`."""
+    overrides = [f"{key}={json.dumps(as_in_a_file(value), default=str)}" for key, value in changes.items()]
+    interruptible(
+        lambda interrupts: _resume(storage, name, overrides, interrupts, progress, allowed(everything=trust))
+    )
+
+
+def _resume(
+    storage: str, name: str, overrides: list[str], interrupts: "Interrupts", progress: bool, trust: "Trust"
+) -> None:
+    from winnow.flows.run.launch import change_stored_campaign, require_resumable
+
+    if overrides:
+        with remedied():
+            change_stored_campaign(storage, name, overrides, trust)
+    to_the_end(storage, name, interrupts, progress, lambda: require_resumable(storage, name, trust))
+
+
+def to_the_end(
+    storage: str, name: str, interrupts: "Interrupts", progress: bool, check: Callable[[], None]
+) -> None:
+    """Run a stored campaign, unless it has ended; `check` may refuse to.
+
+    Raises:
+        KeyboardInterrupt: If it was interrupted; what it had is stored.
+    """
+    from winnow.flows.notify.outbox import delivering
+    from winnow.flows.reports.summary import status_of
+    from winnow.flows.run.launch import run_to_the_end
+
+    if status_of(storage, name).is_settled:
+        return
+    check()
+    with delivering():
+        run_to_the_end(storage, name, interrupts, shown=progress)
+    if interrupts.asked:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def remedied() -> Iterator[None]:
+    """Tell of what may not change as a program can mend it, without options of the command line."""
+    from winnow.tasks.setup.identity import IdentityChanged
+
+    try:
+        yield
+    except IdentityChanged as error:
+        raise IdentityChanged(error.what, REMEDY, error.found) from error
+
+
+def allowed(*, everything: bool) -> "Trust":
+    """What a program allows, and how it would allow more."""
+    from winnow.flows.run.trust_prompt import Trust
+
+    return Trust(everything=everything, how="pass trust=True")
+
+
+def as_in_a_file(value: object) -> object:
+    """The same as a file would hold it: lists in place of tuples, texts of paths, numbers of NumPy's."""
+    if isinstance(value, Mapping):
+        return {key: as_in_a_file(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_in_a_file(each) for each in value]
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def _in_a_thread(call: "Callable[[Interrupts], T]", interrupts: "Interrupts") -> T:
+    """Call where no event loop is running, so that one may be started; wait, and let Ctrl-C ask to stop."""
+    with ThreadPoolExecutor(1, "winnow-run") as executor:
+        future = executor.submit(copy_context().run, call, interrupts)
+        while True:
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                if future.done():
+                    raise
+                interrupts.ask()
