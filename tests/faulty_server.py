@@ -5,8 +5,8 @@ It has Anthropic's messages too.
     with faulty_server(script=in_order(SERVER_ERROR, GARBAGE)) as server:
         ...  # server.url is a base URL; the first two calls fail, all others are answered
 
-`GET /v1/models` is never faulty, and canary prompts, which meet the script's faults as all others do, are
-counted for themselves: so a test counts only what it asked for.
+`GET /v1/models` is faulty where `listing` alone says so, and canary prompts, which meet the script's faults
+as all others do, are counted for themselves: so a test counts only what it asked for.
 """
 
 import hashlib
@@ -188,6 +188,8 @@ class FaultyServer:
         self.reply = reply
         self.next_tokens = next_tokens
         """Log-probabilities of the most probable next tokens, told where `top_logprobs` is asked for."""
+        self.listing: Fault | None = None
+        """What is answered in the place of a list of models."""
         self.calls: list[Call] = []
         self.canaries: list[Call] = []
         """Calls for canary prompts, which are not among `calls`."""
@@ -306,6 +308,9 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
             pass  # a test prints what it wants to
 
         def do_GET(self) -> None:
+            if server.listing is not None:
+                self._send(server.listing.status, {}, server.listing.body or b"")
+                return
             known = self.path == "/v1/models"
             body = {"object": "list", "data": [{"id": server.model, "object": "model", "owned_by": "tests"}]}
             self._send(200 if known else 404, {}, json.dumps(body if known else {}).encode())

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Collection
 from contextlib import suppress
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.tasks.engines.openai.errors import Server, Unreadable, words_in
+from winnow.tasks.engines.openai.errors import Server, StatusError, Unreadable, words_in
 from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 
 MOST_DIGITS = 100
@@ -16,6 +16,15 @@ MOST_DIGITS = 100
 
 MOST_LISTED = 10_000
 """Models that are read of a server's list."""
+
+STOPPED = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
+"""By which servers say that a text is at its end, in lower case; OpenAI's own is the first."""
+
+CUT = frozenset({"length", "max_tokens", "model_length"})
+"""By which they say that it is as long as it may be."""
+
+BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
+"""By which they say that they failed in the middle of it: that may be over when it is asked for again."""
 
 
 class _Part(BaseModel):
@@ -32,8 +41,21 @@ class Usage(_Part):
 
     prompt_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
     completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
+    """Those of thoughts among them."""
     prompt_tokens_details: object = None
     """Some servers tell here what they had in their prefix caches."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_thoughts(cls, told: object) -> object:
+        """Gemini and xAI count thoughts, which they charge, in the total alone."""
+        if not isinstance(told, dict):
+            return told
+        read, total = told.get("prompt_tokens"), told.get("total_tokens")
+        written = told.get("completion_tokens")
+        if type(read) is type(total) is int and type(written) in (int, type(None)) and total < TOKEN_LIMIT:
+            return told | {"completion_tokens": max(written or 0, total - read)}
+        return told
 
     @property
     def cached_tokens(self) -> int | None:
@@ -46,31 +68,49 @@ class Usage(_Part):
 class Message(_Part):
     """What a chat answers; without content where all tokens went into reasoning."""
 
-    content: str | None = None
+    content: str | list[object] | None = None
+    """Mistral has parts in the place of a text where a model thinks, some of them its thoughts."""
     refusal: str | None = None
     reasoning: object = None
     """What the model thought, if it is a text; servers have both names for it, and other forms."""
     reasoning_content: object = None
 
     @property
+    def text(self) -> str:
+        """The answer, whatever its form."""
+        return _text_in(self.content, "text")
+
+    @property
     def thought(self) -> str | None:
         """The reasoning as a text; None where the server tells none."""
-        told = (each for each in (self.reasoning, self.reasoning_content) if isinstance(each, str))
-        return next(told, None)
+        parts = self.content if isinstance(self.content, list) else None
+        told = (self.reasoning, self.reasoning_content, _text_in(parts, "thinking") or None)
+        return next((each for each in told if isinstance(each, str)), None)
+
+
+def _text_in(content: object, key: str) -> str:
+    """A text, or what stands under a key of its parts, which may have parts of its own."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return "".join(_text_in(part.get(key), "text") for part in content if isinstance(part, dict))
+
+
+Logprob = Annotated[float, BeforeValidator(lambda told: -inf if told is None else told)]
+"""A natural logarithm; llama.cpp writes null for that of 0, which JSON cannot hold."""
 
 
 class TokenLogprob(_Part):
     """A token and its natural log-probability."""
 
     token: str
-    logprob: float
+    logprob: Logprob
 
 
 class TokenPosition(_Part):
     """The token at one place of a chat's answer, and the most probable ones there."""
 
     logprob: float | None = None
-    top_logprobs: list[TokenLogprob] = Field(default=[], fail_fast=True)
+    top_logprobs: list[TokenLogprob] | None = Field(default=None, fail_fast=True)
 
 
 class Logprobs(_Part):
@@ -84,7 +124,7 @@ class Logprobs(_Part):
     def first(self) -> dict[str, float]:
         """Log-probability of each known token at the first place, by the token as the server writes it."""
         if self.content:
-            return {each.token: each.logprob for each in self.content[0].top_logprobs}
+            return {each.token: each.logprob for each in self.content[0].top_logprobs or ()}
         return dict(self.top_logprobs[0] or {}) if self.top_logprobs else {}
 
 
@@ -94,7 +134,8 @@ class Choice(_Part):
     text: str | None = None
     message: Message | None = None
     finish_reason: str | None = None
-    logprobs: Logprobs | None = None
+    logprobs: Annotated[Logprobs | None, BeforeValidator(lambda told: told or None)] = None
+    """Servers that tell none write null, or nothing in brackets."""
 
 
 class Generated(_Part):
@@ -218,6 +259,8 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     choice = generated.choices[0]
     if (choice.message if chat else choice.text) is None:
         raise Unreadable(f"choices.0.{'message' if chat else 'text'}: Field required")
+    if (choice.finish_reason or "").lower() in BROKEN_OFF:
+        raise Unreadable(f"a text that it broke off by {choice.finish_reason!r}")
     return generated
 
 
@@ -226,7 +269,11 @@ def _require_answer(value: object) -> None:
     if not isinstance(value, dict):
         return
     if (told := value.get("error")) is not None and not value.get("choices"):
-        raise Unreadable(f"the error {words_in(told, json.dumps(told))[1]!r}")
+        said = json.dumps(told)
+        code = told.get("code") if isinstance(told, dict) else None
+        if type(code) is int and 400 <= code < 500:
+            raise StatusError(code, {}, said.encode())
+        raise Unreadable(f"the error {words_in(told, said).sentence!r}")
     if value.get("choices") and value.get("usage") is None:
         raise Unreadable("it counts no tokens (`usage`), by which costs and limits are reckoned")
 
@@ -237,11 +284,11 @@ def answer_of(
     """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
-    ended = choice.finish_reason
-    text = choice.message.content if choice.message else choice.text
+    text = choice.message.text if choice.message else choice.text
+    ended = (choice.finish_reason or "").lower()
     completion = Completion(
         text=refusal or text or "",
-        finish_reason=ended if ended in ("stop", "length") else "stop",
+        finish_reason="length" if ended in CUT else "stop",
         input_tokens=generated.usage.prompt_tokens,
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
@@ -252,8 +299,8 @@ def answer_of(
     )
     if refusal:
         why = f"the model says: {server.shown(refusal)}"
-    elif ended not in ("stop", "length"):
-        why = f"the server ended it by {server.shown(repr(ended))}"
+    elif ended not in STOPPED | CUT:
+        why = f"the server ended it by {server.shown(repr(choice.finish_reason))}"
     else:
         return completion
     return GenerationFailure(reason="refused", detail=why, spent=completion)

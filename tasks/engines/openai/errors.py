@@ -7,10 +7,12 @@
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 import httpx
 
@@ -20,22 +22,44 @@ from winnow.tasks.engines.protocol import GenerationFailure
 SHOWN = 300
 """Characters printed of what a server says."""
 
-TOO_MUCH = frozenset({429, 503, 529})
-"""Statuses by which a server says that it has more to do than it can."""
+TOO_MUCH = frozenset({429, 498, 503, 529})
+"""Statuses by which a server says that it has more to do than it can; 498 is Groq's."""
 
-PASSING = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that say nothing against the request."""
+PASSING = frozenset({408, 409, 424, 425, 429, 498})
+"""Statuses below 500 that say nothing against the request; by 424 TGI says that it failed in a text."""
 
 CONTEXT_WORDS = (
     "context length",
     "context_length",
     "context window",
+    "context size",  # of llama.cpp
     "max_tokens must be at least 1",  # of vLLM: the prompt leaves no room for a token
+    "`inputs` tokens + `max_new_tokens` must be <=",  # of TGI, and of Together, whose status is 403
+    "prompt is too long",  # of Anthropic and Fireworks
+    "input token count",  # of Gemini
 )
 """By which servers say that a prompt is too long."""
 
+TITLE = re.compile(r"<title>\s*([^<]*[^<\s])", re.IGNORECASE)
+
 MODERATION_WORDS = ("moderation", "flagged")
 """By which gateways say that 403 is about what a prompt says, and not about the key."""
+
+USED_UP = (
+    "insufficient_quota",
+    "billing_not_active",
+    "billing_hard_limit_reached",
+    "exceeded_current_quota_error",
+    "budget_exceeded",  # of LiteLLM's proxy
+    "your credit balance is too low",  # of Anthropic
+)
+"""Codes, and beginnings of sentences, by which APIs say that there is no more money, whatever the status."""
+
+BAD_KEY = ("invalid_api_key", "api key not valid")
+"""The same of keys; the second is Gemini's, whose status is 400."""
+
+NO_MODEL = ("model_not_found", "invalid_model", "model not exist", "/chat/completions: invalid model name")
+"""The same of models: Mistral's, DeepSeek's and that of LiteLLM's proxy, with status 400."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +94,15 @@ class NotThere(EngineLoadFailed):
     """The server does not know the model, or the address."""
 
 
+class Forbidden(EngineLoadFailed):
+    """The server forbids it: to this key, or, as firewalls do that read prompts, for what it says."""
+
+    def __init__(self, model: str, why: str, detail: str = "") -> None:
+        super().__init__(model, why)
+        self.detail = detail
+        """What a request is told that it forbids while it answers others."""
+
+
 class Unreadable(Exception):
     """The server answered, but not as the API says; the message is what it sent in the place of an answer."""
 
@@ -87,6 +120,24 @@ class StatusError(Exception):
         self.headers = headers
         self.said = said
         """The beginning of the body."""
+
+
+class Told(NamedTuple):
+    """An error in a server's own words."""
+
+    sentence: str
+    codes: str = ""
+    """What programs tell it by."""
+    headers: Mapping[str, str] = {}
+    """What others say in headers."""
+
+    def is_one_of(self, words: tuple[str, ...]) -> bool:
+        """Whether it has such a code, or a sentence that begins so: what follows may quote a prompt."""
+        return bool(set(words) & set(self.codes.lower().split())) or self.sentence.lower().startswith(words)
+
+    def has_any(self, words: Iterable[str]) -> bool:
+        """Whether any of these words is said where people see it, or as a code."""
+        return any(each in f"{self.codes} {self.sentence[:SHOWN]}".lower() for each in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,49 +174,70 @@ def retryable_error(error: Exception, server: Server) -> RetryableError:
 
 
 def _of_status(error: StatusError, server: Server) -> RetryableError:
-    status, (code, sentence) = error.status, _words(error.said)
-    said = server.shown(sentence)
+    status, told = error.status, _words(error.said)
+    said = server.shown(told.sentence)
+    if status == 402 or told.is_one_of(USED_UP):
+        account = f"the account of ${server.variable}" if server.variable else "its account"
+        raise EngineLoadFailed(
+            server.model,
+            f"{server.url} wants to be paid ({status}: {said}); add credit to {account}, or raise its limit",
+        )
     if status >= 500 or status in PASSING:
-        wait = seconds_to_wait(error.headers)
+        wait = seconds_to_wait({**told.headers, **error.headers})
         return RetryableError(why=f"answered {status}: {said}", too_much=status in TOO_MUCH, wait=wait)
-    about_prompt = status == 403 and any(word in said.lower() for word in MODERATION_WORDS)
-    if status in (401, 402, 403) and not about_prompt:
+    detail = f"the server says {status}: {said}"
+    reason = "prompt_too_long" if told.has_any(CONTEXT_WORDS) else "refused"
+    about_prompt = reason == "prompt_too_long" or told.has_any(MODERATION_WORDS)
+    if status == 401 or (status == 403 and not about_prompt) or told.is_one_of(BAD_KEY):
         refused = f"the key in ${server.variable}" if server.variable else "requests without a key"
         remedy = "look at the key and at what it may use" if server.variable else "name its key as api_key"
-        raise EngineLoadFailed(server.model, f"{server.url} refuses {refused} ({status}: {said}); {remedy}")
-    if status in (404, 405):
+        why = f"{server.url} refuses {refused} ({status}: {said}); {remedy}"
+        raise Forbidden(server.model, why, detail) if status == 403 else EngineLoadFailed(server.model, why)
+    if status in (404, 405) or told.is_one_of(NO_MODEL):
         raise NotThere(
             server.model,
             f"{server.url} does not know it ({status}: {said}); look at `model` and `model_base_url`",
         )
-    too_long = any(word in f"{code} {said}".lower() for word in CONTEXT_WORDS)
-    reason = "prompt_too_long" if too_long else "refused"
-    raise RequestRefused(GenerationFailure(reason=reason, detail=f"the server says {status}: {said}"))
+    raise RequestRefused(GenerationFailure(reason=reason, detail=detail))
 
 
-def _words(said: bytes) -> tuple[str, str]:
-    """The server's own code and sentence, where the body has them in `error`, or else the body itself."""
+def _words(said: bytes) -> Told:
+    """What a body says of an error, where it says it in `error`, or else the body itself."""
     text = said.decode(errors="replace")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        return "", text or "nothing more"
+        title = TITLE.search(text)  # of a gateway's page, whose beginning says nothing to people
+        return Told(sentence=title[1] if title else text or "nothing more")
+    body = body[0] if isinstance(body, list) and body else body  # Gemini's stand in brackets
     return words_in(body.get("error", body) if isinstance(body, dict) else body, text)
 
 
-def words_in(told: object, text: str) -> tuple[str, str]:
-    """The code and the sentence of an error as a server tells it, or else `text`."""
+def words_in(told: object, text: str) -> Told:
+    """What an error says as a server tells it, or else `text`."""
     if not isinstance(told, dict):
-        return "", told if isinstance(told, str) else text
+        return Told(sentence=told if isinstance(told, str) else text)
     sentence = told.get("message") or told.get("detail")
-    return str(told.get("code", ""))[:SHOWN], sentence if isinstance(sentence, str) else text
+    codes = " ".join(each for key in ("code", "type") if isinstance(each := told.get(key), str))
+    return Told(sentence if isinstance(sentence, str) else text, codes, _waits_in(told.get("details")))
+
+
+def _waits_in(details: object) -> Mapping[str, str]:
+    """How long Gemini wants to be left alone ("34s"), as a header would say it."""
+    for each in details if isinstance(details, list) else ():
+        if isinstance(each, dict) and isinstance(delay := each.get("retryDelay"), str):
+            return {"retry-after": delay.removesuffix("s")}
+    return {}
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """What a server's Retry-After asks for: seconds or a date. None where it asks for nothing readable."""
+    """What a server asks for by Retry-After (seconds or a date), or OpenAI's and Azure's own milliseconds.
+
+    None where it asks for nothing readable.
+    """
     value = headers.get("retry-after", "")
     try:
-        seconds = float(value)
+        seconds = float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(value)
     except ValueError:
         try:
             date = parsedate_to_datetime(value)

@@ -24,11 +24,13 @@ from winnow.tasks.engines.openai.answers import (
 )
 from winnow.tasks.engines.openai.errors import (
     TOO_MUCH,
+    Forbidden,
     NotThere,
     RequestRefused,
     RetryableError,
     Server,
     StatusError,
+    Unreadable,
     retryable_error,
 )
 from winnow.tasks.engines.openai.requests import answer_bytes
@@ -40,13 +42,6 @@ Item = TypeVar("Item")
 
 FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
-
-INTERNAL_ERROR = 500
-"""The status by which a server fails over one request; others from 500 on are of gateways and of load.
-
-A gateway fails over one request as well, as over one whose answer takes longer than it waits. Others that are
-answered after that request has failed again tell it from an outage; where there is none, a control is asked.
-"""
 
 CONTROL_TIMEOUT = 30.0
 """Seconds, at the most, in which a control is answered, or the server is taken to answer nobody."""
@@ -98,16 +93,25 @@ class ServerCalls:
         self._places = AdaptiveConcurrency(max_connections)
         self._jitter = Random(0)  # moves moments, and nothing that is stored
         self._line = line
-        self._n_answered = 0
+        self._n_answered = 0  # of what is posted: a server may list its models and answer nobody
         self._control = control
         self._controlling = anyio.Lock()
 
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
-        """Like `post`, without a body, for what has the length of a list of models at the most."""
+        """Like `post`, without a body, for what has the length of a list of models at the most.
+
+        Raises:
+            NotThere: If something else is there, as the page of a gateway, or nothing.
+        """
         url = self._url(path)
-        answer, _ = await self._until_answered(
-            lambda: self._line.send("GET", url, None, most_bytes=LISTING_BYTES), read
-        )
+        try:
+            answer, _ = await self._until_answered(
+                lambda: self._line.send("GET", url, None, most_bytes=LISTING_BYTES), read
+            )
+        except EngineDied as error:
+            if isinstance(error.__cause__, Unreadable):
+                raise NotThere(self._server.model, error.why) from error
+            raise
         return answer
 
     async def post(
@@ -135,8 +139,14 @@ class ServerCalls:
     ) -> tuple[Answer, float]:
         """The same, and the seconds from when the body was sent that was answered: no earlier try of it."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
+
+        def counted(value: object) -> Answer:
+            answer = read(value)
+            self._n_answered += 1
+            return answer
+
         return await self._until_answered(
-            lambda: self._line.send("POST", url, content, most_bytes=most_bytes), read
+            lambda: self._line.send("POST", url, content, most_bytes=most_bytes), counted
         )
 
     async def close(self) -> None:
@@ -149,7 +159,7 @@ class ServerCalls:
     async def _until_answered(
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
     ) -> tuple[Answer, float]:
-        retries, n_before = 0, self._n_answered
+        retries = 0
         n_failed: int | None = None  # at its second failure; at the first one where the next is the last
         while True:
             async with self._places.turn() as cuts:
@@ -160,32 +170,40 @@ class ServerCalls:
                         latency = time.perf_counter() - sent
                         answer = read(json_value(content))
                     self._places.widen()
-                    self._n_answered += 1
                     return answer, latency
-                except Exception as error:  # `retryable_error` raises what it does not know
-                    trouble = retryable_error(error, self._server)
+                except Exception as error:  # `_trouble` raises what it does not know
+                    trouble = await self._trouble(error)
                     if trouble.too_much:
                         self._places.narrow(cuts)
                     if self._is_last(error, retries):
-                        since = n_before if _is_internal(error) else n_failed
-                        raise await self._given_up(trouble, error, retries + 1, since) from error
+                        raise await self._given_up(trouble, error, retries + 1, n_failed) from error
                     if retries < 2:
                         n_failed = self._n_answered
             retries += 1
             await self._wait(trouble, retries)
 
+    async def _trouble(self, error: Exception) -> RetryableError:
+        """See `retryable_error`; what is forbidden while others are answered is the request's own fault."""
+        try:
+            return retryable_error(error, self._server)
+        except Forbidden as forbidden:
+            if self._n_answered and await self._answers_others(self._n_answered):
+                failure = GenerationFailure(reason="refused", detail=forbidden.detail)
+                raise RequestRefused(failure) from error
+            raise
+
     async def _wait(self, trouble: RetryableError, retries: int) -> None:
-        if trouble.wait is None:
-            delay = min(FIRST_DELAY * 2 ** (retries - 1), LONGEST_DELAY)
-            await anyio.sleep(delay * self._jitter.uniform(0.75, 1.0))
-            return
-        if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
-            raise EngineTimeout(
-                self._server.model,
-                f"{self._server.url} wants to be left alone for {trouble.wait:g} s, longer than "
-                "execution.batch_timeout leaves",
-            )
-        self._places.pause(trouble.wait)
+        """Wait before a request is sent again: longer each time, and as long as the server says."""
+        if trouble.wait is not None:
+            if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
+                raise EngineTimeout(
+                    self._server.model,
+                    f"{self._server.url} wants to be left alone for {trouble.wait:g} s, longer than "
+                    "execution.batch_timeout leaves",
+                )
+            self._places.pause(trouble.wait)
+        delay = min(FIRST_DELAY * 2 ** (retries - 1), LONGEST_DELAY)
+        await anyio.sleep(delay * self._jitter.uniform(0.75, 1.0))
 
     def _is_last(self, error: Exception, retries: int) -> bool:
         """Whether no attempt is left, or no time for one where each takes all of its own."""
@@ -203,9 +221,8 @@ class ServerCalls:
             trouble: What became of it.
             error: The same as it came.
             attempts: How many there were.
-            since: How many others had been answered when the request was first sent; or, where its trouble
-                may as well be an outage, when it failed again: what was under way when one began is answered
-                before that. None where it failed once.
+            since: How many others had been answered when the request failed again: what was under way when
+                an outage began is answered before that. None where it failed once.
         """
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
@@ -235,10 +252,6 @@ class ServerCalls:
                 retryable_error(error, self._server)  # raises what it does not know
             return False
         return True
-
-
-def _is_internal(error: Exception) -> bool:
-    return isinstance(error, StatusError) and error.status == INTERNAL_ERROR
 
 
 async def ask_about(
@@ -288,7 +301,7 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
     """
     try:
         listed = await calls.get("/models", read_listing)
-    except (NotThere, RequestRefused):
+    except (NotThere, Forbidden, RequestRefused):  # as to a key that may ask models and not list them
         listed = []
     ours = next((each for each in listed if each.id == model.model), ServedModel(id=model.model))
     return ServerInfo(

@@ -378,6 +378,59 @@ def test_a_wait_that_is_no_time_is_none(value):
     assert seconds_to_wait({"retry-after": value}) is None
 
 
+def shown(message, **fields):
+    """What is read of a chat whose message and other fields are these."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    choice = {"finish_reason": "stop", "message": {"role": "assistant", **message}}
+    told = {"choices": [choice | fields.pop("choice", {})], "usage": usage, **fields}
+    nobody = Server(model="m", url="u", key="", variable=None)
+    return answer_of(read_generated(told, chat=True), nobody, 0.0, 0.0, wants_logprobs=True)
+
+
+def test_a_content_in_parts_is_a_text_and_a_thought():
+    """The reproduction: of Mistral's models that think, no text could be read."""
+    thinking = {
+        "type": "thinking",
+        "thinking": [{"type": "text", "text": "so "}, {"type": "text", "text": "b"}],
+    }
+    parts = [thinking, {"type": "text", "text": "a"}, {"type": "reference", "reference_ids": [1]}, 7]
+    answer = shown({"content": parts})
+    assert (answer.text, answer.reasoning) == ("a", "so b")
+    assert shown({"content": []}).text == ""
+
+
+@pytest.mark.parametrize(
+    ("usage", "written"),
+    [
+        ({"prompt_tokens": 10, "total_tokens": 99}, 89),  # Gemini's, of a text that is thoughts alone
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 99}, 89),
+        ({"prompt_tokens": 10, "completion_tokens": None, "total_tokens": 15}, 5),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 0}, 5),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 10**90}, 5),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": "99"}, 5),
+    ],
+)
+def test_thoughts_that_stand_in_the_total_alone_are_counted(usage, written):
+    """The reproduction: a campaign asked Gemini for 27 000 tokens and told of 1 100."""
+    assert shown({"content": "a"}, usage=usage).output_tokens == written
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [[], {}, {"content": [{"token": "a", "logprob": None, "top_logprobs": None}]}],
+)
+def test_log_probabilities_that_are_not_told_leave_the_text(logprobs):
+    answer = shown({"content": "a"}, choice={"logprobs": logprobs})
+    assert (answer.text, answer.token_logprobs) == ("a", None)
+
+
+def test_null_is_the_logarithm_of_nothing():
+    """llama.cpp writes it where others write a large negative number."""
+    places = [{"top_logprobs": [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": None}]}]
+    told = {"choices": [{"text": "a", "logprobs": {"content": places}}], "usage": ANSWER["usage"]}
+    assert read_generated(told, chat=False).first_logprobs == {"a": -0.1, "b": -math.inf}
+
+
 @pytest.mark.parametrize("choices", [[7] * 10**5, [{"logprobs": {"content": [7] * 10**5}}]])
 def test_many_wrong_parts_are_one_complaint(choices):
     with pytest.raises(Unreadable) as caught:

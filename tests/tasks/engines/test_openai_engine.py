@@ -1,5 +1,6 @@
 """The engine of served models against a server of ours that misbehaves on purpose."""
 
+import json
 import math
 import threading
 import time
@@ -61,9 +62,10 @@ def serve(tmp_path):
     """Start a server and an engine for it; both end with the test."""
     left = []
 
-    def started(script=no_faults, *, settings=None, next_tokens=None, reply=None, **model):
+    def started(script=no_faults, *, settings=None, next_tokens=None, reply=None, listing=None, **model):
         serving = faulty_server(script, next_tokens=next_tokens, **({"reply": reply} if reply else {}))
         server = serving.__enter__()
+        server.listing = listing
         left.append(lambda: serving.__exit__(None, None, None))
         ref = reference(server.url, **model)
         engine = start_engine(ref, EngineSettings(log_folder=tmp_path, **(settings or {})))
@@ -155,6 +157,13 @@ def test_what_passes_is_asked_again_and_changes_nothing(serve, fault):
     server, engine = serve(in_order(fault, None, fault))
     assert texts(engine.generate(ask(*PROMPTS[:3]))) == texts(serve()[1].generate(ask(*PROMPTS[:3])))
     assert (len(server.calls), server.answered) == (5, 3)
+
+
+@pytest.mark.parametrize("status", [424, 498])
+def test_a_failure_of_tgi_and_a_crowd_at_groq_pass(serve, status):
+    server, engine = serve(in_order(refused(status, "Flex tier capacity exceeded")))
+    assert texts(engine.generate(ask("1")))
+    assert len(server.calls) == 2
 
 
 def test_a_fifth_of_faults_changes_nothing(serve):
@@ -302,7 +311,7 @@ def attempts(server):
     return [call.prompt for call in server.calls].count("bad")
 
 
-@pytest.mark.parametrize("fault", [*GATEWAYS, OVERLOADED, rate_limited()])
+@pytest.mark.parametrize("fault", [SERVER_ERROR, *GATEWAYS, OVERLOADED, rate_limited()])
 @pytest.mark.parametrize("under_way", [0, 1])
 def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request(serve, fault, under_way):
     """Others are answered before the first failure, or, as they were under way, between it and the second."""
@@ -378,6 +387,9 @@ def test_a_request_that_hangs_is_given_up_while_there_is_time_to_ask_a_control(s
     [
         ("max_tokens is too large", "refused"),
         ("This model's maximum context length is 64 tokens", "prompt_too_long"),
+        ("the request exceeds the available context size", "prompt_too_long"),
+        ("prompt is too long: 200001 tokens > 200000 maximum", "prompt_too_long"),
+        ("The input token count (9) exceeds the maximum number of tokens allowed (8).", "prompt_too_long"),
     ],
 )
 def test_a_refused_request_fails_alone_in_the_servers_bounded_words(serve, sentence, reason):
@@ -407,14 +419,142 @@ def test_a_text_that_the_server_cut_off_is_no_text(serve, body, detail):
     assert (failure.reason, failure.detail) == ("refused", detail)
 
 
-@pytest.mark.parametrize("sentence", ["Your input was flagged", "refused by moderation: violence"])
-def test_a_prompt_that_a_gateway_does_not_let_pass_fails_alone(serve, sentence):
+@pytest.mark.parametrize(
+    ("ended", "reason"),
+    [
+        ("eos", "stop"),
+        ("STOP", "stop"),
+        ("end_turn", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+    ],
+)
+def test_other_words_for_an_end_are_an_end(serve, ended, reason):
+    """The reproduction: of Together, which says eos, no text was used."""
+    told = {"choices": [{"finish_reason": ended, "text": "a"}]}
+    told["usage"] = {"prompt_tokens": 1, "completion_tokens": 1}
+    _, engine = serve(always(Fault(body=json.dumps(told).encode())))
+    (answer,) = engine.generate(ask("1"))
+    assert (answer.text, answer.finish_reason) == ("a", reason)
+
+
+@pytest.mark.parametrize("ended", ["error", "abort", "insufficient_system_resource"])
+def test_a_text_that_a_server_broke_off_is_asked_for_again(serve, ended):
+    body = b'{"choices": [{"finish_reason": "%s", "text": "h"}], "usage": %s}'
+    broken = Fault(body=body % (ended.encode(), b'{"prompt_tokens": 1, "completion_tokens": 1}'))
+    server, engine = serve(in_order(broken))
+    assert texts(engine.generate(ask("1"))) != ["h"]
+    assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Your input was flagged", "refused"),
+        ("refused by moderation: violence", "refused"),
+        ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193", "prompt_too_long"),
+    ],
+)
+def test_a_prompt_that_a_gateway_does_not_let_pass_fails_alone(serve, sentence, reason):
     fault = refused(403, sentence)
     server, engine = serve(lambda call: fault if call.prompt == "bad" else None)
     good, bad, also_good = engine.generate(ask("1", "bad", "2"))
-    assert (bad.reason, bad.detail) == ("refused", f"the server says 403: {sentence}")
+    assert (bad.reason, bad.detail) == (reason, f"the server says 403: {sentence}")
     assert len(texts([good, also_good])) == 2
     assert len(server.calls) == 3
+
+
+BLOCKED = Fault(
+    status=403,
+    body=b"<!DOCTYPE html>%s<head><title>\nAttention Required!\n</title></head>" % (b"<!-- -->" * 50),
+)
+
+
+def test_a_prompt_that_a_firewall_does_not_let_pass_fails_alone(serve):
+    """The reproduction: one prompt that looked like an attack ended its model, over its key."""
+    server, engine = serve(lambda call: BLOCKED if call.prompt == "bad" else None)
+    engine.generate(ask("0"))
+    good, bad, also_good = engine.generate(ask("1", "bad", "2"))
+    assert (bad.reason, bad.detail) == ("refused", "the server says 403: Attention Required!")
+    assert len(texts([good, also_good])) == 2
+    assert attempts(server) == 1
+
+
+def test_a_key_that_may_nothing_any_more_is_no_fault_of_a_request(serve):
+    _, engine = serve(lambda call: BLOCKED if call.number else None)
+    engine.generate(ask("0"))
+    with pytest.raises(
+        EngineLoadFailed, match=r"refuses requests without a key \(403: Attention Required!\)"
+    ):
+        engine.generate(ask("1"))
+
+
+@pytest.mark.parametrize("listing", [refused(403, "Missing scopes: api.model.read"), BLOCKED, GARBAGE])
+def test_a_server_that_does_not_list_its_models_is_asked_all_the_same(serve, listing):
+    """The reproduction: a key of OpenAI's that may ask models, and not list them, was refused as a whole."""
+    _, engine = serve(listing=listing, settings={"max_retries": 1})
+    assert texts(engine.generate(ask("1")))
+    assert engine.identity == f"openai {MODEL}"
+
+
+def error(status, **told):
+    return Fault(status=status, body=json.dumps({"error": told}).encode())
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(
+            429,
+            message="You exceeded your current quota",
+            type="insufficient_quota",
+            code="insufficient_quota",
+        ),
+        error(429, message="Your account is not active", code="billing_not_active"),
+        error(400, message="Budget has been exceeded! Max budget: 0.1", type="budget_exceeded", code="400"),
+        error(400, message="Your credit balance is too low to access the API", type="invalid_request_error"),
+        error(402, message="Insufficient Balance"),
+        error(200, message="Insufficient credits", code=402),
+    ],
+)
+def test_an_account_without_money_ends_its_model_at_once(serve, monkeypatch, fault):
+    """The reproduction: it was asked again for most of a minute, or lost its prompts one by one."""
+    monkeypatch.setenv("TEST_KEY", "sk-abc")
+    server, engine = serve(always(fault), api_key="TEST_KEY")
+    with pytest.raises(
+        EngineLoadFailed, match=r"wants to be paid .*; add credit to the account of \$TEST_KEY, or"
+    ):
+        engine.generate(ask("1"))
+    assert len(server.calls) == 1
+
+
+def test_a_prompt_that_a_server_quotes_is_not_taken_for_its_own_words(serve):
+    quoted = "cannot read 'Your credit balance is too low', 'API key not valid' and 'Model Not Exist'"
+    _, engine = serve(always(error(400, message=quoted)))
+    (failure,) = engine.generate(ask("1"))
+    assert (failure.reason, failure.detail) == ("refused", f"the server says 400: {quoted}")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            Fault(status=400, body=b'[{"error": {"code": 400, "message": "API key not valid."}}]'),
+            "refuses requests",
+        ),
+        (error(400, message="Invalid model: foo", type="invalid_model", code="1500"), "does not know it"),
+        (error(400, message="Model Not Exist", type="invalid_request_error"), "does not know it"),
+        (
+            error(400, message="/chat/completions: Invalid model name passed in model=foo."),
+            "does not know it",
+        ),
+    ],
+)
+def test_a_wrong_key_or_model_is_one_by_whichever_status_it_is_told(serve, fault, said):
+    server, engine = serve(always(fault))
+    with pytest.raises(EngineLoadFailed, match=said):
+        engine.generate(ask("1"))
+    assert len(server.calls) == 1
 
 
 CHOICES = b'"choices": [{"finish_reason": "stop", "text": "a"}]'
@@ -518,10 +658,34 @@ def test_all_requests_wait_as_long_as_the_server_says(serve, fault):
     assert min(call.at for call in others) - first.at >= 0.3
 
 
+def test_a_wait_of_no_time_is_as_long_as_one_that_is_not_told(serve, monkeypatch):
+    """The reproduction: all attempts were made within a moment, and then the model was given up."""
+    monkeypatch.setattr(server_calls, "FIRST_DELAY", 0.2)
+    server, engine = serve(in_order(rate_limited(0), rate_limited(0)))
+    assert texts(engine.generate(ask("1")))
+    first, second, third = (call.at for call in server.calls)
+    assert second - first >= 0.15
+    assert third - second >= 0.3
+
+
 def test_a_wait_that_is_longer_than_there_is_time_ends_at_once(serve):
     _, engine = serve(always(rate_limited(3600)), settings={"batch_timeout": 60.0})
     with pytest.raises(EngineTimeout, match=r"wants to be left alone for 3600 s, longer than"):
         engine.generate(ask("1"))
+
+
+def test_gemini_tells_in_the_body_how_long_it_wants_to_be_left_alone(serve):
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.3s"}]
+    body = json.dumps([{"error": {"code": 429, "message": "You exceeded your quota", "details": details}}])
+    server, engine = serve(in_order(Fault(status=429, body=body.encode())))
+    assert texts(engine.generate(ask("1")))
+    first, second = (call.at for call in server.calls)
+    assert second - first >= 0.3
+
+
+def test_milliseconds_go_before_seconds():
+    assert seconds_to_wait({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
+    assert seconds_to_wait({"retry-after-ms": "soon"}) is None
 
 
 def test_retry_after_is_seconds_or_a_date():
