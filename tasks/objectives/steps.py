@@ -16,6 +16,7 @@ from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.protocol import JUDGE_FAILED
@@ -83,7 +84,7 @@ def judge_round(
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
         JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
-        NoServer: If no server that the campaign asks has answered yet.
+        NoServer: If every server that the round asks was given up.
         LeaseLost: If another process took the campaign over.
     """
     comparisons = _judged(campaign, round_, texts)
@@ -107,33 +108,46 @@ def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBat
 
 
 class NoServer(WinnowError):
-    """No server has answered: that says nothing of the candidates, and is mended by starting one."""
+    """No server answers: that says nothing of the candidates, and is mended by starting one."""
 
 
 def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round for which no server could be reached, where none ever was before.
+    """Refuse to record a round in which every server that it asks was given up.
+
+    Its candidates would be dropped one by one, and whoever is left last would be the winner. What the servers
+    answered before is stored, and the rest is asked once the campaign goes on. Where another model of the
+    round answers, those that were given up cost their own candidates.
 
     Raises:
         NoServer: With what is known of it.
     """
-    if campaign.allowance.answered or any(each.reason not in OUT_OF_REACH for each in comparisons):
-        return
-    unanswered = [each for each in comparisons if not each.is_answered]
-    without_text = {each.candidate_a_id for each in unanswered} | {each.candidate_b_id for each in unanswered}
-    models = [
-        candidate.model
-        for candidate, id_ in zip(campaign.checked.candidates, campaign.candidate_ids, strict=True)
-        if id_ in without_text
-    ]
-    if len(unanswered) < len(comparisons):
-        models += campaign.checked.deciding_models
-    if models and all(each.provider in REMOTE for each in models):
-        details = (each.detail for each in comparisons if each.detail)
-        why = next(details, f"model {models[-1].name!r}: its server does not answer")
-        raise NoServer(
-            f"{why}; no comparison has an outcome yet, and this round is not recorded: start the server, or "
-            "correct its model_base_url or its key, then go on"
+    lost = [each for each in comparisons if each.reason in OUT_OF_REACH]
+    for unjudged in (False, True):
+        details = [each.detail for each in lost if each.is_answered is unjudged]
+        models = campaign.checked.deciding_models if unjudged else _answering(campaign, comparisons)
+        if not details or not models or not all(_is_gone(campaign, each) for each in models):
+            continue
+        why = details[0] or f"model {models[-1].name!r}: its server does not answer"
+        so_far = (
+            "no server answers any more"
+            if campaign.allowance.answered
+            else "no comparison has an outcome yet"
         )
+        raise NoServer(
+            f"{why}; {so_far}, and this round is not recorded: start the server, or correct its "
+            "model_base_url or its key, then go on"
+        )
+
+
+def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> list[ModelRef]:
+    """The models of the candidates that are compared."""
+    compared = {id_ for each in comparisons for id_ in (each.candidate_a_id, each.candidate_b_id)}
+    known = zip(campaign.checked.candidates, campaign.candidate_ids, strict=True)
+    return [candidate.model for candidate, id_ in known if id_ in compared]
+
+
+def _is_gone(campaign: CampaignSession, model: ModelRef) -> bool:
+    return model.provider in REMOTE and campaign.engines.has_failed(model)
 
 
 MOST_IN_A_ROW = 10

@@ -5,7 +5,17 @@ from contextlib import contextmanager
 
 import campaign_processes as processes
 import pytest
-from faulty_server import MODEL, SERVER_ERROR, WRONG_KEY, always, faulty_server, no_faults, now_and_then
+from faulty_server import (
+    MODEL,
+    SERVER_ERROR,
+    WRONG_KEY,
+    always,
+    faulty_server,
+    is_canary,
+    no_faults,
+    now_and_then,
+    refused,
+)
 from test_command_line import winnow
 
 from winnow.tasks.engines.openai import server_calls
@@ -114,6 +124,32 @@ def test_a_campaign_whose_servers_never_answered_goes_on_once_they_do(folder, mo
         broken.clear()
         assert run(campaign).returncode == 3
     assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]
+
+
+def test_a_key_whose_credit_ends_within_a_campaign_decides_nothing(folder, monkeypatch):
+    """The reproduction: candidates were dropped one by one, and who was left was the winner, with code 0."""
+    monkeypatch.setenv("TEST_KEY", "sk-abc***xyz")
+    has_ended = [True]
+
+    def credit(call):
+        if has_ended and call.number >= 20 and not is_canary(call.body):
+            return refused(402, "Insufficient Balance")
+        return None
+
+    histories = []
+    for name, script in (("whole", no_faults), ("ended", credit)):
+        with serving(script) as server:
+            campaign = folder(name, server.url, "one", "two", api_key="$TEST_KEY", served_identity="vowels")
+            if name == "ended":
+                ran = run(campaign)
+                assert ran.returncode == 1
+                assert "add credit to the account of $TEST_KEY, or raise its limit" in ran.stderr
+                assert "no server answers any more, and this round is not recorded" in ran.stderr
+                assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]
+                has_ended.clear()
+            assert run(campaign).returncode == 3
+            histories.append(processes.history(campaign))
+    assert histories[0] == histories[1]
 
 
 @pytest.mark.parametrize(

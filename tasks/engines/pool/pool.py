@@ -233,6 +233,10 @@ class EnginePool:
             spreads=spreads,
         )
 
+    def has_failed(self, model: ModelRef) -> bool:
+        """Whether the model was given up: all that is asked of it from now on has no answer."""
+        return engine_key(model) in self._failed
+
     def identity(self, model: ModelRef) -> str:
         """Software, version, device and precision of the model's engine, which is loaded if it never was.
 
