@@ -90,14 +90,15 @@ def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers 
     failures = {each.reason for each in answers if isinstance(each, GenerationFailure)}
     if not made or failures & OUT_OF_REACH:
         return None
+    paid = [each.spent if isinstance(each, GenerationFailure) else each for each in answers]
     return _Answers(
         # A model that thinks may not have answered yet where a canary's text ends.
         texts=[
             storable(f"{each.reasoning or ''}{each.text}") if isinstance(each, Completion) else None
             for each in answers
         ],
-        input_tokens=sum(each.input_tokens for each in made),
-        output_tokens=sum(each.output_tokens for each in made),
+        input_tokens=sum(each.input_tokens for each in paid if each is not None),
+        output_tokens=sum(each.output_tokens for each in paid if each is not None),
     )
 
 

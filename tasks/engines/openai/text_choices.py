@@ -5,6 +5,7 @@ It tells the few most probable next tokens as texts: a choice has to be one toke
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,13 @@ from winnow.tasks.engines.choices.next_token import choose_token
 from winnow.tasks.engines.choices.probabilities import why_unusable
 from winnow.tasks.engines.openai.answers import Generated, read_generated
 from winnow.tasks.engines.openai.errors import RequestRefused
-from winnow.tasks.engines.openai.requests import SHAPING, answer_bytes, generation_body, generation_path
+from winnow.tasks.engines.openai.requests import (
+    SHAPING,
+    TOKEN_KEYS,
+    answer_bytes,
+    generation_body,
+    generation_path,
+)
 from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 
@@ -53,7 +60,8 @@ class TextChoices:
         )
         body = generation_body(self._model, request) | wanted
         # Some servers tell probabilities after temperature, top-p and the like: those before are wanted.
-        body |= {"temperature": 1.0, "top_p": 1.0, "max_tokens": 1}
+        plain = {"temperature": 1.0, "top_p": 1.0, **dict.fromkeys(TOKEN_KEYS, 1)}
+        body |= {key: value for key, value in plain.items() if key in body}  # model_args take keys out
         for key in SHAPING:
             body.pop(key, None)
         try:
@@ -70,21 +78,22 @@ class TextChoices:
 def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
     known = generated.first_logprobs
     choices = request.sampling.choices
+    spent = Completion(
+        text="",
+        finish_reason="stop",
+        input_tokens=generated.usage.prompt_tokens,
+        output_tokens=generated.usage.completion_tokens,
+        seconds=seconds,
+        cached_tokens=generated.usage.cached_tokens,
+    )
     if why := why_unusable(known, choices):
         return GenerationFailure(
             reason="no_logprobs",
             detail=f"of the next token the server tells {why}; choices must be single tokens among its most "
             "probable ones",
+            spent=spent,
         )
     logprobs: Mapping[str, float] = {choice: known[choice] for choice in choices}
     values = np.array(list(logprobs.values()))  # (C,)
     position = choose_token(values, request.sampling, np.random.default_rng(request.seed))
-    return Completion(
-        text=choices[position],
-        finish_reason="stop",
-        input_tokens=generated.usage.prompt_tokens,
-        output_tokens=generated.usage.completion_tokens,
-        seconds=seconds,
-        choice_logprobs=logprobs,
-        cached_tokens=generated.usage.cached_tokens,
-    )
+    return replace(spent, text=choices[position], choice_logprobs=logprobs)

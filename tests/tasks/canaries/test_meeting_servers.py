@@ -132,6 +132,19 @@ def test_a_text_names_the_canary_it_was_made_under(database):
         assert session.scalars(select(Generation.canary_id).distinct()).all() == [canary.id]
 
 
+def test_a_canary_that_a_filter_ended_was_paid_for(database):
+    def filtered(call):
+        text = right(call)
+        return (text, "content_filter" if is_canary(call.body) and len(text) % 2 else "stop")
+
+    with faulty_server(reply=filtered) as server:
+        record = run(database, served_spec(served_model(server.url)))
+        paid = sum(len(right(call)) for call in server.canaries)
+    [canary] = canaries(database, record)
+    assert None in canary.texts
+    assert canary.output_tokens == paid
+
+
 def test_the_check_of_a_database_finds_every_text_where_it_should_be_whatever_keeps_it_apart(database):
     with two_servers(right, right) as (one, other):
         run(database, served_spec(served_model(one.url)), rounds=1)

@@ -801,6 +801,23 @@ def test_choices_of_which_the_server_tells_nothing_usable_have_no_logprobs(serve
     (failure,) = engine.generate(ask("1", choices=("A", "B")))
     assert failure.reason == "no_logprobs"
     assert failure.detail.startswith("of the next token the server tells ")
+    assert failure.spent.input_tokens == 1  # it was paid all the same
+
+
+@pytest.mark.parametrize(
+    ("args", "sent"),
+    [
+        ({}, {"max_tokens": 1, "temperature": 1.0}),
+        ({"max_tokens": None, "max_completion_tokens": 9}, {"max_completion_tokens": 1, "temperature": 1.0}),
+        ({"temperature": None}, {"max_tokens": 1}),
+    ],
+)
+def test_choices_are_asked_for_by_the_keys_that_a_server_takes(serve, args, sent):
+    """The reproduction: max_tokens was sent to servers that refuse it, whatever model_args said."""
+    server, engine = serve(next_tokens={"A": -0.1, "B": -3.0}, chat=True, model_args=args)
+    engine.generate(ask("1", choices=("A", "B")))
+    keys = ("max_tokens", "max_completion_tokens", "temperature")
+    assert {key: server.calls[0].body[key] for key in keys if key in server.calls[0].body} == sent
 
 
 def test_the_identity_is_the_model_where_the_server_does_not_tell_its_software(serve):
