@@ -84,11 +84,12 @@ def judge_round(
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
         JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
-        NoServer: If every server that the round asks was given up.
+        NoServer: If every server that the round asks was given up, or refuses all that it is asked.
         LeaseLost: If another process took the campaign over.
     """
     comparisons = _judged(campaign, round_, texts)
     require_a_server(campaign, comparisons)
+    require_a_taker(campaign, comparisons)
     require_sound_judge(campaign, comparisons)
     return comparisons
 
@@ -108,7 +109,7 @@ def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBat
 
 
 class NoServer(WinnowError):
-    """No server answers: that says nothing of the candidates, and is mended by starting one."""
+    """No server answers, or takes what it is sent: that says nothing of the candidates, and can be mended."""
 
 
 def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
@@ -148,6 +149,28 @@ def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) 
 
 def _is_gone(campaign: CampaignSession, model: ModelRef) -> bool:
     return model.provider in REMOTE and campaign.engines.has_failed(model)
+
+
+def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
+    """Refuse to record a round whose servers refuse all that they ever were asked, canary prompts too.
+
+    What they refuse is how they are asked, as by a parameter that they do not take, and not a prompt.
+
+    Raises:
+        NoServer: In the words of one of them.
+    """
+    if campaign.allowance.answered or any(
+        each.is_answered or each.reason != "refused" for each in comparisons
+    ):
+        return
+    models = _answering(campaign, comparisons)
+    if all(campaign.contacts.is_unknown(model.name) for model in models):
+        why = next(each.detail for each in comparisons if each.detail)
+        raise NoServer(
+            f"model {models[0].name!r}: {why}; it refuses all that it is asked, canary prompts too, and this "
+            "round is not recorded: say it in model_args or generate_configs as the server wants it, then "
+            "begin anew: winnow run SPEC --fork NEW_NAME"
+        )
 
 
 MOST_IN_A_ROW = 10

@@ -263,6 +263,28 @@ def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_tex
     assert asked > 0
 
 
+# A server that refuses everything
+
+
+def test_a_server_that_refuses_a_parameter_of_every_request_ends_the_campaign_in_its_words(database):
+    """The reproduction: all candidates were dropped, and what it wants stood in a query alone."""
+    fault = refused(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    with faulty_server(always(fault)) as server, pytest.raises(NoServer) as ended:
+        run(database, served_spec(served_model(server.url)))
+    said = str(ended.value)
+    assert said.startswith(
+        "model 'one': the server says 400: Unsupported parameter: 'max_tokens'. Use 'max_comp"
+    )
+    assert "say it in model_args or generate_configs as the server wants it, then begin anew" in said
+    assert len(server.calls) == 4  # those of the first round
+
+
+def test_prompts_that_a_server_refuses_are_dropped_where_it_answers_others(database):
+    with faulty_server(lambda call: None if is_canary(call.body) else refused(400, "no")) as server:
+        record = run(database, served_spec(served_model(server.url)))
+    assert set(scored(database, record)) == {None}
+
+
 # A server that moves
 
 
