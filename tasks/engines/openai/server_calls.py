@@ -314,6 +314,6 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
 async def _vllm_version(calls: ServerCalls, root: str) -> str | None:
     try:
         found: Version = await calls.get(f"{root}/version", partial(read, Version))
-    except (NotThere, RequestRefused):
+    except (NotThere, Forbidden, RequestRefused):
         return None  # behind a gateway that passes on nothing but OpenAI's API
     return found.version

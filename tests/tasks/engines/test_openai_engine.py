@@ -37,7 +37,7 @@ from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTime
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
 from winnow.tasks.engines.openai.engine import CONTROL
-from winnow.tasks.engines.openai.errors import TOO_MUCH, seconds_to_wait
+from winnow.tasks.engines.openai.errors import TOO_MUCH, Forbidden, NotThere, seconds_to_wait
 from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.pool import EnginePool
@@ -495,6 +495,18 @@ def test_a_server_that_does_not_list_its_models_is_asked_all_the_same(serve, lis
     _, engine = serve(listing=listing, settings={"max_retries": 1})
     assert texts(engine.generate(ask("1")))
     assert engine.identity == f"openai {MODEL}"
+
+
+@pytest.mark.parametrize("error", [NotThere, Forbidden])
+def test_a_vllm_server_whose_gateway_hides_its_version_is_one_like_others(error):
+    class Hidden:
+        async def get(self, path, read):
+            if path != "/models":
+                raise error("m", "not for you")
+            return read({"data": [{"id": MODEL, "owned_by": "vllm", "max_model_len": 64}]})
+
+    found = anyio.run(server_calls.probe, Hidden(), reference("http://x/v1"), "http://x")
+    assert (found.listed, found.vllm, found.max_model_len) == ((MODEL,), None, 64)
 
 
 def error(status, **told):
