@@ -123,19 +123,19 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
         NoServer: With what is known of it.
     """
     lost = [each for each in comparisons if each.reason in OUT_OF_REACH]
-    for unjudged in (False, True):
-        details = [each.detail for each in lost if each.is_answered is unjudged]
-        models = campaign.checked.deciding_models if unjudged else _answering(campaign, comparisons)
-        if not details or not models or not all(_is_gone(campaign, each) for each in models):
+    for of_judges in (False, True):
+        models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
+        failures = [campaign.engines.failure(each) for each in models if each.provider in REMOTE]
+        gone = [each.detail for each in failures if each is not None]
+        if not gone or len(gone) < len(models) or all(each.is_answered is not of_judges for each in lost):
             continue
-        why = details[0] or f"model {models[-1].name!r}: its server does not answer"
         so_far = (
             "no server answers any more"
             if campaign.allowance.answered
             else "no comparison has an outcome yet"
         )
         raise NoServer(
-            f"{why}; {so_far}, and this round is not recorded: start the server, or correct its "
+            f"{gone[0]}; {so_far}, and this round is not recorded: start the server, or correct its "
             "model_base_url or its key, then go on"
         )
 
@@ -145,10 +145,6 @@ def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) 
     compared = {id_ for each in comparisons for id_ in (each.candidate_a_id, each.candidate_b_id)}
     known = zip(campaign.checked.candidates, campaign.candidate_ids, strict=True)
     return [candidate.model for candidate, id_ in known if id_ in compared]
-
-
-def _is_gone(campaign: CampaignSession, model: ModelRef) -> bool:
-    return model.provider in REMOTE and campaign.engines.has_failed(model)
 
 
 def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:

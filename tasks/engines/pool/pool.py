@@ -233,9 +233,9 @@ class EnginePool:
             spreads=spreads,
         )
 
-    def has_failed(self, model: ModelRef) -> bool:
-        """Whether the model was given up: all that is asked of it from now on has no answer."""
-        return engine_key(model) in self._failed
+    def failure(self, model: ModelRef) -> GenerationFailure | None:
+        """Why a model was given up, and answers nothing any more; None where it was not."""
+        return self._failed.get(engine_key(model))
 
     def identity(self, model: ModelRef) -> str:
         """Software, version, device and precision of the model's engine, which is loaded if it never was.

@@ -263,6 +263,26 @@ def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_tex
     assert asked > 0
 
 
+# A server that answers nothing any more
+
+
+def test_a_judge_whose_credit_ends_leaves_its_round_unrecorded_and_says_so(database):
+    """The reproduction: every output from then on was unscored, and all candidates were dropped."""
+
+    def credit(call):
+        return refused(402, "Insufficient Balance") if call.number >= 3 and not is_canary(call.body) else None
+
+    with faulty_server(reply=right) as server, faulty_server(credit, lambda call: "[[yes]]") as judging:
+        grader = served_model(judging.url, "grader", chat=True)
+        judge = {"type": "llm", "model": grader, "rubric": "Right.", "scale": "yes/no", "read": "text"}
+        with pytest.raises(
+            NoServer, match=r"model 'grader': .* wants to be paid .*; no server answers any more"
+        ):
+            run(database, served_spec(served_model(server.url), judge=judge))
+        record, _ = begun(database, served_spec(served_model(server.url), judge=judge))
+    assert scored(database, record) == [1.0] * 4  # of the round before
+
+
 # A server that refuses everything
 
 
