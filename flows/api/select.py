@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from winnow.algorithms.claims import ArmStatus, Claim
+from winnow.algorithms.claims import HEURISTIC, ArmStatus, Claim
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import Selector, round_rng
@@ -242,7 +242,7 @@ def _selection(
         chosen=next(chosen, None),
         top=top,
         tied=tied,
-        claim=decision.claim,
+        claim=decision.claim if is_gate else _claim(decision),
         epsilon=float(epsilon) if isinstance(epsilon, (int, float, np.number)) else 0.0,
         decision=decision,
         candidates=candidates,
@@ -250,6 +250,14 @@ def _selection(
         comparisons=played.comparisons,
         results=played.results,
         names=tuple(played.names),
+    )
+
+
+def _claim(decision: Decision) -> Claim:
+    """What is claimed of the best one: nothing that is sure where all others were dropped."""
+    n_left = sum(status != "dropped" for status in decision.status)
+    return (
+        HEURISTIC if n_left == 1 < len(decision.status) and decision.claim.kind != "none" else decision.claim
     )
 
 

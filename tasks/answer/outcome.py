@@ -89,6 +89,8 @@ def claim_at(
     """
     delta = campaign.spec["stopping"]["delta"]
     claim = _claim_by(decision, reason, delta, is_mixed=is_mixed)
+    if decision is not None and _compares_nobody(campaign, decision.status):
+        return HEURISTIC if claim.kind != "none" else claim
     if not is_mixed and _is_nobody_left(campaign, decision):
         claim = Claim(kind="proven", delta=delta)
     if claim.kind != "proven":
@@ -109,6 +111,16 @@ def _claim_by(decision: DecisionRecord | None, reason: str, delta: float | None,
         return HEURISTIC  # what was proved is about models that do not change
     # A limit that the selector does not know of has ended it: without delta, who leads is taken for the best.
     return HEURISTIC if reason == "budget" and delta is None and claim.kind == "none" else claim
+
+
+def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
+    """Whether one candidate is left of several, the others having been dropped for want of outcomes.
+
+    What is exact, or proven, of the best of one says nothing, but that it meets constraints.
+    """
+    looks_for_best = campaign.objective in ("best-mean", "best-duel")
+    is_plain = baseline_name(campaign.spec["selector"]) is None and not campaign.spec.get("constraints")
+    return looks_for_best and is_plain and list(statuses).count("dropped") == len(statuses) - 1 > 0
 
 
 def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:

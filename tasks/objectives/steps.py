@@ -113,11 +113,11 @@ class NoServer(WinnowError):
 
 
 def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round in which every server that it asks was given up.
+    """Refuse to record a round in which every server that it asks was given up, or that leaves no model.
 
-    Its candidates would be dropped one by one, and whoever is left last would be the winner. What the servers
-    answered before is stored, and the rest is asked once the campaign goes on. Where another model of the
-    round answers, those that were given up cost their own candidates.
+    Its candidates would be dropped one by one, and whoever is left last would be the winner. What was
+    answered before is stored, and the rest is asked once the campaign goes on. Where another model answers,
+    those that were given up cost their own candidates; so do engines of our own that never gave an answer.
 
     Raises:
         NoServer: With what is known of it.
@@ -125,19 +125,36 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
     lost = [each for each in comparisons if each.reason in OUT_OF_REACH]
     for of_judges in (False, True):
         models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
-        failures = [campaign.engines.failure(each) for each in models if each.provider in REMOTE]
-        gone = [each.detail for each in failures if each is not None]
-        if not gone or len(gone) < len(models) or all(each.is_answered is not of_judges for each in lost):
-            continue
-        so_far = (
-            "no server answers any more"
-            if campaign.allowance.answered
-            else "no comparison has an outcome yet"
-        )
+        gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
+        if gone and not all(each.is_answered is not of_judges for each in lost):
+            so_far = (
+                "no server answers any more"
+                if campaign.allowance.answered
+                else "no comparison has an outcome yet"
+            )
+            raise NoServer(
+                f"{gone[0]}; {so_far}, and this round is not recorded: start the server, or correct its "
+                "model_base_url or its key, then go on"
+            )
+    if lost and campaign.allowance.answered and (gone := _given_up(campaign, _in_race(campaign))):
         raise NoServer(
-            f"{gone[0]}; {so_far}, and this round is not recorded: start the server, or correct its "
-            "model_base_url or its key, then go on"
+            f"{gone[0]}; no model of a candidate that is left answers any more, and this round is not "
+            "recorded: mend what ended it, then go on"
         )
+
+
+def _given_up(campaign: CampaignSession, models: Sequence[ModelRef]) -> list[str]:
+    """Why each of some models was given up; nothing where one of them was not."""
+    failures = [campaign.engines.failure(each) for each in models]
+    found = [each.detail for each in failures if each is not None]
+    return found if len(found) == len(failures) else []
+
+
+def _in_race(campaign: CampaignSession) -> list[ModelRef]:
+    """The models of all candidates that were not dropped."""
+    statuses = enumerate(campaign.selector.decision().status)
+    dropped = {arm for arm, status in statuses if status == "dropped"}
+    return [each.model for arm, each in enumerate(campaign.checked.candidates) if arm not in dropped]
 
 
 def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> list[ModelRef]:

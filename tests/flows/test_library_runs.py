@@ -22,8 +22,9 @@ from waiting import PATIENCE_S
 import winnow
 from winnow.algorithms.state import plugin_registry
 from winnow.flows.prefect_support.server import CONNECTION_URL
+from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, WinnowError
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -34,6 +35,7 @@ class Engine(ScriptedEngine):
     """One model is right about every number, the other about every second; a signal may come in between."""
 
     interrupts_at = None
+    dies_at = 10_000
     batches = 0
 
     def __init__(self, model, settings):
@@ -42,6 +44,8 @@ class Engine(ScriptedEngine):
 
     def generate(self, requests):
         Engine.batches += 1
+        if Engine.batches >= Engine.dies_at:
+            raise EngineDied("any", "it was its time")
         if Engine.batches == Engine.interrupts_at:
             # To the thread that handles it: one that waits may not hear of what another one gets.
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
@@ -55,6 +59,7 @@ def spec(tmp_path, monkeypatch):
     monkeypatch.setitem(PROVIDERS, "scripted", f"{__name__}:Engine")
     monkeypatch.setattr(Engine, "batches", 0)
     monkeypatch.setattr(Engine, "interrupts_at", None)
+    monkeypatch.setattr(Engine, "dies_at", 10_000)
     for name in ("knows", "guesses"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text(json.dumps({"name": name}))
@@ -117,6 +122,22 @@ def test_a_stored_campaign_goes_on_without_its_file_on_what_may_change(spec):
     assert Engine.batches == asked
     with pytest.raises(SpecError, match="seed: 0 -> 8\nundo the change, or give the campaign another name"):
         stored.resume({"seed": 8})
+
+
+def test_engines_that_all_die_in_the_middle_decide_nothing_and_go_on_later(spec):
+    """The reproduction: candidates were dropped one by one, and the last one was the winner, exact."""
+    spec |= {"execution": {"max_restarts": 0}}
+    Engine.dies_at = 3
+    with pytest.raises(
+        WinnowError, match=r"it was its time; no model of a candidate that is left answers any"
+    ):
+        winnow.run(spec)
+    begun = winnow.open("sqlite:///winnow.db")["letters"]
+    assert begun.answer.outcome is None
+    assert {each.status for each in begun.answer.candidates} == {"active"}
+    Engine.dies_at = 10_000
+    assert is_the_answer(winnow.run(spec))
+    assert begun.comparisons()["reason"].isna().all()
 
 
 def test_progress_is_written_where_it_is_asked_for(spec, capfd):

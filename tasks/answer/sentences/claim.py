@@ -43,6 +43,8 @@ def _claimed(answer: Answer) -> str:
     if answer.mixed is not None:
         return f"heuristic: {MIXED}"
     if claim.kind == "heuristic":
+        if len(answer.candidates) == len(answer.dropped) + 1 > 1:
+            return "heuristic: every other candidate was dropped, so there is none to compare it with"
         why = answer.limit.sentence if answer.limit else "nothing more was to be asked"
         asked = (
             "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
@@ -71,8 +73,6 @@ def _what(answer: Answer) -> str:
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
     if answer.constraints:
         return what_is_met(answer, whom, within)
-    if len(answer.candidates) == len(answer.dropped) + 1:
-        return "every other candidate was dropped, so there is none to compare it with"
     here = on_examples(answer)
     if answer.objective == "best-duel":
         if answer.outcome == "tied":
