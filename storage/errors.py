@@ -24,14 +24,14 @@ class StorageError(Exception):
     """Root of what the results database raises."""
 
 
+CHECK_THE_PLACE = "check that the path or server exists and can be written, then run the command again"
+
+
 class StorageUnavailable(StorageError):
     """The database cannot be opened or did not answer."""
 
-    def __init__(self, url: str, cause: str) -> None:
-        super().__init__(
-            f"the results database {url} is unavailable: {cause}; "
-            "check that the path or server exists and can be written, then run the command again"
-        )
+    def __init__(self, url: str, cause: str, remedy: str = CHECK_THE_PLACE) -> None:
+        super().__init__(f"the results database {url} is unavailable: {cause}; {remedy}")
         self.url = url
 
 
@@ -44,11 +44,12 @@ class NotPermitted(StorageUnavailable):
 
 
 class TookTooLong(StorageUnavailable):
-    """A question was broken off, as it took longer than whoever asked would wait."""
+    """A question was broken off, as it took longer than whoever asked would wait, or the server allows."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, remedy: str = "") -> None:
         StorageError.__init__(
-            self, f"the results database {url} took too long to answer, and what was asked was broken off"
+            self,
+            f"the results database {url} took too long to answer, and what was asked was broken off{remedy}",
         )
         self.url = url
 

@@ -31,7 +31,9 @@ SETTINGS = {
 }
 
 # The one role that must show a password comes first.
-HOST_ACCESS = "host all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+HOST_ACCESS = (
+    "host all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\nlocal all all trust\n"
+)
 
 
 class PostgresServer:

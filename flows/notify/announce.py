@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from winnow.flows.notify.events import events_of
 from winnow.flows.notify.messages import Message, message_of, slack_message
@@ -11,9 +12,10 @@ from winnow.flows.notify.outbox import Outbox, delivering
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.schedule_history import edited_since, previous_winner
-from winnow.tasks.queries.status import campaign_status, told_in_full
+from winnow.tasks.queries.status import CampaignStatus, campaign_status, told_in_full
 from winnow.tasks.spec.sections.execution import WebhookSpec
 
 LOGGER = logging.getLogger("winnow.notify")
@@ -26,15 +28,17 @@ def announcing(storage: str, name: str) -> Generator[None, None, None]:
     Whoever stops a run by hand, or finds that another process has taken the campaign over, is told nothing.
     """
     with delivering() as outbox:
-        _complain_of_unset_variables(storage, name)
+        begun = _begun(storage, name)
+        for complaint in unset_variables(begun.webhooks):
+            LOGGER.warning("%s", complaint, extra={"event": "notify_failed"})
         try:
             yield
         except (LeaseHeld, LeaseLost):
             raise
         except Exception as error:
-            _announce(storage, name, error, outbox)
+            _announce(begun, error, outbox)
             raise
-        _announce(storage, name, None, outbox)
+        _announce(begun, None, outbox)
 
 
 def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
@@ -46,24 +50,32 @@ def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
     ]
 
 
-def _complain_of_unset_variables(storage: str, name: str) -> None:
-    """Say at the beginning what would otherwise be found out at the end."""
-    with suppress(StorageError):  # the run says what is wrong with the database
-        for complaint in unset_variables(_webhooks(storage, name)):
-            LOGGER.warning("%s", complaint, extra={"event": "notify_failed"})
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What was known when the run began: the database may be what ends it."""
+
+    storage: str
+    name: str
+    webhooks: tuple[WebhookSpec, ...] = ()
+    known: tuple[CampaignStatus, CampaignRecord] | None = None
+    """None where nobody is to be told anything."""
 
 
-def _webhooks(storage: str, name: str) -> list[WebhookSpec]:
-    with reading(storage) as session:
-        execution = campaign_records.get_campaign(session, name).execution["execution"]
-    return [WebhookSpec.model_validate(each) for each in execution["notify"]]
+def _begun(storage: str, name: str) -> _Begun:
+    with suppress(StorageError), reading(storage) as session:  # the run says what is wrong with the database
+        campaign = campaign_records.get_campaign(session, name)
+        webhooks = tuple(
+            WebhookSpec.model_validate(each) for each in campaign.execution["execution"]["notify"]
+        )
+        if webhooks:
+            return _Begun(storage, name, webhooks, (campaign_status(session, campaign), campaign))
+    return _Begun(storage, name)
 
 
-def _announce(storage: str, name: str, error: Exception | None, outbox: Outbox) -> None:
+def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
     try:
-        webhooks = _webhooks(storage, name)
-        message = _message(storage, name, error) if webhooks else None
-        for webhook in webhooks:
+        message = _message_of(begun, error) if begun.webhooks else None
+        for webhook in begun.webhooks:
             url = _address(webhook)
             if message is not None and url and not set(webhook.events).isdisjoint(_events(message)):
                 sent = slack_message(message) if webhook.form == "slack" else message
@@ -71,10 +83,19 @@ def _announce(storage: str, name: str, error: Exception | None, outbox: Outbox) 
     except Exception as trouble:
         LOGGER.warning(
             "nobody was told how %s ended: %s",
-            name,
+            begun.name,
             one_line(str(trouble) or type(trouble).__name__),
             extra={"event": "notify_failed"},
         )
+
+
+def _message_of(begun: _Begun, error: Exception | None) -> Message | None:
+    try:
+        return _message(begun.storage, begun.name, error)
+    except StorageError:
+        if error is None or begun.known is None:
+            raise
+        return message_of(*begun.known, ("failed",), None, error)
 
 
 def _message(storage: str, name: str, error: Exception | None) -> Message | None:

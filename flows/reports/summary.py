@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
 from winnow.storage.engine.database import shown_url
+from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
@@ -218,6 +219,14 @@ def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStat
     """Where a campaign stands; see `campaign_status`."""
     with reading(storage) as session:
         return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
+
+
+def is_known_settled(storage: str, name: str) -> bool:
+    """Whether a campaign is settled, as far as its database says so now."""
+    try:
+        return status_of(storage, name).is_settled
+    except StorageError:  # there is no such campaign, or whoever reads it next says what is wrong
+        return False
 
 
 def campaign_line(storage: str, name: str) -> str:

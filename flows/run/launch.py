@@ -11,7 +11,7 @@ from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
 from winnow.flows.prefect_support.server import PrefectServerFailed, early_server, prefect_server
 from winnow.flows.reports.open_readonly import reading, remember
-from winnow.flows.reports.summary import print_summary, status_of
+from winnow.flows.reports.summary import is_known_settled, print_summary
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.signals import Interrupts
@@ -19,7 +19,7 @@ from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust
 from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema, existing
 from winnow.storage.engine.database import open_database, shown_url
-from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
+from winnow.storage.errors import StorageError, StorageUnavailable
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
@@ -45,7 +45,7 @@ def starting_early(approve: Approve) -> Generator[Approve, None, None]:
 
         def approve_and_start(file: SpecFile, spec: CampaignSpec) -> None:
             approve(file, spec)
-            if not _is_settled(spec):
+            if not is_known_settled(spec.storage, spec.name):
                 coming_up.enter_context(early_server())
                 coming_up.enter_context(_imports(spec))
 
@@ -63,13 +63,6 @@ def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
     from winnow.tasks.engines.vllm.engine import imports_once
 
     return imports_once(spec, at_once=True)
-
-
-def _is_settled(spec: CampaignSpec) -> bool:
-    try:
-        return status_of(spec.storage, spec.name).is_settled
-    except StorageError:  # there is no such campaign yet, or what is wrong is said later
-        return False
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
@@ -145,10 +138,12 @@ def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
     except PrefectServerFailed:
         raise  # no round was run
     except BaseException as error:
-        # Whoever took the campaign over may be done with it already.
-        taken = isinstance(error, LeaseHeld | LeaseLost)
-        if not (taken and status_of(storage, name).is_settled):
-            notice("stopped_early", f"stopped early; go on with: {hint}")
+        # Whoever took the campaign over may be done with it already, and so may this run be where the
+        # database broke at its very end.
+        if not (isinstance(error, StorageError) and is_known_settled(storage, name)):
+            unknown = isinstance(error, StorageUnavailable)
+            what = "broken off; see where it stands, and go on" if unknown else "stopped early; go on"
+            notice("stopped_early", f"{what} with: {hint}")
             raise
     if (code := _answered(storage, name)) is not None:
         return code

@@ -9,7 +9,7 @@ from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.masked_urls import mask
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import campaign_line, status_of
+from winnow.flows.reports.summary import campaign_line, is_known_settled, status_of
 from winnow.flows.run.callbacks import using_callback
 from winnow.flows.run.progress import progress_display
 from winnow.flows.run.signals import Interrupts
@@ -82,8 +82,9 @@ def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tup
     except LeaseHeld as held:
         return exit_codes.DECIDED, str(held)  # somebody else was faster
     except (WinnowError, StorageError) as error:
-        code = exit_codes.USAGE if isinstance(error, SpecError) else exit_codes.ERROR
-        return code, f"{name}: failed: {error}"
+        if not is_known_settled(storage, name):  # what breaks after the end is no failure
+            code = exit_codes.USAGE if isinstance(error, SpecError) else exit_codes.ERROR
+            return code, f"{name}: failed: {error}"
     except Exception as error:
         # A bug, which must not keep the other campaigns from going on.
         traceback.print_exc()
@@ -124,16 +125,9 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
         # than that. How the campaign ended is in the database.
         return
     except (HTTPError, ObjectNotFound) as error:
-        if _has_ended(storage, name):
+        if is_known_settled(storage, name):
             return  # and the server alone does not know of it
         what = "has no record of this run any more; go on"
         if isinstance(error, HTTPError):
             what = f"does not answer any more ({error}); start it again if it is yours, then go on"
         raise WinnowError(f"Prefect's server {what}: nothing that was stored is lost") from error
-
-
-def _has_ended(storage: str, name: str) -> bool:
-    try:
-        return status_of(storage, name).is_settled
-    except StorageError:  # whoever reads it next says what is wrong
-        return False

@@ -5,7 +5,7 @@ A session that reads sees one state: a question that is asked again has its answ
 
 import re
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
@@ -32,6 +32,15 @@ BUSY_TIMEOUT_MS = 30_000
 
 LONGEST = 1_000
 """Characters that are shown of what a driver says."""
+
+NO_SCHEMA = (
+    "its search_path names no schema that is there and that its role may use: "
+    "create one, or correct the URL, then run the command again"
+)
+MORE_TIME = "; where its role or database has a statement_timeout, a longer one lets it answer"
+
+STRAY_AT = re.compile(r"[^:]*://[^:/]*:[^@]*@.*@", re.DOTALL)
+"""A URL in which more follows the @ behind a password than a host: part of the password, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +120,11 @@ class Database:
         if type(error).__name__ == "LockNotAvailable":
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
         if type(error).__name__ == "InsufficientPrivilege":
-            return NotPermitted(self.url, one_line(error))
+            return NotPermitted(self.url, _said(error))
+        if type(error).__name__ == "InvalidSchemaName":
+            return StorageUnavailable(self.url, _said(error), NO_SCHEMA)
         if is_broken_off(error):
-            return TookTooLong(self.url)
+            return TookTooLong(self.url, MORE_TIME if self.is_postgresql else "")
         if is_busy(error):
             return StorageLocked(self.url, why_file_is_locked(str(make_url(self.url).database), waited_s))
         return StorageUnavailable(self.url, one_line(error))
@@ -132,10 +143,7 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
             file system, or its driver is not installed.
     """
     shown = shown_url(url)
-    if ":" not in url:
-        raise StorageUnavailable(
-            shown, f"a database is named by a URL, that of a file is sqlite:///{shown or 'FILE'}"
-        )
+    _require_readable(url, shown)
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
@@ -151,10 +159,34 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
         elif parsed.drivername in ("postgresql", "postgresql+psycopg"):
             engine = postgresql_engine(parsed, shown=shown, read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
         else:
-            raise ArgumentError("it begins neither with sqlite:/// nor with postgresql+psycopg://")
+            raise ArgumentError("it begins neither with sqlite:/// nor with postgresql://")
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
-        raise StorageUnavailable(shown, f"not a database URL this installation can open ({error})") from error
+        raise StorageUnavailable(
+            shown,
+            f"not a database URL this installation can open ({error})",
+            "correct it, then run the command again",
+        ) from error
     return Database(shown, engine)
+
+
+def _require_readable(url: str, shown: str) -> None:
+    """Refuse what is no URL, or not the whole one, with how it is written."""
+    if ":" not in url:
+        raise StorageUnavailable(
+            shown, f"a database is named by a URL, that of a file is sqlite:///{shown or 'FILE'}"
+        )
+    if ":***@" in url:
+        raise StorageUnavailable(
+            shown,
+            "*** stands in it, as Winnow shows a password",
+            "write the password there, or set WINNOW_STORAGE to the whole URL and leave --storage out",
+        )
+    if STRAY_AT.match(url):
+        raise StorageUnavailable(
+            shown,
+            "an @ stands in it that separates nothing",
+            "write each @ of a name or a password as %40 (and % as %25), then run the command again",
+        )
 
 
 def _require_local(path: str, shown: str) -> None:
@@ -176,6 +208,11 @@ def is_broken_off(error: BaseException | None) -> bool:
 def cause(error: DBAPIError) -> str:
     """What the driver says, in one line."""
     return one_line(error.orig)
+
+
+def _said(error: BaseException | None) -> str:
+    """What a server says of a statement of ours, of which nothing is shown."""
+    return str(error.diag.message_primary)  # type: ignore[union-attr]
 
 
 def one_line(error: BaseException | None) -> str:
@@ -216,10 +253,11 @@ def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatena
 
 def shown_url(url: str) -> str:
     """The URL with every password hidden, whether or not it is a database's."""
-    try:
-        return without_password(make_url(url))
-    except (ArgumentError, ValueError):
-        return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url)
+    if not STRAY_AT.match(url):
+        with suppress(ArgumentError, ValueError):
+            return without_password(make_url(url))
+    shown = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url, flags=re.DOTALL)
+    return re.sub(r"(password\s*=).*", r"\1***", shown, flags=re.DOTALL)
 
 
 def without_password(url: URL) -> str:

@@ -17,6 +17,7 @@ Whoever lets strangers ask in SQL does it with a role that may only SELECT.
 import os
 import socket
 import time
+from urllib.parse import unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -31,7 +32,9 @@ from winnow.storage.errors import StorageUnavailable
 READS = "winnow_reads"
 """Execution option of a connection whose transactions read: one snapshot for the whole of each."""
 
-BEGIN_WRITING = f"BEGIN; LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
+# Said of each transaction, as a pooler such as PgBouncer may give it any session, which others set up.
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+BEGIN_WRITING = f"{BEGIN}; LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 IDLE_SINCE = "winnow_idle_since"
@@ -58,7 +61,6 @@ SETTINGS = {
     "DateStyle": "ISO",
     "TimeZone": "UTC",
     "extra_float_digits": "1",
-    "default_transaction_isolation": "read committed",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -68,7 +70,12 @@ SETTINGS = {
 def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
     """An engine on a server; a writer waits `wait_ms` for another one, and `shown` names it in errors."""
     engine = create_engine(
-        url.set(drivername="postgresql+psycopg"),
+        # What libpq reads with percent codes, a socket's folder as the host among it, SQLAlchemy passes on.
+        url.set(
+            drivername="postgresql+psycopg",
+            host=url.host and unquote(url.host),
+            database=url.database and unquote(url.database),
+        ),
         connect_args={
             **{name: url.query.get(name, value) for name, value in SILENCE.items()},
             "client_encoding": "UTF8",
@@ -82,7 +89,6 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
     )
     settings = SETTINGS | {
         "lock_timeout": f"{wait_ms}ms",
-        "default_transaction_read_only": "on" if read_only else "off",
         "application_name": f"winnow, process {os.getpid()} on {socket.gethostname()}",
         "idle_in_transaction_session_timeout": "0" if read_only else IDLE_WRITER,
     }
@@ -92,7 +98,9 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise StorageUnavailable(
-                shown, f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'"
+                shown,
+                f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'",
+                "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' does on every server",
             )
         calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
         connection.execute(f"SELECT {calls}", [each for setting in settings.items() for each in setting])
@@ -113,7 +121,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         if options.get(WRITES, False) and not read_only:
             run(connection, BEGIN_WRITING)
         else:
-            run(connection, BEGIN_READING if options.get(READS, False) or read_only else "BEGIN")
+            run(connection, BEGIN_READING if options.get(READS, False) or read_only else BEGIN)
 
     return engine
 

@@ -20,6 +20,7 @@ from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
 from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run import artifact_contents, flow
+from winnow.storage.errors import StorageUnavailable
 from winnow.storage.models import Campaign
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
@@ -91,6 +92,26 @@ def test_an_error_that_ends_a_run_is_told_and_is_still_what_the_user_reads(tmp_p
     assert "winnow: the machine is on fire; put it out" in result.stderr
     (message,) = server.sent
     assert (message["events"], message["error"]) == (["failed"], "the machine is on fire; put it out")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_that_the_database_is_gone_is_told_as_well_where_anybody_is_told(tmp_path, monkeypatch, is_told):
+    write_scored(tmp_path, ["knows", "slips"], {"name": "champion"})
+
+    def fail(storage, name):
+        (tmp_path / "winnow.db").rename(tmp_path / "away.db")
+        raise StorageUnavailable("sqlite:///winnow.db", "its disk is gone")
+
+    monkeypatch.setattr(flow, "run_campaign", fail)
+    with webhook() as server:
+        asked = told({"url": server.url}) if is_told else ()
+        result = winnow(tmp_path, "run", "campaign.yaml", *asked)
+    assert result.returncode == 1
+    assert "nobody was told" not in result.stderr
+    assert [(each["campaign"], each["events"]) for each in server.sent] == [
+        ("survivor", ["failed"])
+    ] * is_told
+    assert all("its disk is gone" in each["error"] for each in server.sent)
 
 
 def test_a_webhook_that_cannot_be_told_is_a_warning_without_its_secret(tmp_path, monkeypatch):

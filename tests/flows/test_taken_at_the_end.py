@@ -9,7 +9,7 @@ from winnow.flows import exit_codes
 from winnow.flows.run import head_start, launch, resume
 from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage import leases
-from winnow.storage.errors import LeaseLost
+from winnow.storage.errors import LeaseLost, StorageUnavailable
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 
@@ -79,6 +79,34 @@ def test_who_loses_the_lease_before_anything_is_decided_says_so(campaign, monkey
     with pytest.raises(LeaseLost):
         run(campaign, monkeypatch, flow)
     assert "stopped early; go on with: winnow resume" in capsys.readouterr().err
+
+
+def test_a_database_that_breaks_after_the_last_decision_and_is_back_takes_no_answer_away(
+    campaign, monkeypatch, capsys
+):
+    def flow(campaign):
+        decide(campaign)
+        raise StorageUnavailable(campaign.database.url, "the server was restarted")
+
+    assert run(campaign, monkeypatch, flow) == exit_codes.DECIDED
+    said = capsys.readouterr()
+    assert (said.err, "winner, proven" in said.out) == ("", True)
+
+
+def test_where_the_database_is_gone_nobody_claims_to_know_whether_the_campaign_has_ended(
+    campaign, monkeypatch, capsys, tmp_path
+):
+    def flow(campaign):
+        decide(campaign)
+        campaign.database.close()
+        (tmp_path / "results.db").rename(tmp_path / "away.db")
+        raise StorageUnavailable(campaign.database.url, "the disk is gone")
+
+    with pytest.raises(StorageUnavailable):
+        run(campaign, monkeypatch, flow)
+    said = capsys.readouterr().err
+    assert "broken off; see where it stands, and go on with: winnow resume" in said
+    assert "early" not in said
 
 
 def test_a_decided_campaign_that_another_process_holds_is_answered_at_once(campaign, monkeypatch):

@@ -309,6 +309,22 @@ def test_a_url_that_cannot_be_opened_is_refused_without_its_password(url):
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("postgres://ann:secret@host/x", "it begins neither with sqlite:/// nor with postgresql://"),
+        ("postgresql://ann:secret@cret@host/x", "write each @ of a name or a password as %40"),
+        ("postgresql://ann:***@host/x", "write the password there, or set WINNOW_STORAGE to the whole URL"),
+    ],
+)
+def test_a_url_that_is_not_written_as_it_should_be_is_told_how(url, remedy):
+    with pytest.raises(StorageUnavailable) as refused:
+        open_database(url)
+    assert remedy in str(refused.value)
+    assert "server exists" not in str(refused.value)  # which would be another remedy, and no help
+    assert "cret" not in str(refused.value)
+
+
 @pytest.mark.parametrize(("path", "url"), [("w.db", "sqlite:///w.db"), ("", "sqlite:///FILE")])
 def test_a_path_in_the_place_of_a_url_is_told_how_it_is_written(path, url):
     with pytest.raises(StorageUnavailable, match=f"named by a URL, that of a file is {url};"):

@@ -2,27 +2,38 @@
 
 import datetime as dt
 import os
+import re
 import socket
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
 from postgres_server import postgres_server
-from sqlalchemy import text
+from sqlalchemy import event, text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
 from winnow.storage.admin.maintenance import vacuum
-from winnow.storage.admin.schema import ensure_schema, require_schema
+from winnow.storage.admin.schema import current_revision, ensure_schema, require_schema
 from winnow.storage.engine import statements
-from winnow.storage.engine.database import open_database
+from winnow.storage.engine.database import MORE_TIME, open_database
 from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
-from winnow.storage.errors import ConflictingRecord, NotPermitted, QueryRefused, StorageUnavailable
+from winnow.storage.errors import (
+    ConflictingRecord,
+    NotPermitted,
+    QueryRefused,
+    StorageUnavailable,
+    TookTooLong,
+)
 from winnow.storage.models import Base
 from winnow.storage.queries import browse, campaign_views, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -104,6 +115,81 @@ def test_a_database_whose_encoding_cannot_hold_every_text_is_refused(postgresql)
     assert "its encoding LATIN1 cannot hold every text: create it with ENCODING 'UTF8'" in refusal(
         postgresql.url("latin")
     )
+
+
+def test_percent_codes_of_hosts_and_databases_are_read_as_libpq_reads_them(postgresql):
+    postgresql.execute("""CREATE DATABASE "a b/é" TEMPLATE template0 ENCODING 'UTF8'""")
+    folder = quote(str(postgresql.folder), safe="")
+    with closing(open_database(f"postgresql://postgres@{folder}:{postgresql.port}/a%20b%2F%C3%A9")) as opened:
+        assert current_revision(opened) is None
+        with opened.reading() as session:
+            assert session.scalar(text("SELECT current_database()")) == "a b/é"
+
+
+def test_the_roles_that_the_page_has_are_granted_what_they_need_and_no_more(postgresql):
+    block = re.search(
+        r"```sql\n(CREATE DATABASE.*?)```", (DOCS / "how-to" / "results.md").read_text(), re.DOTALL
+    )
+    create, *grants = [line.partition(";")[0] for line in block[1].splitlines()]
+    for role in ("ann", "writers", "readers"):
+        postgresql.execute(f"CREATE ROLE {role} LOGIN")
+    postgresql.execute(create)
+    owner, writer, reader = (postgresql.url("results", user) for user in ("ann", "writers", "readers"))
+    with closing(open_database(owner)) as opened:
+        ensure_schema(opened)
+    for grant in grants:
+        postgresql.execute(grant, "results")
+    with closing(open_database(writer)) as opened:
+        store_campaign(opened)
+        with pytest.raises(NotPermitted):
+            vacuum(opened)
+    with closing(open_database(reader)) as opened:
+        with opened.reading() as session:
+            assert len(campaign_records.campaigns(session)) == 1
+        with pytest.raises(NotPermitted), opened.writing() as session:
+            session.execute(text("SELECT 1"))
+
+
+def test_a_schema_that_is_not_there_is_told_with_its_remedy(postgresql):
+    url = postgresql.new_database() + "?options=-csearch_path%3Dnowhere"
+    with closing(open_database(url)) as opened, pytest.raises(StorageUnavailable) as refused:
+        ensure_schema(opened)
+    said = str(refused.value)
+    assert "no schema has been selected to create in; its search_path names no schema that is there" in said
+
+
+def test_a_role_that_may_not_write_is_told_so_without_a_statement_of_ours(postgresql):
+    url = postgresql.new_database()
+    postgresql.execute("DROP ROLE IF EXISTS guest")
+    postgresql.execute("CREATE ROLE guest LOGIN")
+    guest = open_database(url.replace("postgres@", "guest@"))
+    with closing(guest), pytest.raises(NotPermitted, match=r"^permission denied for schema public: the role"):
+        ensure_schema(guest)
+
+
+def test_a_statement_that_its_role_lets_take_no_longer_is_told_with_the_remedy(postgresql, database):
+    name = database.url.rpartition("/")[2]
+    postgresql.execute(f"ALTER DATABASE {name} SET statement_timeout = '20ms'")
+    hurried = open_database(database.url)
+    with closing(hurried), pytest.raises(TookTooLong) as refused, hurried.reading() as session:
+        session.execute(text("SELECT pg_sleep(60)"))
+    assert str(refused.value).endswith(MORE_TIME)
+
+
+def test_transactions_are_what_they_should_be_in_a_session_that_somebody_else_left(postgresql, database):
+    """As PgBouncer gives it: each transaction any session, which was a reader's before."""
+    with closing(open_database(database.url, read_only=True)) as reader, reader.reading() as session:
+        assert session.scalar(text("SHOW default_transaction_read_only")) == "off"
+    with closing(open_database(database.url)) as writer:
+
+        @event.listens_for(writer.engine, "checkout")
+        def leave_otherwise(connection, *_):
+            connection.execute("SET default_transaction_read_only = on")
+            connection.execute("SET default_transaction_isolation = serializable")
+
+        with writer.writing() as session:
+            assert session.scalar(text("SHOW transaction_isolation")) == "read committed"
+            session.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
 def test_numbers_and_times_are_read_as_stored_whatever_a_database_is_set_to(postgresql, database):

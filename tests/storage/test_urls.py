@@ -10,6 +10,10 @@ URLS = {
     "postgresql+psycopg://ann:secret@host:5432/x": "postgresql+psycopg://ann:***@host:5432/x",
     "postgresql://host/x?user=ann&password=secret": "postgresql://host/x?password=hidden&user=ann",
     "not a url://ann:secret@host": "not a url://ann:***@host",
+    "postgresql://ann:s@cre/t@host:5432/x": "postgresql://ann:***@host:5432/x",
+    "postgresql://ann@azure:s@cret@host/x": "postgresql://ann@azure:***@host/x",
+    "postgresql://ann@azure:secret@host/x": "postgresql://ann%40azure:***@host/x",
+    "host=::1 dbname=x password = 'a secret'": "host=::1 dbname=x password =***",
 }
 
 
