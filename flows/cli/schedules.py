@@ -68,17 +68,19 @@ def schedule(
     from winnow.flows.schedule.deployments import Scheduled
     from winnow.storage.engine.database import shown_url
 
+    settings = [each for each in set_ or () if each.partition("=")[0].strip() != "storage"]
+    is_named = storage is not None or settings != list(set_ or ())
+    if is_named and work_pool is None:
+        os.environ["WINNOW_STORAGE"] = read.storage  # for the runs, which are processes of their own
     scheduled = Scheduled(
         spec=spec if folder is not None else str(Path(spec).absolute()),
-        settings=overrides_of(set_),
-        storage=None if storage is None else shown_url(storage),
+        settings=settings,
+        storage=shown_url(read.storage) if is_named else None,
         name=name or read.name,
         when=when,
         trust=given_to(read, begins),
     )
     if work_pool is None:
-        if storage is not None:
-            os.environ["WINNOW_STORAGE"] = storage  # for the runs, which are processes of their own
         _serve(scheduled, read.name, read.storage)
     else:
         _deploy(scheduled, work_pool, folder or str(Path.cwd()), read.name, read.storage)

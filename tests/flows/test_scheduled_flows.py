@@ -280,6 +280,18 @@ def test_a_password_stays_with_the_worker(monkeypatch):
     assert url_of_a_worker("sqlite:///there.db") == "sqlite:///there.db"
 
 
+def test_prefect_is_not_told_a_password_that_is_set_as_a_key_of_the_file(folder):
+    pool, name = work_pools.make_pool(f"silent-{os.getpid()}"), f"silent-{os.getpid()}"
+    where = ["--cron", "0 0 1 1 *", "--work-pool", pool, "--name", name]
+    changes = ["--set", "storage=postgresql://ann:s3cret@host/results", "--set", "seed=3"]
+    result = winnow(folder, "schedule", "campaign.yaml", *where, *changes)
+    assert result.returncode == 0, result.stderr
+    with work_pools.client_of_prefect() as client:
+        told = client.read_deployment_by_name(f"scheduled-campaign/{name}").parameters
+    assert told["storage"] == "postgresql://ann:***@host/results"
+    assert told["settings"] == ["seed=3"]
+
+
 def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
     winnow(folder, "db", "upgrade")
     child = subprocess.Popen([sys.executable, "-c", ""])
