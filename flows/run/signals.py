@@ -3,7 +3,7 @@
 import logging
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -11,6 +11,15 @@ from winnow.flows.run.log_format import notice
 
 AT_ONCE = (signal.SIGTERM, signal.SIGHUP)
 """A service manager ends us, or the terminal is gone: neither waits for a round."""
+
+
+def hold_back_from_children() -> None:
+    """Have processes that this thread starts from now on hear of Ctrl-C once `Interrupts.caught` there.
+
+    Until then they import what they need, and would end in a traceback. Here, another thread takes it.
+    """
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 
 
 class Interrupts:
@@ -35,10 +44,14 @@ class Interrupts:
         return 128 + (self._forced_by or signal.SIGINT)
 
     @contextmanager
-    def caught(self) -> Generator[None, None, None]:
+    def caught(self, at_once: Sequence[signal.Signals] = AT_ONCE) -> Generator[None, None, None]:
         """Take Ctrl-C, SIGTERM and SIGHUP over until the block ends; SIGHUP not where `nohup` ignores it.
 
-        Signals reach the main thread alone: in any other one, nothing is taken over.
+        Signals reach the main thread alone: in any other one, nothing is taken over. A Ctrl-C that was held
+        back until now counts; see `hold_back_from_children`.
+
+        Args:
+            at_once: Which signals stop at once; by SIGTERM Prefect cancels what it runs, which is its own.
 
         Raises:
             KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored: what
@@ -47,8 +60,9 @@ class Interrupts:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        taken = [each for each in AT_ONCE if signal.getsignal(each) != signal.SIG_IGN]
+        taken = [each for each in at_once if signal.getsignal(each) != signal.SIG_IGN]
         before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, *taken)}
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         try:
             yield
         finally:

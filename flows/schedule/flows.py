@@ -6,6 +6,7 @@ would have read in a terminal.
 """
 
 import logging
+import signal
 import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -40,6 +41,10 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 # Prefect imports this module in a process of its own, where nothing of ours has run before.
 logging.getLogger(TALKER).setLevel(logging.CRITICAL)
+
+
+OF_NO_PREFECT = (signal.SIGHUP,)
+"""What stops a flow run at once, but for SIGTERM: by that one Prefect cancels it, which is no crash."""
 
 
 def take_their_place(run: FlowRun) -> int:
@@ -125,11 +130,11 @@ def scheduled_campaign(
         SpecError: If the file is not sound, or needs more than the schedule was allowed.
         StorageError: If the database cannot be used.
     """
-    given, messages = Trust(given=frozenset(trust)), RunMessages()
-    with told_where_log_is_off(spec):
+    given, messages, interrupts = Trust(given=frozenset(trust)), RunMessages(), Interrupts()
+    with told_where_log_is_off(spec), interrupts.caught(OF_NO_PREFECT):
         run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
         take_their_place(_introduce(f"run of {run.name}"))
-        how = run_scheduled(run, messages.say)
+        how = run_scheduled(run, interrupts, messages.say)
     if how == "stopped":
         messages.say("stopped before the end; the next run goes on")
         return Cancelled(message=messages.message)
@@ -155,15 +160,14 @@ def resume_all(
         SpecError: If that file is not sound, or needs more than the schedule was allowed.
         StorageError: If the database cannot be used.
     """
-    given = Trust(given=frozenset(trust))
-    if spec is None:
-        url = url_of_a_worker(storage) or DEFAULT_STORAGE
-    else:
-        url = read_settled(spec, settings, storage, given).storage
-    _introduce("resume all")
-    mark_crashed_runs(url)
-    interrupts, messages = Interrupts(), RunMessages()
-    with interrupts.caught():
+    given, messages, interrupts = Trust(given=frozenset(trust)), RunMessages(), Interrupts()
+    with interrupts.caught(OF_NO_PREFECT):
+        if spec is None:
+            url = url_of_a_worker(storage) or DEFAULT_STORAGE
+        else:
+            url = read_settled(spec, settings, storage, given).storage
+        _introduce("resume all")
+        mark_crashed_runs(url)
         worst = resume_each(url, unfinished_campaigns(url), interrupts, messages.say, given)
     if worst == exit_codes.FORCED:
         return Cancelled(message=messages.message)

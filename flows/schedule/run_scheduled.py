@@ -95,7 +95,7 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust:
     return read
 
 
-def run_scheduled(run: ScheduledRun, say: Reporter) -> ScheduledRunResult:
+def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
     """Run a scheduled run to its end.
 
     Campaigns of the series that were left unfinished and that nobody holds go on first, oldest first; what
@@ -108,11 +108,11 @@ def run_scheduled(run: ScheduledRun, say: Reporter) -> ScheduledRunResult:
     with closing(open_database(run.storage)) as database:
         ensure_schema(database)
     mark_crashed_runs(run.storage)
-    interrupts = Interrupts()
-    with delivering(), interrupts.caught():
+    with delivering():
         left = unfinished_campaigns(run.storage, run.series)
         others = [name for name in left if name != run.name]
-        resume_each(run.storage, others, interrupts, say, run.trust)
+        if not interrupts.asked:
+            resume_each(run.storage, others, interrupts, say, run.trust)
         return "stopped" if interrupts.asked else _run_own(run, interrupts, say)
 
 

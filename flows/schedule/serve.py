@@ -8,6 +8,7 @@ from contextlib import suppress
 import psutil
 from prefect.runner import Runner
 
+from winnow.flows.run.signals import hold_back_from_children
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 
 POLL_S = 5.0
@@ -37,6 +38,7 @@ async def _serve(scheduled: Scheduled) -> None:
     loop.add_signal_handler(signal.SIGTERM, stopping.told)  # until then
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         loop.add_signal_handler(signal.SIGHUP, stopping.told)
+    hold_back_from_children()
     await serving
 
 

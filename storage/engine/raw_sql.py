@@ -49,7 +49,8 @@ def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[obj
 def errors_of(connection: Connection, statement: str) -> Generator[None, None, None]:
     """Wrap the driver's errors as SQLAlchemy does, which `storage.engine.database` then renames.
 
-    A connection that was cut goes back to no pool.
+    A connection that was cut goes back to no pool, nor does one that a signal's handler left in the middle of
+    a statement: nothing could be rolled back on it.
     """
     driver = connection.dialect.loaded_dbapi
     try:
@@ -58,6 +59,10 @@ def errors_of(connection: Connection, statement: str) -> Generator[None, None, N
         if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None):
             connection.invalidate(error)
         raise DBAPIError.instance(statement, None, error, driver.Error, dialect=connection.dialect) from error
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            connection.invalidate(error)
+        raise
 
 
 def rows_with(

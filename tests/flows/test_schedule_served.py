@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import campaign_processes as processes
+import psutil
 import pytest
 import work_pools
 from faulty_server import faulty_server
@@ -54,6 +55,31 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     assert all(re.fullmatch(r"survivor-\d{8}T\d{6}Z", row["campaign"]) for row in rows)
 
 
+def test_ctrl_c_while_a_run_is_still_imported_ends_it_in_a_sentence(prefect_api, tmp_path):
+    processes.write_campaign(tmp_path)
+    out = tmp_path / "out"
+    with out.open("wb") as output:
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", "4"],
+            cwd=tmp_path,
+            env=work_pools.environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        until(lambda: any(map(runs_a_flow, psutil.Process(serving.pid).children())), every_s=0.02)
+        os.killpg(serving.pid, signal.SIGINT)
+        assert serving.wait(PATIENCE_S) == 0
+    finally:
+        if serving.poll() is None:
+            work_pools.kill(serving)
+    told = out.read_text()
+    assert "Traceback" not in told
+    assert "stopping when the running campaign has finished its round" in told
+    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_path, number):
     processes.write_campaign(tmp_path)
@@ -78,6 +104,14 @@ def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_p
     assert "Traceback" not in told
     assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
     assert len(told.splitlines()) < 8
+
+
+def runs_a_flow(process):
+    """Whether a process is there for a flow run, however young it is."""
+    try:
+        return "prefect.engine" in process.cmdline()
+    except psutil.Error:  # it has ended
+        return False
 
 
 def catches(pid, number):

@@ -24,6 +24,7 @@ from winnow.flows.prefect_support.crashed_runs import (
 )
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, given_to
 from winnow.flows.schedule import flows as scheduled_flows
 from winnow.flows.schedule.flows import scheduled_campaign
@@ -52,7 +53,7 @@ def fired(folder, due=NOON, name=None, settings=(), trust=()):
     lines = []
     given = Trust(given=frozenset(trust))
     run = plan_scheduled_run(str(folder / "campaign.yaml"), settings, None, due, given, name)
-    return run_scheduled(run, lines.append), lines
+    return run_scheduled(run, Interrupts(), lines.append), lines
 
 
 def pairs(folder, number):

@@ -82,8 +82,8 @@ def runs_of(deployment):
 
 
 def environment(**more):
-    """That of a process that finds this checkout first."""
-    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | more
+    """That of a process that finds this checkout first, whichever is installed."""
+    return os.environ | {"PYTHONPATH": f"{ROOT / '.package'}:{ROOT}", "OMP_NUM_THREADS": "1"} | more
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from winnow.algorithms.registry import SELECTORS
 from winnow.algorithms.state import plugin_registry
 from winnow.flows.cli import app
 from winnow.flows.cli.start.specs import starter
+from winnow.flows.run.resume import FROM_GOOD_TO_BAD
 from winnow.tasks.spec.campaign import CampaignFile
 
 ROOT = Path(__file__).parents[2]
@@ -193,3 +194,11 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing(tmp_path):
     api = (tmp_path / "api.html").read_text()
     assert 'id="winnow.select"' in api
     assert "the same seed and scores give the same answer" in api
+
+
+def test_the_worst_code_of_several_campaigns_is_told_in_the_order_that_is_gone_by():
+    order = ", ".join(str(int(code)) for code in FROM_GOOD_TO_BAD)
+    assert (
+        f"`winnow resume --all` ends with the worst code of its campaigns, of these in this order: {order}."
+        in (ROOT / "docs" / "exit-codes.md").read_text()
+    )

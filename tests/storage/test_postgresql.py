@@ -3,7 +3,9 @@
 import datetime as dt
 import os
 import re
+import signal
 import socket
+import threading
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -18,6 +20,7 @@ from winnow.storage.admin.maintenance import vacuum
 from winnow.storage.admin.schema import current_revision, ensure_schema, require_schema
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import MORE_TIME, open_database
+from winnow.storage.engine.raw_sql import run
 from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import (
     ConflictingRecord,
@@ -190,6 +193,24 @@ def test_transactions_are_what_they_should_be_in_a_session_that_somebody_else_le
         with writer.writing() as session:
             assert session.scalar(text("SHOW transaction_isolation")) == "read committed"
             session.execute(text("UPDATE alembic_version SET version_num = version_num"))
+
+
+def test_a_signal_that_ends_a_statement_in_the_middle_is_what_whoever_ran_it_hears_of(database):
+    class Ended(BaseException):
+        pass
+
+    def end(*_):
+        raise Ended
+
+    before = signal.signal(signal.SIGUSR1, end)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    try:
+        with pytest.raises(Ended), database.writing() as session:
+            run(session.connection(), "SELECT pg_sleep(2)")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    with database.writing() as session:
+        assert run(session.connection(), "SELECT 1") == [(1,)]
 
 
 def test_numbers_and_times_are_read_as_stored_whatever_a_database_is_set_to(postgresql, database):
