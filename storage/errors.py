@@ -4,6 +4,7 @@
   - StorageUnavailable   it cannot be opened or did not answer      (mend the URL or the server, resume)
   - StorageLocked        another process keeps the write lock       (wake, end or await it, resume)
   - SchemaMissing        it holds no Winnow tables                  (check the URL, or run a campaign)
+  - SchemaForeign        it holds another program's tables          (name an empty database, or a schema)
   - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
   - CampaignNotFound     no campaign of that name                   (fix the name)
@@ -25,6 +26,12 @@ class StorageError(Exception):
 
 
 CHECK_THE_PLACE = "check that the path or server exists and can be written, then run the command again"
+
+
+A_PLACE_OF_ITS_OWN = (
+    "name an empty database, or with PostgreSQL a schema for Winnow alone: CREATE SCHEMA winnow, and in the "
+    "URL, behind the question mark, options=-csearch_path%3Dwinnow"
+)
 
 
 class StorageUnavailable(StorageError):
@@ -67,6 +74,17 @@ class SchemaMissing(StorageError):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} holds no Winnow results; check the URL (--storage), or run a campaign first")
+        self.url = url
+
+
+class SchemaForeign(StorageError):
+    """The database is another program's, which keeps a revision there too."""
+
+    def __init__(self, url: str, found: str) -> None:
+        super().__init__(
+            f"{url} holds no Winnow results, and the table alembic_version of another program (revision "
+            f"{found}): {A_PLACE_OF_ITS_OWN}"
+        )
         self.url = url
 
 

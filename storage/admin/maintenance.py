@@ -14,6 +14,10 @@ SELECT CASE WHEN current_setting('server_version_num')::int >= 170000
 THEN has_table_privilege(:name, 'MAINTAIN') ELSE pg_has_role(tableowner, 'MEMBER') END
 FROM pg_tables WHERE tablename = :name AND schemaname = current_schema()"""
 """Owners may, and from PostgreSQL 17 on others whom they let."""
+OF_ITS_SCHEMA = """\
+SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
+FROM pg_tables WHERE schemaname = current_schema()"""
+"""Tables of other schemas are another program's, which may be using them."""
 
 
 def table_sizes(session: Session) -> list[JsonObject]:
@@ -51,17 +55,20 @@ def vacuum(database: Database) -> tuple[int, int]:
     """
     with database.reading() as session:
         before = size_in_bytes(session)
-        if database.is_postgresql and not session.scalar(text(MAY_VACUUM), {"name": TABLES[0].name}):
-            raise NotPermitted(database.url, "no table would give back its room")
+        if database.is_postgresql:
+            if not session.scalar(text(MAY_VACUUM), {"name": TABLES[0].name}):
+                raise NotPermitted(database.url, "no table would give back its room")
+            tables = session.scalar(text(OF_ITS_SCHEMA))
     with database.outside_transactions() as run:
-        run("VACUUM FULL ANALYZE" if database.is_postgresql else "VACUUM")
+        run(f"VACUUM (FULL, ANALYZE) {tables}" if database.is_postgresql else "VACUUM")
     with database.reading() as session:
         return before, size_in_bytes(session)
 
 
 def _bytes_by_table(session: Session) -> dict[str, int]:
     if session.get_bind().dialect.name == "postgresql":
-        query = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
+        query = "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
+        query += "WHERE relkind = 'r' AND pg_table_is_visible(oid)"  # not another program's of the same name
     else:
         if not session.scalar(text("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')")):
             return {}

@@ -9,8 +9,18 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.database import Database, open_database
-from winnow.storage.errors import SchemaMissing, SchemaOutdated, SchemaTooNew
+from winnow.storage.engine.database import Database, cause, open_database
+from winnow.storage.engine.postgresql import READS
+from winnow.storage.errors import (
+    A_PLACE_OF_ITS_OWN,
+    NotPermitted,
+    SchemaForeign,
+    SchemaMissing,
+    SchemaOutdated,
+    SchemaTooNew,
+    StorageUnavailable,
+)
+from winnow.storage.models import Campaign
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
@@ -18,6 +28,12 @@ REVISIONS = sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versio
 """All revisions, oldest first; read from the files' names, since importing Alembic slows every command."""
 
 HEAD = REVISIONS[-1]
+
+CLOSED = """\
+SELECT quote_ident(nspname) FROM pg_namespace
+WHERE quote_ident(nspname) = ANY (regexp_split_to_array(current_setting('search_path'), ' *, *'))
+AND NOT has_schema_privilege(oid, 'USAGE')"""
+"""Schemas of the search path that the server passes over, as the role may not look into them."""
 
 _MIGRATING = threading.Lock()
 """Alembic's surroundings are those of the whole process: of several threads one migrates at a time."""
@@ -27,6 +43,7 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     """Migrate to the newest revision; return the revisions before and after.
 
     Raises:
+        SchemaForeign: If the revision is that of another program's tables.
         SchemaTooNew: If a newer Winnow wrote the database.
         StorageUnavailable: If the database cannot be read or written.
     """
@@ -44,6 +61,7 @@ def ensure_schema(database: Database) -> None:
     """Create the tables in an empty database; refuse one of another release.
 
     Raises:
+        SchemaForeign: If the revision is that of another program's tables.
         SchemaOutdated: If an older Winnow wrote it: an upgrade is the user's decision.
         SchemaTooNew: If a newer Winnow wrote it.
         StorageUnavailable: If the database cannot be read or written.
@@ -57,6 +75,7 @@ def require_schema(database: Database) -> None:
     """Refuse a database that is not of exactly this release's schema.
 
     Raises:
+        SchemaForeign: If its revision is that of another program's tables.
         SchemaMissing: If it holds no Winnow tables.
         SchemaOutdated: If an older Winnow wrote it.
         SchemaTooNew: If a newer Winnow wrote it.
@@ -102,12 +121,24 @@ def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, 
 
 
 def current_revision(database: Database) -> str | None:
-    """The revision the database is at, or None where there are no Winnow tables."""
+    """The revision the database is at, or None where there are no Winnow tables.
+
+    Raises:
+        NotPermitted: If a schema that may hold them is closed to the role.
+        SchemaForeign: If the revision is that of another program's tables.
+        StorageUnavailable: If it cannot be read.
+    """
     try:
-        with database.engine.connect() as connection:
-            if not inspect(connection).has_table("alembic_version"):
-                return None
-            revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        # Of one moment: a Winnow that creates its tables meanwhile is not taken for another program.
+        with database.engine.execution_options(**{READS: True}).connect() as connection:
+            there = inspect(connection)
+            revision: str | None = None
+            if there.has_table("alembic_version"):
+                revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
+            elif database.is_postgresql and (closed := connection.scalar(text(CLOSED))):
+                raise NotPermitted(database.url, f"permission denied for schema {closed}")
+            if revision is not None and not there.has_table(Campaign.__tablename__):
+                raise SchemaForeign(database.url, revision)
             return revision
     except DBAPIError as error:
         raise database.unavailable(error.orig) from error
@@ -121,4 +152,6 @@ def _migrate(database: Database) -> None:
     try:
         command.upgrade(alembic_config(database), "head")
     except DBAPIError as error:
+        if "already exists" in (said := cause(error)):
+            raise StorageUnavailable(database.url, said, A_PLACE_OF_ITS_OWN) from error
         raise database.unavailable(error.orig) from error

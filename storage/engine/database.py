@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
-from winnow.storage.engine.sqlite import WRITES, is_busy, is_interrupted, sqlite_engine
+from winnow.storage.engine.sqlite import WRITES, is_busy, is_full, is_interrupted, sqlite_engine
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
 from winnow.storage.errors import (
     ConflictingRecord,
@@ -37,6 +37,10 @@ NO_SCHEMA = (
     "its search_path names no schema that is there and that its role may use: "
     "create one, or correct the URL, then run the command again"
 )
+MAKE_ROOM = "make room on the disk that it is on, then run the command again"
+TOO_MANY = re.compile("connection slots|too many clients|too many connections")
+"""What a server says that takes no further connection; the driver gives no code."""
+FEWER = "close some, wait, or have max_connections or the role's limit raised, then run the command again"
 MORE_TIME = "; where its role or database has a statement_timeout, a longer one lets it answer"
 
 STRAY_AT = re.compile(r"[^:]*://[^:/]*:[^@]*@.*@", re.DOTALL)
@@ -127,7 +131,12 @@ class Database:
             return TookTooLong(self.url, MORE_TIME if self.is_postgresql else "")
         if is_busy(error):
             return StorageLocked(self.url, why_file_is_locked(str(make_url(self.url).database), waited_s))
-        return StorageUnavailable(self.url, one_line(error))
+        said = one_line(error)
+        if type(error).__name__ == "DiskFull" or is_full(error):
+            return StorageUnavailable(self.url, said, MAKE_ROOM)
+        if self.is_postgresql and TOO_MANY.search(said):
+            return StorageUnavailable(self.url, said, FEWER)
+        return StorageUnavailable(self.url, said)
 
 
 def open_database(url: str, *, read_only: bool = False, creates: bool = True) -> Database:

@@ -111,6 +111,11 @@ def is_busy(error: BaseException | None) -> bool:
     return _kind(error) == sqlite3.SQLITE_BUSY
 
 
+def is_full(error: BaseException | None) -> bool:
+    """Whether SQLite found no room on the disk."""
+    return _kind(error) == sqlite3.SQLITE_FULL
+
+
 def is_interrupted(error: BaseException | None) -> bool:
     """Whether SQLite was told to break off what it did."""
     return _kind(error) == sqlite3.SQLITE_INTERRUPT

@@ -28,6 +28,7 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
     """Run a statement of the user's; the session's connection must be read-only, the text is not looked at.
 
     Raises:
+        DBAPIError: If the connection breaks, which whoever opened the session names.
         QueryRefused: If the database refuses the statement, writing ones included; also while the rows
             are read, since some of them may not have been computed before.
     """
@@ -37,6 +38,8 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
         result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
         return list(result.keys()), _rows(result)
     except DBAPIError as error:
+        if error.connection_invalidated:  # it is gone, and has refused nothing
+            raise
         raise _refusal(error) from error
     except UnicodeEncodeError:
         raise QueryRefused("the statement has half a surrogate pair in it, which is no character") from None
@@ -50,6 +53,8 @@ def _rows(result: Result[Any]) -> Iterator[tuple[object, ...]]:
             for row in result:
                 yield tuple(row)
     except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
         raise _refusal(error) from error
 
 

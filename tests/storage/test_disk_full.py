@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from winnow.storage.admin import check
+from winnow.storage.errors import StorageUnavailable
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import rounds as round_records
 
@@ -58,3 +60,13 @@ def test_a_full_disk_is_named_and_what_was_committed_stays(campaign):
         assert [told.outcomes for told in round_records.told_rounds(session, campaign.record.id)] == [
             [1.0, 0.0]
         ]
+
+
+def test_a_file_that_may_not_grow_any_more_is_told_with_the_remedy(database):
+    # It may have as many pages as it has.
+    full = ("PRAGMA max_page_count = 1", "CREATE TABLE more AS SELECT hex(randomblob(1000000)) AS x")
+    with (
+        pytest.raises(StorageUnavailable, match=r"disk is full; make room on the disk that it is on"),
+        database.writing() as session,
+    ):
+        [session.execute(text(each)) for each in full]

@@ -24,6 +24,7 @@ from winnow.storage.admin.schema import (
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import (
+    SchemaForeign,
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
@@ -139,6 +140,28 @@ def test_a_migration_that_fails_leaves_nothing_behind(opened):
         upgrade(opened)
     assert tables(opened) <= {"judgments", "alembic_version"}
     assert current_revision(opened) is None
+
+
+def test_another_programs_table_is_in_the_way_and_told_with_the_remedy(opened):
+    with opened.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE datasets (x INTEGER)")
+    with pytest.raises(
+        StorageUnavailable, match=r"exists; name an empty database, or .* CREATE SCHEMA winnow"
+    ):
+        ensure_schema(opened)
+
+
+@pytest.mark.parametrize("revision", ["d3e4f5a6b7c8", HEAD])
+def test_the_revision_of_another_program_is_not_taken_for_winnows(opened, revision):
+    with opened.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+        connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{revision}')")
+    for asked in (require_schema, ensure_schema, upgrade):
+        with pytest.raises(
+            SchemaForeign, match=rf"of another program \(revision {revision}\): name an empty"
+        ):
+            asked(opened)
+    assert tables(opened) == {"alembic_version"}
 
 
 CREATING = """

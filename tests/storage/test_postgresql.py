@@ -16,7 +16,7 @@ from postgres_server import postgres_server
 from sqlalchemy import event, text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
 
-from winnow.storage.admin.maintenance import vacuum
+from winnow.storage.admin.maintenance import table_sizes, vacuum
 from winnow.storage.admin.schema import current_revision, ensure_schema, require_schema
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import MORE_TIME, open_database
@@ -168,6 +168,59 @@ def test_a_role_that_may_not_write_is_told_so_without_a_statement_of_ours(postgr
     guest = open_database(url.replace("postgres@", "guest@"))
     with closing(guest), pytest.raises(NotPermitted, match=r"^permission denied for schema public: the role"):
         ensure_schema(guest)
+
+
+def test_a_schema_that_is_closed_to_a_role_is_not_told_to_be_empty(postgresql, database_url):
+    name = database_url.rpartition("/")[2]
+    postgresql.execute("DROP ROLE IF EXISTS passer")
+    postgresql.execute("CREATE ROLE passer LOGIN")
+    postgresql.execute("CREATE SCHEMA results", name)
+    path = "?options=-csearch_path%3Dresults"
+    with closing(open_database(database_url + path)) as owners:
+        ensure_schema(owners)
+    said = refusal(f"{postgresql.url(name, 'passer')}{path}")
+    assert said.startswith("permission denied for schema results: the role of ")
+
+
+def test_a_statement_whose_connection_is_cut_was_not_refused(postgresql, campaign):
+    slow = "SELECT pg_sleep(0.2), pg_terminate_backend(pg_backend_pid())"
+    readers = open_database(campaign.database.url, read_only=True)
+    with (
+        closing(readers),
+        pytest.raises(StorageUnavailable, match=r"is unavailable: terminating connection"),
+        readers.reading() as session,
+    ):
+        list(statements.run_sql(session, slow)[1])
+
+
+def test_a_server_that_takes_no_more_connections_is_told_with_the_remedy(postgresql, database_url):
+    postgresql.execute("DROP ROLE IF EXISTS crowd")
+    postgresql.execute("CREATE ROLE crowd LOGIN CONNECTION LIMIT 1")
+    url = postgresql.url(database_url.rpartition("/")[2], "crowd")
+    with psycopg.connect(url.replace("+psycopg", "")):
+        assert 'too many connections for role "crowd"; close some, wait, or have max_connections' in refusal(
+            url
+        )
+
+
+def test_winnow_in_a_schema_of_its_own_leaves_another_programs_tables_alone(postgresql, database_url):
+    name = database_url.rpartition("/")[2]
+    for statement in (
+        "CREATE TABLE alembic_version (version_num VARCHAR(32))",
+        "INSERT INTO alembic_version VALUES ('d3e4f5a6b7c8')",
+        "CREATE TABLE datasets AS SELECT generate_series(1, 20000) AS x",
+        "CREATE SCHEMA results",
+    ):
+        postgresql.execute(statement, name)
+    with closing(open_database(f"{database_url}?options=-csearch_path%3Dresults")) as ours:
+        ensure_schema(ours)
+        with psycopg.connect(database_url.replace("+psycopg", "")) as theirs:
+            theirs.execute("LOCK TABLE datasets")  # they use it: it is not waited for
+            vacuum(ours)
+        with ours.reading() as session:
+            [datasets] = [each for each in table_sizes(session) if each["table"] == "datasets"]
+    assert datasets["rows"] == 0
+    assert datasets["bytes"] < 100_000
 
 
 def test_a_statement_that_its_role_lets_take_no_longer_is_told_with_the_remedy(postgresql, database):
