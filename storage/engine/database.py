@@ -73,7 +73,7 @@ class Database:
     @contextmanager
     def reading(self) -> Generator[Session, None, None]:
         """A session that sees one consistent state and writes nothing."""
-        with self._named_errors(), Session(self._reader, info={ANSWERS: {}}) as session:
+        with self.named_errors(), Session(self._reader, info={ANSWERS: {}}) as session:
             yield session
             session.rollback()
 
@@ -86,13 +86,13 @@ class Database:
             StorageLocked: If another process writes for longer than a writer waits.
             StorageUnavailable: If the database cannot be reached or written.
         """
-        with self._named_errors(), Session(self._writer) as session, session.begin():
+        with self.named_errors(), Session(self._writer) as session, session.begin():
             yield session
 
     @contextmanager
     def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
         """A way to run statements that no transaction may hold, such as VACUUM."""
-        with self._named_errors():
+        with self.named_errors():
             connection = self.engine.raw_connection()
             try:
                 driver = connection.driver_connection
@@ -109,7 +109,7 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def _named_errors(self) -> Generator[None, None, None]:
+    def named_errors(self) -> Generator[None, None, None]:
         """Rename the driver's errors at this one border, keeping the cause."""
         try:
             yield

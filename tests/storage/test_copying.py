@@ -15,7 +15,7 @@ from winnow.storage.admin import prune as pruning
 from winnow.storage.admin.copy import content, copy_database
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
-from winnow.storage.errors import CopyRefused
+from winnow.storage.errors import CopyRefused, StorageUnavailable
 from winnow.storage.models import Base, Campaign, Comparison, ReuseStats
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective.earlier import campaigns_before, scored_positions
@@ -165,3 +165,24 @@ def test_the_digest_of_a_table_sees_the_smallest_change(full, change):
     with full.writing() as session:
         session.execute(text(f"UPDATE comparisons SET {change}"))
         assert content(session, comparisons) != before
+
+
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+def test_a_source_that_breaks_in_the_middle_is_not_told_to_be_the_target(
+    full, elsewhere, postgresql, monkeypatch
+):
+    name, insert_rows = full.url.rpartition("/")[2], copying.insert_rows
+    ending = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+
+    def insert_after_a_cut(connection, table, columns, rows):
+        if table.name == "examples":
+            next(rows)
+            postgresql.execute(ending)
+        insert_rows(connection, table, columns, rows)
+
+    monkeypatch.setattr(copying, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(copying, "insert_rows", insert_after_a_cut)
+    with pytest.raises(StorageUnavailable) as refused:
+        copy_database(full, elsewhere)
+    assert str(refused.value).startswith(f"the results database {full.url} is unavailable: ")
+    assert {each.rows for each in contents(elsewhere).values()} == {0}
