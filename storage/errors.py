@@ -20,6 +20,8 @@
 
 import datetime as dt
 
+from winnow.storage.commands import storage_option
+
 
 class StorageError(Exception):
     """Root of what the results database raises."""
@@ -94,7 +96,7 @@ class SchemaOutdated(StorageError):
     def __init__(self, url: str, found: str, expected: str) -> None:
         super().__init__(
             f"{url} has schema revision {found}, this Winnow needs {expected}; "
-            f"run: winnow db upgrade --storage {url}"
+            f"run: winnow db upgrade {storage_option(url)}"
         )
         self.found = found
         self.expected = expected

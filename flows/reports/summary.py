@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
+from winnow.storage.commands import storage_option
 from winnow.storage.engine.database import shown_url
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
@@ -87,7 +88,7 @@ def _with_storage(sentence: str, name: str, storage: str) -> str:
     """The sentence, the database named in its commands as it is in those below: answers know of none."""
     of = re.escape(name)
     commands = rf"winnow (?:query {of} [a-z]+|resume {of}(?: --set \S+)+|route {of} --unanswered)"
-    return re.sub(commands, lambda found: f"{found[0]} --storage {storage}", sentence)
+    return re.sub(commands, lambda found: f"{found[0]} {storage_option(storage)}", sentence)
 
 
 def further_lines(status: CampaignStatus) -> list[Line]:
@@ -105,7 +106,7 @@ def resume_command(status: CampaignStatus, storage: str) -> str | None:
     is_of_program = status.answer.is_of_program or status.answer.named_by_program is not None
     if status.state not in TO_GO_ON or is_of_program:
         return None
-    return f"winnow resume {status.name} --storage {shown_url(storage)}"
+    return f"winnow resume {status.name} {storage_option(shown_url(storage))}"
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:
@@ -136,15 +137,15 @@ def _where(status: CampaignStatus, storage: str) -> list[Line]:
     """Where everything is, and the commands that show more and go on."""
     lines = [
         ("database", storage),
-        ("page", f"winnow report {status.name} --html {status.name}.html --storage {storage}"),
-        ("browse", f"winnow view --storage {storage}"),
+        ("page", f"winnow report {status.name} --html {status.name}.html {storage_option(storage)}"),
+        ("browse", f"winnow view {storage_option(storage)}"),
     ]
     if status.answer.standing is not None and status.answer.standing.mean is not None:
-        lines.append(("serve", f"winnow route {status.name} --export DIR --storage {storage}"))
+        lines.append(("serve", f"winnow route {status.name} --export DIR {storage_option(storage)}"))
     if status.left:
         lines.append(("stopped", status.left))
     if status.state == "waiting":
-        lines.append(("label", f"winnow label {status.name} [FILE] --storage {storage}"))
+        lines.append(("label", f"winnow label {status.name} [FILE] {storage_option(storage)}"))
     if (going_on := _going_on(status, storage)) is not None:
         lines.append(("go on", going_on))
     return lines

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.summary import resume_command
+from winnow.storage.commands import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline, subject
@@ -59,7 +60,9 @@ def ending(session: Session, campaign: CampaignRecord, storage: str) -> str:
     lines = [_said(status)]
     if page := page_address(campaign.name):
         lines.append(f"page: {page}")
-    lines.append(f"report: winnow report {campaign.name} --html {campaign.name}.html --storage {storage}")
+    lines.append(
+        f"report: winnow report {campaign.name} --html {campaign.name}.html {storage_option(storage)}"
+    )
     if (resume := resume_command(status, storage)) is not None:
         lines.append(f"go on: {resume}")
     return "\n".join(lines)

@@ -1,7 +1,10 @@
 """What is shown of a database's URL holds no password, however it is written."""
 
+import shlex
+
 import pytest
 
+from winnow.storage.commands import storage_option
 from winnow.storage.engine.database import shown_url
 
 URLS = {
@@ -20,3 +23,12 @@ URLS = {
 @pytest.mark.parametrize("url", URLS)
 def test_passwords_are_hidden_and_nothing_else(url):
     assert shown_url(url) == URLS[url]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://ann@host/results?options=-csearch_path%3Dx&sslmode=require", "sqlite:///my own.db"],
+)
+def test_a_printed_command_names_its_database_as_a_shell_takes_it(url):
+    assert shlex.split(storage_option(url)) == ["--storage", url]
+    assert storage_option("sqlite:////tmp/winnow.db") == "--storage sqlite:////tmp/winnow.db"

@@ -9,6 +9,7 @@ import typer
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import ObjectiveChoice
+from winnow.storage.commands import storage_option
 from winnow.tasks.errors import SpecError
 
 DEMO_FOLDER = Path(".winnow") / "demo"
@@ -92,5 +93,5 @@ def _what_shows_more(name: str, storage: str) -> str:
         f"winnow report {name}": "all there is to say, here in the terminal",
         f"winnow query {name} comparisons": "every prompt, answer and score",
     }
-    lines = [f"  {command} --storage {storage}  # {what}" for command, what in commands.items()]
+    lines = [f"  {command} {storage_option(storage)}  # {what}" for command, what in commands.items()]
     return "\n".join(["to see more:", *lines])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.commands import storage_option
 from winnow.storage.engine.database import Database, shown_url
 from winnow.storage.json_types import Row
 from winnow.storage.records.human import annotations
@@ -161,7 +162,7 @@ def _named(session: Session, campaign: CampaignRecord, row: GivenRow, storage: s
     if given is None:
         raise WinnowError(
             f"{row.place}: {campaign.name!r} asks nothing with the id {row.id!r}; copy it from "
-            f"winnow query {campaign.name} labels --storage {storage}"
+            f"winnow query {campaign.name} labels {storage_option(storage)}"
         )
     annotations.lock(session, given.task.id)
     return given

@@ -13,6 +13,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_problem,
     show_soft,
 )
+from winnow.storage.commands import storage_option
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
@@ -189,7 +190,7 @@ class _Labelling:
         with labelling() as database:
             url = shown_url(database.url)
         st.text("Nothing is left for you here. Once everybody is done, go on with:")
-        st.code(f"winnow resume {self._campaign.name} --storage {url}", language=None, wrap_lines=True)
+        st.code(f"winnow resume {self._campaign.name} {storage_option(url)}", language=None, wrap_lines=True)
         if self._list(ANSWERED):
             self._show_back("last")
 
