@@ -90,9 +90,8 @@ def _copy_table(source: Database, reader: Session, writer: Session, table: Table
     digest = _Digest()
 
     def passing() -> Iterator[Sequence[object]]:
-        with (
-            source.named_errors()
-        ):  # else they would pass for those of the target, whose transaction is inside
+        # Of the source: the transaction that they are read in is the target's, which would name them so.
+        with source.named_errors():
             for row in _rows(reader, table):
                 digest.add(row)
                 yield row
