@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from subprocess import PIPE, Popen
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -80,7 +79,7 @@ def test_nothing_is_imported_for_engines_that_do_not_need_it(changes):
 
 
 def test_nothing_is_imported_for_a_campaign_that_is_decided(monkeypatch):
-    monkeypatch.setattr(launch, "status_of", lambda *_: SimpleNamespace(is_settled=True))
+    monkeypatch.setattr(launch, "is_known_settled", lambda *_: True)
     assert not approved()
 
 

@@ -362,10 +362,18 @@ def test_a_control_that_is_not_answered_either_says_nothing_against_a_request(se
 
 
 def test_all_that_fail_together_ask_one_control(serve):
-    server, engine = serve(
-        lambda call: None if call.prompt == CONTROL.prompt else SERVER_ERROR, settings={"max_retries": 1}
-    )
-    assert {each.reason for each in engine.generate(ask(*PROMPTS))} == {"refused"}
+    tried, together = set(), threading.Barrier(FIRST_WIDTH)
+
+    def script(call):
+        if call.prompt == CONTROL.prompt:
+            return None
+        if call.prompt in tried:
+            together.wait(PATIENCE_S)
+        tried.add(call.prompt)
+        return SERVER_ERROR
+
+    server, engine = serve(script, settings={"max_retries": 1})
+    assert {each.reason for each in engine.generate(ask(*PROMPTS[:FIRST_WIDTH]))} == {"refused"}
     assert [call.prompt for call in server.calls].count(CONTROL.prompt) == 1
 
 
