@@ -56,7 +56,8 @@ class Selection(Generic[Candidate]):
     claim: Claim
     """What is proven, with what probability of an error, under which assumptions: of `best`; with `top_m`,
     that `top` and `tied` are the best ones, in whatever order; with a selector that holds the candidates
-    against a baseline, of `decision.status`. Nothing is claimed of candidates with the status "dropped"."""
+    against a baseline, of `decision.status`. Nothing is claimed of candidates with the status "dropped", and
+    nothing sure of one that is left alone."""
     epsilon: float
     """By how much what is claimed may be missed: another candidate's mean may be higher by that."""
     decision: Decision

@@ -139,6 +139,14 @@ def test_a_missing_score_is_at_its_worst_for_the_claim():
     assert not np.isfinite(found.scores[1]).any()
 
 
+def test_who_is_left_alone_is_claimed_to_be_nothing_sure():
+    found = winnow.select(
+        lambda name, i: None if name == "unknown" else i % 2, ["known", "unknown"], range(40)
+    )
+    assert (found.best, found.decision.status) == ("known", ("best", "dropped"))
+    assert found.claim.kind == "heuristic"
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
