@@ -19,8 +19,7 @@
 """
 
 import datetime as dt
-
-from winnow.storage.commands import storage_option
+import shlex
 
 
 class StorageError(Exception):
@@ -96,7 +95,7 @@ class SchemaOutdated(StorageError):
     def __init__(self, url: str, found: str, expected: str) -> None:
         super().__init__(
             f"{url} has schema revision {found}, this Winnow needs {expected}; "
-            f"run: winnow db upgrade {storage_option(url)}"
+            f"run: winnow db upgrade --storage {shlex.quote(url)}"
         )
         self.found = found
         self.expected = expected

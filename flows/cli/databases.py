@@ -185,8 +185,7 @@ def prune(
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import existing
-    from winnow.storage.commands import storage_option
-    from winnow.storage.engine.database import shown_url
+    from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.earlier import seen_by
     from winnow.tasks.answer.sentences.rounding import count_of
@@ -226,7 +225,7 @@ def prune(
             idle = {each.id for each in pruning.prunable(session, before=before, name=campaign)}
             chosen = [each for each in found if each.id in idle]
             pruning.prune(session, chosen, is_gone=is_gone, seen_by=seen_by)
-    gives = f"winnow db vacuum {storage_option(shown_url(storage))} gives the room back"
+    gives = f"winnow db vacuum {storage_option(storage)} gives the room back"
     print(f"deleted {len(chosen)} of {count_of(len(found), 'campaign')}; {gives}")
 
 

@@ -129,13 +129,12 @@ def _print_next(
     database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
 ) -> None:
     """Say what the campaign waits for, or the command that goes on with it."""
-    from winnow.storage.commands import storage_option
-    from winnow.storage.engine.database import shown_url
+    from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.status import campaign_status
 
-    name, where = campaign.name, storage_option(shown_url(storage))
+    name, where = campaign.name, storage_option(storage)
     with database.reading() as session:
         found = campaign_records.find_campaign(session, name)
         has_ended = found is not None and campaign_status(session, found).state == "ended"
@@ -153,8 +152,7 @@ def _print_next(
 
 def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage: str) -> None:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
-    from winnow.storage.commands import storage_option
-    from winnow.storage.engine.database import shown_url
+    from winnow.storage.engine.database import storage_option
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.errors import WinnowError
@@ -171,7 +169,7 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
         print(
             f"{count_of(len(wanted), 'label')} {'is' if len(wanted) == 1 else 'are'} wanted; an empty line "
             f"leaves an example for later, Ctrl-D ends; winnow label {campaign.name} --skip KEY "
-            f"{storage_option(shown_url(storage))} says that no human can answer one"
+            f"{storage_option(storage)} says that no human can answer one"
         )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")

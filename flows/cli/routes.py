@@ -102,8 +102,7 @@ def _answered(
 
     from winnow.flows.reports.output import print_json, tell
     from winnow.flows.run.signals import Interrupts
-    from winnow.storage.commands import storage_option
-    from winnow.storage.engine.database import shown_url
+    from winnow.storage.engine.database import storage_option
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arriving import store_arrival
@@ -127,7 +126,7 @@ def _answered(
         with interrupts.caught():
             total = answer_prompts(database, name, storage, positions, say)
     except KeyboardInterrupt:
-        hint = f"winnow route {name} --unanswered {storage_option(shown_url(storage))}"
+        hint = f"winnow route {name} --unanswered {storage_option(storage)}"
         tell(f"\nstopped by force; every prompt is stored, and each answer so far; go on with: {hint}")
         raise typer.Exit(interrupts.exit_code) from None
     finally:
@@ -141,8 +140,7 @@ def _answered(
 def _tell_what_waits(database: "Database", name: str, storage: str, new: "Sequence[int]") -> None:
     """Say which prompts that arrived before have no answer: those of an interruption are no answered ones."""
     from winnow.flows.reports.output import tell
-    from winnow.storage.commands import storage_option
-    from winnow.storage.engine.database import shown_url
+    from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.storage.records import stream_batches
     from winnow.tasks.answer.sentences.rounding import count_of
@@ -152,7 +150,7 @@ def _tell_what_waits(database: "Database", name: str, storage: str, new: "Sequen
         waiting = {*stream_batches.unanswered(session, campaign.id)} - {*new}
     if waiting:
         have = "has" if len(waiting) == 1 else "have"
-        asks = f"winnow route {name} --unanswered {storage_option(shown_url(storage))}"
+        asks = f"winnow route {name} --unanswered {storage_option(storage)}"
         tell(f"{count_of(len(waiting), 'prompt')} that arrived before {have} no answer yet: {asks}")
 
 

@@ -140,7 +140,6 @@ def _times(when: "When") -> str:
 
 
 def _tell_of_results(series: str, storage: str) -> None:
-    from winnow.storage.commands import storage_option
-    from winnow.storage.engine.database import shown_url
+    from winnow.storage.engine.database import storage_option
 
-    print(f"see what came of it: winnow query --series {series} {storage_option(shown_url(storage))}")
+    print(f"see what came of it: winnow query --series {series} {storage_option(storage)}")

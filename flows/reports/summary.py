@@ -8,8 +8,7 @@ from rich.cells import cell_len
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_width, wants_colours
-from winnow.storage.commands import storage_option
-from winnow.storage.engine.database import shown_url
+from winnow.storage.engine.database import shown_url, storage_option
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines, named_winner
@@ -106,7 +105,7 @@ def resume_command(status: CampaignStatus, storage: str) -> str | None:
     is_of_program = status.answer.is_of_program or status.answer.named_by_program is not None
     if status.state not in TO_GO_ON or is_of_program:
         return None
-    return f"winnow resume {status.name} {storage_option(shown_url(storage))}"
+    return f"winnow resume {status.name} {storage_option(storage)}"
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.summary import resume_command
-from winnow.storage.commands import storage_option
+from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.lines import headline, subject

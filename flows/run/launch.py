@@ -18,8 +18,7 @@ from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust
 from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema, existing
-from winnow.storage.commands import storage_option
-from winnow.storage.engine.database import open_database, shown_url
+from winnow.storage.engine.database import open_database, shown_url, storage_option
 from winnow.storage.errors import StorageError, StorageUnavailable
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import lowered_limits
@@ -130,7 +129,7 @@ def _run_stored_campaign(storage: str, name: str, trust: Trust | None) -> int:
         return code
     require_resumable(storage, name, trust)
     interrupts = Interrupts()
-    hint = f"winnow resume {name} {storage_option(shown_url(storage))}"
+    hint = f"winnow resume {name} {storage_option(storage)}"
     try:
         run_to_the_end(storage, name, interrupts)
     except KeyboardInterrupt:
@@ -202,7 +201,7 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
         print(f"nothing to go on with: no campaign of {shown_url(storage)} was left unfinished")
         return exit_codes.DECIDED
     interrupts = Interrupts()
-    hint = f"winnow resume --all {storage_option(shown_url(storage))}"
+    hint = f"winnow resume --all {storage_option(storage)}"
     try:
         with prefect_server(), interrupts.caught():
             mark_crashed_runs(storage)

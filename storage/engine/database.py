@@ -4,6 +4,7 @@ A session that reads sees one state: a question that is asked again has its answ
 """
 
 import re
+import shlex
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -267,6 +268,11 @@ def shown_url(url: str) -> str:
             return without_password(make_url(url))
     shown = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url, flags=re.DOTALL)
     return re.sub(r"(password\s*=).*", r"\1***", shown, flags=re.DOTALL)
+
+
+def storage_option(url: str) -> str:
+    """How a printed command names a database, as a shell takes it: a URL may have ?, & and spaces."""
+    return f"--storage {shlex.quote(shown_url(url))}"
 
 
 def without_password(url: URL) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.schema import reading
-from winnow.storage.commands import storage_option
-from winnow.storage.engine.database import shown_url
+from winnow.storage.engine.database import storage_option
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
@@ -67,7 +66,7 @@ def load_ended_table(source: str, storage: str, learner: str | None = None) -> S
             return _with_scores(_campaign_table(session, campaign, storage, begun.created_at))
         decision = outcome_records.latest_decision(session, campaign.id)
         if not has_ended(session, campaign, decision):
-            remedy = f"end it first: winnow resume {campaign.name} {storage_option(shown_url(storage))}"
+            remedy = f"end it first: winnow resume {campaign.name} {storage_option(storage)}"
             raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
         return _with_scores(_campaign_table(session, campaign, storage))
 
@@ -97,7 +96,7 @@ def _campaign_table(
     """What a campaign was told by then; without dropped ones, where it asked about all others everywhere."""
     decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
-        remedy = f"go on with it first: winnow resume {campaign.name} {storage_option(shown_url(storage))}"
+        remedy = f"go on with it first: winnow resume {campaign.name} {storage_option(storage)}"
         raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
     names = campaign_records.candidate_names(session, campaign.id)
     candidates = names if until is None else names[: len(names) - decision.n_joined]

@@ -4,8 +4,7 @@ import shlex
 
 import pytest
 
-from winnow.storage.commands import storage_option
-from winnow.storage.engine.database import shown_url
+from winnow.storage.engine.database import shown_url, storage_option
 
 URLS = {
     "sqlite:///winnow.db": "sqlite:///winnow.db",

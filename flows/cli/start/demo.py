@@ -9,7 +9,7 @@ import typer
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import ObjectiveChoice
-from winnow.storage.commands import storage_option
+from winnow.storage.engine.database import storage_option
 from winnow.tasks.errors import SpecError
 
 DEMO_FOLDER = Path(".winnow") / "demo"

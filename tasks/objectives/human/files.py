@@ -6,8 +6,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.commands import storage_option
-from winnow.storage.engine.database import Database, shown_url
+from winnow.storage.engine.database import Database, shown_url, storage_option
 from winnow.storage.json_types import Row
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask

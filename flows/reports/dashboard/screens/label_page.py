@@ -13,8 +13,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_problem,
     show_soft,
 )
-from winnow.storage.commands import storage_option
-from winnow.storage.engine.database import shown_url
+from winnow.storage.engine.database import storage_option
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
@@ -188,9 +187,9 @@ class _Labelling:
 
     def _nothing_left(self) -> None:
         with labelling() as database:
-            url = shown_url(database.url)
+            storage = storage_option(database.url)
         st.text("Nothing is left for you here. Once everybody is done, go on with:")
-        st.code(f"winnow resume {self._campaign.name} {storage_option(url)}", language=None, wrap_lines=True)
+        st.code(f"winnow resume {self._campaign.name} {storage}", language=None, wrap_lines=True)
         if self._list(ANSWERED):
             self._show_back("last")
 
