@@ -9,7 +9,6 @@ import typer
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import ObjectiveChoice
-from winnow.storage.engine.database import storage_option
 from winnow.tasks.errors import SpecError
 
 DEMO_FOLDER = Path(".winnow") / "demo"
@@ -88,6 +87,8 @@ def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:
 
 
 def _what_shows_more(name: str, storage: str) -> str:
+    from winnow.storage.engine.database import storage_option
+
     # The answer itself names the page and the dashboard.
     commands = {
         f"winnow report {name}": "all there is to say, here in the terminal",
