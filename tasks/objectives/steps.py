@@ -35,6 +35,7 @@ from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.spec.stored_spec import fork_command
 
 
 def can_begin(campaign: CampaignSession) -> bool:
@@ -126,7 +127,7 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
     for of_judges in (False, True):
         models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
         gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
-        if gone and not all(each.is_answered is not of_judges for each in lost):
+        if gone and any(each.is_answered is of_judges for each in lost):
             so_far = (
                 "no server answers any more"
                 if campaign.allowance.answered
@@ -177,12 +178,12 @@ def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparis
     ):
         return
     models = _answering(campaign, comparisons)
-    if all(campaign.contacts.is_unknown(model.name) for model in models):
+    if models and all(campaign.contacts.is_unknown(model.name) for model in models):
         why = next(each.detail for each in comparisons if each.detail)
         raise NoServer(
             f"model {models[0].name!r}: {why}; it refuses all that it is asked, canary prompts too, and this "
             "round is not recorded: say it in model_args or generate_configs as the server wants it, then "
-            "begin anew: winnow run SPEC --fork NEW_NAME"
+            f"begin anew: {fork_command(campaign.record.spec)}"
         )
 
 
