@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import campaign_processes as processes
@@ -27,23 +28,10 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     prefect_api, server, tmp_path
 ):
     processes.have_served(processes.write_campaign(tmp_path), server.url)
-    out = tmp_path / "out"
-    with out.open("wb") as output:
-        serving = subprocess.Popen(
-            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", "4"],
-            cwd=tmp_path,
-            env=work_pools.environment(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
+    with served(tmp_path, "4") as (serving, out):
         until(lambda: len(made_anew(out.read_text())) >= 2)
         os.killpg(serving.pid, signal.SIGINT)  # as a terminal does: the command and what it runs
         assert serving.wait(PATIENCE_S) == 0
-    finally:
-        if serving.poll() is None:
-            work_pools.kill(serving)
     told = out.read_text()
     assert made_anew(told)[:2] == [(processes.BUDGET, 0), (0, processes.BUDGET)]
     print(*(line for line in told.splitlines() if "made anew" in line), sep="\n")
@@ -57,23 +45,10 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
 
 def test_ctrl_c_while_a_run_is_still_imported_ends_it_in_a_sentence(prefect_api, tmp_path):
     processes.write_campaign(tmp_path)
-    out = tmp_path / "out"
-    with out.open("wb") as output:
-        serving = subprocess.Popen(
-            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", "4"],
-            cwd=tmp_path,
-            env=work_pools.environment(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
+    with served(tmp_path, "4") as (serving, out):
         until(lambda: any(map(runs_a_flow, psutil.Process(serving.pid).children())), every_s=0.02)
         os.killpg(serving.pid, signal.SIGINT)
         assert serving.wait(PATIENCE_S) == 0
-    finally:
-        if serving.poll() is None:
-            work_pools.kill(serving)
     told = out.read_text()
     assert "Traceback" not in told
     assert "stopping when the running campaign has finished its round" in told
@@ -83,27 +58,34 @@ def test_ctrl_c_while_a_run_is_still_imported_ends_it_in_a_sentence(prefect_api,
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_path, number):
     processes.write_campaign(tmp_path)
-    out = tmp_path / "out"
+    with served(tmp_path, "86400") as (serving, out):
+        until(lambda: "stop with Ctrl-C" in out.read_text() and catches(serving.pid, number))
+        serving.send_signal(number)
+        assert serving.wait(PATIENCE_S) == 0
+    told = out.read_text()
+    assert "Traceback" not in told
+    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+    assert len(told.splitlines()) < 8
+
+
+@contextmanager
+def served(folder, interval):
+    """The process that serves a folder's campaign every so many seconds, and the file of what it prints."""
+    out = folder / "out"
     with out.open("wb") as output:
         serving = subprocess.Popen(
-            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", "86400"],
-            cwd=tmp_path,
+            [sys.executable, "-m", "winnow.flows.main", "schedule", "campaign.yaml", "--interval", interval],
+            cwd=folder,
             env=work_pools.environment(),
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        until(lambda: "stop with Ctrl-C" in out.read_text() and catches(serving.pid, number))
-        serving.send_signal(number)
-        assert serving.wait(PATIENCE_S) == 0
+        yield serving, out
     finally:
         if serving.poll() is None:
             work_pools.kill(serving)
-    told = out.read_text()
-    assert "Traceback" not in told
-    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
-    assert len(told.splitlines()) < 8
 
 
 def runs_a_flow(process):
