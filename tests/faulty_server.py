@@ -188,6 +188,8 @@ class FaultyServer:
         self.reply = reply
         self.next_tokens = next_tokens
         """Log-probabilities of the most probable next tokens, told where `top_logprobs` is asked for."""
+        self.names: Callable[[Call], object] = lambda call: self.model
+        """Whom an answer names as who wrote it."""
         self.listing: Fault | None = None
         """What is answered in the place of a list of models."""
         self.calls: list[Call] = []
@@ -271,7 +273,7 @@ class FaultyServer:
                 "id": "1",
                 "object": kind,
                 "created": 1,
-                "model": self.model,
+                "model": self.names(call),
                 "choices": [choice],
                 "usage": usage,
             }

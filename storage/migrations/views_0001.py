@@ -90,7 +90,7 @@ SELECT c.name AS campaign, r.number AS round, x.position, x.id AS comparison_id,
     g.finish_reason = 'length' AS truncated, x.judge, x.human_loss, x.auto_loss, x.unlabelled_loss,
     x.unlabelled_missing, p.text AS prompt, g.text, g.reasoning, q.text AS prompt_b, h.text AS text_b,
     h.reasoning AS reasoning_b, g.finish_reason, g.input_tokens, g.output_tokens, g.seconds, g.latency,
-    g.engine
+    g.engine, g.served_as
 FROM comparisons x
 JOIN rounds r ON r.id = x.round_id
 JOIN campaigns c ON c.id = r.campaign_id
@@ -132,7 +132,7 @@ JOIN campaigns c ON c.id = k.campaign_id
 JUDGMENTS = """
 SELECT c.name AS campaign, r.number AS round, x.position, m.number AS judgment, a.name AS candidate,
     b.name AS candidate_b, m.metric, m.judge, m.presentation_order, m.repeat, m.attempt, m.verdict, m.reason,
-    p.text AS prompt, g.text AS reply, g.input_tokens, g.output_tokens, g.seconds
+    p.text AS prompt, g.text AS reply, g.input_tokens, g.output_tokens, g.seconds, g.served_as
 FROM judgments m
 JOIN comparisons x ON x.id = m.comparison_id
 JOIN rounds r ON r.id = x.round_id
@@ -147,7 +147,7 @@ OUTPUTS = """
 SELECT c.name AS campaign, r.number AS round, x.position, a.name AS candidate, e.key AS example,
     o.number AS output, o.score, o.reason, o.answer, o.no_answer, o.preference, x.outcome,
     p.text AS prompt, g.text, g.reasoning, g.finish_reason, g.input_tokens, g.output_tokens,
-    g.seconds, g.latency, g.engine
+    g.seconds, g.latency, g.engine, g.served_as
 FROM outputs o
 JOIN comparisons x ON x.id = o.comparison_id
 JOIN rounds r ON r.id = x.round_id

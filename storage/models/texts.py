@@ -2,7 +2,8 @@
 
 import datetime as dt
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, String, Text
+from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME, AnyText
@@ -72,6 +73,13 @@ class Generation(Base):
             name="counts_not_negative",
         ),
         CheckConstraint("cached_tokens BETWEEN 0 AND input_tokens", name="cached_tokens_of_input"),
+        Index(
+            None,
+            "model",
+            "served_as",
+            sqlite_where=sql("served_as IS NOT NULL"),
+            postgresql_where=sql("served_as IS NOT NULL"),
+        ),
         NEVER_TWICE,
     )
 
@@ -107,6 +115,8 @@ class Generation(Base):
     """Seconds from its request to its answer, beside what else was asked; NULL where the engine does not
     tell."""
     engine: Mapped[str] = mapped_column(NAME)
+    served_as: Mapped[str | None] = mapped_column(Text)
+    """What its server called the model that wrote it; NULL where it did not tell, or no server was asked."""
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
     """The last word of its server on being what it was; NULL where its model is not served, or gave none."""
     created_at: Mapped[dt.datetime]

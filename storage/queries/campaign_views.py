@@ -113,6 +113,7 @@ def comparisons(
         Generation.seconds,
         Generation.latency,
         Generation.engine,
+        Generation.served_as,
     )
     return scored_pairs(session, campaign_id, columns, candidate=candidate, limit=limit)
 

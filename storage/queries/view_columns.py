@@ -119,6 +119,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "seconds": "Of the first text, of the engine's time.",
         "latency": "Of the first text: seconds from its request to its answer; NULL where no engine told it.",
         "engine": "What made the first text.",
+        "served_as": "What its server called the model that wrote it; NULL where none was asked, or told it.",
     },
     "v_head_to_head": {
         "": "One candidate against one opponent it met; each pair appears from both sides.",
@@ -163,6 +164,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "input_tokens": "Of the reply.",
         "output_tokens": "Of the reply.",
         "seconds": "Of the reply.",
+        "served_as": "What its server called the model that wrote it; NULL where none was asked, or told it.",
     },
     "v_outputs": {
         "": "One of several texts that an outcome is of; a comparison of one text has none.",
@@ -187,6 +189,7 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "seconds": "Of the text, as the engine measured.",
         "latency": "Seconds from its request to its answer; NULL where the engine did not tell it.",
         "engine": "What made it.",
+        "served_as": "What its server called the model that wrote it; NULL where none was asked, or told it.",
     },
     "v_costs": {
         "": "What finished rounds of a campaign paid for one candidate or judge; each text counts once.",

@@ -4,21 +4,12 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from sqlalchemy import Select, and_, distinct, func, or_, select, union
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import and_, distinct, func, or_, select
+from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import insert_row
-from winnow.storage.models import (
-    Campaign,
-    Canary,
-    Comparison,
-    Generation,
-    Judgment,
-    Output,
-    Pin,
-    Round,
-    table_of,
-)
+from winnow.storage.models import Canary, Generation, table_of
+from winnow.storage.records.used_texts import used_texts
 from winnow.storage.records.values import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
@@ -84,13 +75,9 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
 def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
     """How many texts that a campaign used a model made before it changed.
 
-    Those that a model of this name made before, and without a canary, count as well. Comparisons and
-    judgments say which texts were used, but to certify: there all count that the campaign paid for or took
-    up.
+    Those that a model of this name made before, and without a canary, count as well.
     """
-    is_certified = session.scalar(select(Campaign.objective).where(Campaign.id == campaign_id)) == "certify"
-    of_both = (_paid_for, _taken_up) if is_certified else (_compared, _compared_beside, _judged)
-    used = union(*(texts(campaign_id) for texts in of_both)).subquery()
+    used = used_texts(session, campaign_id)
     query = (
         select(func.count(distinct(Generation.id)))
         .join(used, used.c.id == Generation.id)
@@ -107,55 +94,6 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
         )
     )
     return session.scalar(query) or 0
-
-
-def _paid_for(campaign_id: int) -> Select[tuple[int]]:
-    return (
-        select(Generation.id)
-        .join(Round, Round.id == Generation.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
-
-
-def _taken_up(campaign_id: int) -> Select[tuple[int]]:
-    return (
-        select(Pin.generation_id.label("id"))
-        .join(Round, Round.id == Pin.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
-
-
-def _compared(campaign_id: int) -> Select[tuple[int]]:
-    return (
-        select(Generation.id)
-        .join(
-            Comparison,
-            or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id),
-        )
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
-
-
-def _compared_beside(campaign_id: int) -> Select[tuple[int]]:
-    return (
-        select(Generation.id)
-        .join(Output, Output.generation_id == Generation.id)
-        .join(Comparison, Comparison.id == Output.comparison_id)
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
-
-
-def _judged(campaign_id: int) -> Select[tuple[int]]:
-    played = aliased(Comparison)
-    return (
-        select(Generation.id)
-        .join(Judgment, Judgment.generation_id == Generation.id)
-        .join(played, played.id == Judgment.comparison_id)
-        .join(Round, Round.id == played.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
 
 
 def _record(row: Canary) -> CanaryRecord:

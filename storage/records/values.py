@@ -139,6 +139,7 @@ class NewGeneration:
     seconds: float
     latency: float | None = None
     engine: str
+    served_as: str | None = None
     canary_id: int | None = None
     request_key: str | None = None
     cached_tokens: int | None = None

@@ -22,12 +22,11 @@ from winnow.tasks.answer.model import (
     Difference,
     Unscored,
     claim_of,
-    mixing_change,
 )
 from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import canary_changes
+from winnow.tasks.campaign.canaries.changes import CanaryChange, SeveralNames, canary_changes, several_names
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
@@ -83,7 +82,10 @@ def answer_of(
         standing: Where it routes.
     """
     reason = reason_of(decision, stopped_by if has_ended else None)
-    servers = tuple(canary_changes(session, campaign.id))
+    servers: tuple[CanaryChange | SeveralNames, ...] = (
+        *canary_changes(session, campaign.id),
+        *several_names(session, campaign.id),
+    )
     earlier = earlier_of(session, campaign)
     is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
     claim, outcome = Claim(), None
@@ -92,7 +94,7 @@ def answer_of(
             campaign,
             decision,
             reason,
-            is_mixed=mixing_change(servers) is not None,
+            is_mixed=any(each.mixes for each in servers),
             is_seen=earlier is not None,
             is_redrawn=is_redrawn,
         )

@@ -57,7 +57,7 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None
     if not is_plain or not is_open or rival is None or answer.lacking:
         return None
-    found, is_pair = rival.difference, answer.top_m == 1 and answer.mixed is None
+    found, is_pair = rival.difference, answer.top_m == 1 and not answer.is_mixed
     if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
         return None
     best = found.against

@@ -1,6 +1,6 @@
 """What a campaign's answer is made of. Terminal, log, pages and JSON show it; none of them works it out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,7 @@ from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.campaign.canaries.changes import CanaryChange, SeveralNames
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
@@ -149,8 +149,8 @@ class Answer:
     """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None
     """Of a campaign that makes no text: how many comparisons had a stored one, and how many there were."""
-    servers: tuple[CanaryChange, ...] = ()
-    """Served models that were found to have changed."""
+    servers: tuple[CanaryChange | SeveralNames, ...] = ()
+    """Served models that were found to have changed, or to be several."""
     intervals_if: tuple[Assumption, ...] = ()
     """What the estimates and their intervals take for granted, whether anything is claimed or not."""
     refuted: tuple[Assumption, ...] = ()
@@ -202,9 +202,9 @@ class Answer:
     """What commands call the campaign."""
 
     @property
-    def mixed(self) -> CanaryChange | None:
-        """See `mixing_change`."""
-        return mixing_change(self.servers)
+    def is_mixed(self) -> bool:
+        """Whether texts of two models are compared as if they were one's."""
+        return any(each.mixes for each in self.servers)
 
     @property
     def of_best(self) -> CandidateStanding | None:
@@ -335,7 +335,7 @@ class Answer:
 
     def is_known(self, *names: str | None) -> bool:
         """Whether the means of candidates have no error: all of their examples were scored by one model."""
-        return self.known.issuperset(names) and self.mixed is None
+        return self.known.issuperset(names) and not self.is_mixed
 
     @property
     def is_guaranteed(self) -> bool:
@@ -346,11 +346,6 @@ class Answer:
 def _at_worst(difference: Difference) -> float:
     """How far a candidate is ahead in the worst case, below all that is possible where that is not known."""
     return -2.0 if difference.lower is None else difference.lower
-
-
-def mixing_change(servers: Sequence[CanaryChange]) -> CanaryChange | None:
-    """A change of a served model whose texts of before and after are compared as if they were one model's."""
-    return next((each for each in servers if each.when != "after" and each.texts_before), None)
 
 
 def claim_of(stored: JsonView) -> Claim:

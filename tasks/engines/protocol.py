@@ -242,6 +242,9 @@ class Completion:
     cached_tokens: int | None = None
     """How many of the prompt's tokens the engine had in its prefix cache and did not compute again; None
     where it does not tell, or keeps none."""
+    served_as: str | None = None
+    """What a server called the model that wrote it, whatever it was asked for; None where it does not tell.
+    Untrusted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

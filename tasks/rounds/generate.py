@@ -371,6 +371,7 @@ def _new_generation(
         latency=completion.latency,
         cached_tokens=completion.cached_tokens,
         engine=engine,
+        served_as=None if completion.served_as is None else storable(completion.served_as),
         canary_id=campaign.contacts.canary_id(generation.model.name),
     )
 

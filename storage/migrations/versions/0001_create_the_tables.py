@@ -353,6 +353,7 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("latency", sa.Float(), nullable=True),
         sa.Column("engine", NAME, nullable=False),
+        sa.Column("served_as", sa.Text(), nullable=True),
         sa.Column("canary_id", sa.Integer(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint(
@@ -370,6 +371,13 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_generations_round_id", "generations", ["round_id"])
+    op.create_index(
+        "ix_generations_model_served_as",
+        "generations",
+        ["model", "served_as"],
+        sqlite_where=sa.text("served_as IS NOT NULL"),
+        postgresql_where=sa.text("served_as IS NOT NULL"),
+    )
     op.create_table(
         "pins",
         sa.Column("round_id", sa.Integer(), nullable=False),

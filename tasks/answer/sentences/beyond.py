@@ -73,7 +73,7 @@ def _alike(found: Beyond) -> str:
 
 def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
     """How surely the interval of two candidates holds."""
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
     if found.left_out:
@@ -147,7 +147,7 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
 
 def _with_the_mean(answer: Answer, found: "HeldOut") -> str:
     """How sure an interval behind the mean's is: as that one says, where it says anything."""
-    is_sure = answer.mixed is None and _is_fresh(answer, found)
+    is_sure = not answer.is_mixed and _is_fresh(answer, found)
     return " (together with the interval above)" if is_sure else _sure(answer, found)
 
 
@@ -157,7 +157,7 @@ def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
 
 
 def _sure(answer: Answer, found: "HeldOut") -> str:
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f" (this guarantees nothing: {MIXED})"
     if found.joined is not None:
         return (

@@ -40,7 +40,7 @@ def certainty(answer: Answer) -> str:
 def _claimed(answer: Answer) -> str:
     """The claim of a winner, or of several that share the first place."""
     claim = answer.claim
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f"heuristic: {MIXED}"
     if claim.kind == "heuristic":
         if len(answer.candidates) == len(answer.dropped) + 1 > 1:

@@ -12,10 +12,10 @@ def constraint_lines(answer: Answer) -> list[Line]:
     for metric, models in asked.items():
         said = f"values of {metric} rest on what {list_of(models)} said of an output, asked as the file says"
         lines.append(("judge", said))
-    if (missed := answer.named("infeasible")) and answer.mixed is None:
+    if (missed := answer.named("infeasible")) and not answer.is_mixed:
         said = f"{len(missed)} of {len(answer.candidates)} candidates cannot meet the constraints"
         lines.append(("missed", f"{said}, whatever is not known of them: {list_of(missed)}"))
-    if (unfit := answer.named("unfit")) and answer.mixed is None:
+    if (unfit := answer.named("unfit")) and not answer.is_mixed:
         said = f"{len(unfit)} of {len(answer.candidates)} candidates are out by bets that they miss a"
         lines.append(
             ("unfit", f"{said} constraint, which is not certain of each by itself: {list_of(unfit)}")
@@ -58,5 +58,5 @@ def _stands(answer: Answer, found: Constrained) -> str:
     said += f": {answer.best} has {rounded(found.mean)} on"
     if found.valued < answer.n_examples:
         return f"{said} {found.valued:,} of the {answer.n_examples:,} examples"
-    known = " (known exactly)" if answer.mixed is None else ""
+    known = " (known exactly)" if not answer.is_mixed else ""
     return f"{said} the {answer.n_examples:,} examples{known}"

@@ -49,7 +49,7 @@ def gate_certainty(answer: Answer) -> str:
         return "not yet: the campaign has not ended"
     if answer.outcome == "failed":
         return _nobody_compared(answer)
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f"heuristic: {MIXED}"
     claimed = [_claimed(answer)] if answer.claim.kind in ("exact", "proven") else []
     return "; ".join([*claimed, *([_undecided(answer)] if answer.outcome == "undecided" else [])])

@@ -56,7 +56,7 @@ def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
 
 def _is_shown(answer: Answer, certificate: Certificate) -> bool:
     """Whether what is said of risks is shown, and does not only seem so."""
-    return certificate.is_reliable and answer.mixed is None
+    return certificate.is_reliable and not answer.is_mixed
 
 
 def _passed_over(certificate: Certificate) -> list[Line]:
@@ -127,7 +127,7 @@ def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _refuted(answer: Answer) -> str:
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f" (this guarantees nothing: {MIXED})"
     sure = f"the chance that this is wrong of any of them is at most {answer.delta:g}"
     return f" ({sure}{assumed(answer, answer.intervals_if)})"
@@ -216,7 +216,7 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
 def _certainty(answer: Answer, certificate: Certificate) -> str:
     if not certificate.is_reliable:
         return f"heuristic: {certificate.selector} trusts a plain mean and guarantees nothing"
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f"heuristic: {MIXED}"
     if answer.best is None:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"

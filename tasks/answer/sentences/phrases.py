@@ -76,7 +76,7 @@ def percent(delta: float) -> str:
 
 def held(answer: Answer) -> str:
     """When and how surely the intervals hold, as the end of a sentence about one of them."""
-    if answer.mixed is not None:
+    if answer.is_mixed:
         return f"; it guarantees nothing: {MIXED}"
     assumptions, error = answer.intervals_if, LEVEL if answer.delta is None else answer.delta
     if answer.additions and not answer.expects_additions:

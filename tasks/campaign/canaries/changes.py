@@ -1,7 +1,10 @@
-"""When a served model counts as changed, and which changes concern a campaign's answer."""
+"""When a served model counts as changed or as several, and which of that concerns a campaign's answer.
+
+A gateway may put another model in the place of the one that was asked for; most say so beside the answer.
+"""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,12 +12,16 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.fisher import larger_share_p_value
 from winnow.storage.records import canaries as canary_records
+from winnow.storage.records.used_texts import names_served
 from winnow.storage.records.values import CanaryRecord
 
 When = Literal["before", "during", "after"]
 
 LEVEL = 0.01
 """Chance of taking an unchanged server for a changed one, at each contact; at the most."""
+
+MOST_SHOWN = 4
+"""Names that a sentence holds of a server's."""
 
 
 def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
@@ -48,6 +55,11 @@ class CanaryChange:
     change was found, and without a canary."""
 
     @property
+    def mixes(self) -> bool:
+        """Whether the campaign compares texts of before and after as if they were one model's."""
+        return self.when != "after" and self.texts_before > 0
+
+    @property
     def sentence(self) -> str:
         """What it means for the campaign's answer."""
         found = (
@@ -61,6 +73,34 @@ class CanaryChange:
         return (
             f"{found}: {self.texts_before} texts of this campaign are of what it served before, all others "
             "of what it serves since; a campaign under another name asks anew"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralNames:
+    """A server named more than one model as the writer of what was asked of one."""
+
+    model: str
+    """What the campaign calls the one that was asked."""
+    texts: Mapping[str, int]
+    """How many of the texts that the campaign used are by which, in the server's words."""
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the campaign compares texts of two models as if they were one's."""
+        return True
+
+    @property
+    def sentence(self) -> str:
+        """What it means for the campaign's answer."""
+        by_number = sorted(self.texts.items(), key=lambda each: -each[1])
+        shares = [f"{n:,} by {name!r}" for name, n in by_number[:MOST_SHOWN]]
+        if (more := len(by_number) - MOST_SHOWN) > 0:
+            shares.append(f"the rest by {more:,} more")
+        return (
+            f"several models wrote the texts of {self.model} that are used here, as their server says: "
+            f"{', '.join(shares)}. Name one of them in `model`, or have the server take no other; a campaign "
+            "under another name with reuse: campaign asks anew"
         )
 
 
@@ -79,6 +119,16 @@ def canary_changes(session: Session, campaign_id: int) -> list[CanaryChange]:
         for change in canary_records.changes(session, [model], since=own[0].id)
     ]
     return [change for _, change in sorted(found, key=lambda each: each[0])]
+
+
+def several_names(session: Session, campaign_id: int) -> list[SeveralNames]:
+    """Of which of a campaign's served models, its judges included, several are named as the writer.
+
+    Texts whose server names nobody are passed over.
+    """
+    met = dict.fromkeys(each.name for each in canary_records.canaries(session, campaign_id))
+    found = ((name, names_served(session, campaign_id, name)) for name in met)
+    return [SeveralNames(model=name, texts=texts) for name, texts in found if len(texts) > 1]
 
 
 def _change(

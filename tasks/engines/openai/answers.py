@@ -14,6 +14,9 @@ from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, Gener
 MOST_DIGITS = 100
 """Of a whole number. Python takes time that grows with their square."""
 
+LONGEST_NAME = 200
+"""Characters of a model's name that are kept."""
+
 MOST_LISTED = 10_000
 """Models that are read of a server's list."""
 
@@ -143,6 +146,14 @@ class Generated(_Part):
 
     choices: list[Choice] = Field(min_length=1, fail_fast=True)
     usage: Usage
+    model: object = None
+    """Its name for who wrote it, if it is a text: a dated one, or another model's where a gateway put that in
+    the place of the one that was asked for."""
+
+    @property
+    def served_as(self) -> str | None:
+        """The name of who wrote it; None where that is not told."""
+        return self.model[:LONGEST_NAME] or None if isinstance(self.model, str) else None
 
     @property
     def first_logprobs(self) -> dict[str, float]:
@@ -296,6 +307,7 @@ def answer_of(
         reasoning=choice.message.thought if choice.message else None,
         cached_tokens=generated.usage.cached_tokens,
         token_logprobs=generated.token_logprobs if wants_logprobs else None,
+        served_as=generated.served_as,
     )
     if refusal:
         why = f"the model says: {server.shown(refusal)}"

@@ -85,6 +85,7 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
         output_tokens=generated.usage.completion_tokens,
         seconds=seconds,
         cached_tokens=generated.usage.cached_tokens,
+        served_as=generated.served_as,
     )
     if why := why_unusable(known, choices):
         return GenerationFailure(

@@ -1,0 +1,131 @@
+"""What a server calls the model that wrote a text: a gateway may have put another in its place."""
+
+import pytest
+from both_databases import BOTH
+from faulty_server import faulty_server, is_canary
+from served_campaigns import N_EXAMPLES, run, served_model, served_spec
+from sqlalchemy import select
+
+from winnow.storage.models import Generation
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.campaign.canaries.changes import SeveralNames, several_names
+from winnow.tasks.queries.status import campaign_status
+
+ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
+
+DATED = "served-2026-10-06"
+GRID = 2 * N_EXAMPLES
+
+
+def knows(call):
+    return "nothing" if is_canary(call.body) else "abcdef"[int(call.prompt[0])]
+
+
+def fallback(call):
+    """Every third answer is another model's."""
+    return "small" if call.number % 3 == 2 else DATED
+
+
+def names_of(database, model):
+    with database.reading() as session:
+        query = select(Generation.served_as).where(Generation.model == model)
+        return sorted(session.scalars(query), key=str)
+
+
+def found(database, record):
+    with database.reading() as session:
+        return several_names(session, record.id)
+
+
+def said(database, record):
+    """The words and sentences of a campaign's answer."""
+    with database.reading() as session:
+        status = campaign_status(session, record)
+    return block_lines(status.answer, status.totals)
+
+
+@ON_BOTH
+def test_texts_that_a_gateway_had_another_model_write_take_the_claim_away(database):
+    """The reproduction: a candidate half of whose texts were another model's was "winner, exact"."""
+    with faulty_server(reply=knows) as server:
+        server.names = fallback
+        record = run(database, served_spec(served_model(server.url)))
+    assert names_of(database, "one") == [DATED] * 8 + ["small"] * 4
+    assert found(database, record) == [SeveralNames(model="one", texts={DATED: 8, "small": 4})]
+    lines = dict(said(database, record))
+    assert lines["server"] == (
+        "several models wrote the texts of one that are used here, as their server says: 8 by "
+        "'served-2026-10-06', 4 by 'small'. Name one of them in `model`, or have the server take no other; a "
+        "campaign under another name with reuse: campaign asks anew"
+    )
+    assert lines["sure"].startswith("heuristic: a served model changed on the way")
+
+
+def test_one_name_throughout_is_stored_and_nothing_to_speak_of(database):
+    with faulty_server(reply=knows) as server:
+        server.names = lambda call: DATED
+        record = run(database, served_spec(served_model(server.url)))
+    assert names_of(database, "one") == [DATED] * GRID
+    assert found(database, record) == []
+    lines = dict(said(database, record))
+    assert "server" not in lines
+    assert lines["sure"].startswith("exact")
+
+
+@pytest.mark.parametrize("name", [None, "", 7, ["a"], {"id": "a"}, True])
+def test_a_reply_without_a_readable_name_is_used_and_says_nothing_of_who_wrote_it(database, name):
+    with faulty_server(reply=knows) as server:
+        server.names = lambda call: name if call.number % 2 else DATED
+        record = run(database, served_spec(served_model(server.url)))
+    assert names_of(database, "one") == sorted([None] * (GRID // 2) + [DATED] * (GRID // 2), key=str)
+    assert found(database, record) == []
+
+
+def test_a_judge_that_another_model_stood_in_for_is_named(database):
+    with faulty_server(reply=knows) as server, faulty_server(reply=lambda call: "[[yes]]") as judging:
+        judging.names = fallback
+        grader = served_model(judging.url, "grader", chat=True)
+        judge = {"type": "llm", "model": grader, "rubric": "Right.", "scale": "yes/no", "read": "text"}
+        record = run(database, served_spec(served_model(server.url), judge=judge))
+    [names] = found(database, record)
+    assert names.model == "grader"
+    assert set(names.texts) == {DATED, "small"}
+
+
+def test_only_texts_that_the_campaign_uses_count(database):
+    """Another campaign's of the same name, on another server, are none of its texts; reused ones are."""
+    with faulty_server(reply=knows) as one, faulty_server(reply=knows) as other:
+        one.names, other.names = (lambda call: DATED), (lambda call: "small")
+        record = run(database, served_spec(served_model(one.url)))
+        elsewhere = run(database, served_spec(served_model(other.url), name="elsewhere"))
+        assert found(database, record) == found(database, elsewhere) == []
+        one.names = lambda call: "small"
+        more = ("{{ input }}=", "{{ input }}:", "{{ input }}?")
+        grown = run(database, served_spec(served_model(one.url), name="grown", prompts=more))
+    [names] = found(database, grown)
+    assert names.texts.keys() == {DATED, "small"}
+    assert sum(names.texts.values()) <= GRID + N_EXAMPLES
+
+
+def test_a_campaign_of_its_own_texts_has_one_model_again(database):
+    with faulty_server(reply=knows) as server:
+        server.names = fallback
+        run(database, served_spec(served_model(server.url)))
+        server.names = lambda call: DATED
+        anew = served_spec(served_model(server.url), name="anew", reuse="campaign")
+        record = run(database, anew)
+    assert found(database, record) == []
+
+
+def test_hostile_names_are_cut_quoted_and_few(database):
+    with faulty_server(reply=knows) as server:
+        server.names = lambda call: f"{call.number:02d}\n\x1b[31m\x00\ud800" + "x" * 10_000
+        record = run(database, served_spec(served_model(server.url)))
+    names = names_of(database, "one")
+    assert len(set(names)) == GRID
+    assert all(len(name) <= 200 for name in names)
+    sentence = dict(said(database, record))["server"]
+    assert "\n" not in sentence
+    assert "\x1b" not in sentence
+    assert "the rest by 8 more" in sentence
+    assert len(sentence) < 1_500
