@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, func, select
 from sqlalchemy.orm import Session, aliased
@@ -60,7 +60,7 @@ def add_round(
 @lru_cache  # a campaign asks for it several times a round, and to build it takes longer than the database
 def last_told(campaign_id: int) -> ScalarSelect[int]:
     """The number of the last round that has a decision, and so do all before it; NULL without one."""
-    told = aliased(Round)
+    told = _told()
     return (
         select(told.number)
         .join(Decision, Decision.round_id == told.id)
@@ -69,6 +69,11 @@ def last_told(campaign_id: int) -> ScalarSelect[int]:
         .limit(1)
         .scalar_subquery()
     )
+
+
+@cache  # to make it takes longer than anything that is asked of it
+def _told() -> type[Round]:
+    return aliased(Round)
 
 
 def told_at(session: Session, campaign_id: int, number: int | None = None) -> tuple[int, dt.datetime] | None:

@@ -26,7 +26,7 @@ from winnow.tasks.answer.model import (
 from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import CanaryChange, SeveralNames, canary_changes, several_names
+from winnow.tasks.campaign.canaries.changes import server_changes
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
@@ -82,10 +82,7 @@ def answer_of(
         standing: Where it routes.
     """
     reason = reason_of(decision, stopped_by if has_ended else None)
-    servers: tuple[CanaryChange | SeveralNames, ...] = (
-        *canary_changes(session, campaign.id),
-        *several_names(session, campaign.id),
-    )
+    servers = tuple(server_changes(session, campaign.id))
     earlier = earlier_of(session, campaign)
     is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
     claim, outcome = Claim(), None

@@ -11,7 +11,7 @@ from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.running import RunningCost
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import CanaryChange, SeveralNames
+from winnow.tasks.campaign.canaries.changes import ServerChange
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
@@ -149,7 +149,7 @@ class Answer:
     """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None
     """Of a campaign that makes no text: how many comparisons had a stored one, and how many there were."""
-    servers: tuple[CanaryChange | SeveralNames, ...] = ()
+    servers: tuple[ServerChange, ...] = ()
     """Served models that were found to have changed, or to be several."""
     intervals_if: tuple[Assumption, ...] = ()
     """What the estimates and their intervals take for granted, whether anything is claimed or not."""

@@ -1,6 +1,7 @@
 """Two candidates on the examples that both were scored on, one number an example, by position."""
 
 from collections.abc import Collection
+from functools import cache
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Float, ScalarSelect, and_, case, func, or_, select, type_coerce
@@ -221,7 +222,7 @@ def unscored(session: Session, campaign_id: int, first: str, second: str, *, due
 
 def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str | None, int]:
     """How many different examples a candidate was scored on, by its rival, who is None but in duels."""
-    own, rival = _candidate_id(campaign_id, name), aliased(Candidate)
+    own, rival = _candidate_id(campaign_id, name), _rival()
     is_first = Comparison.candidate_a_id == own
     other = case((is_first, Comparison.candidate_b_id), else_=Comparison.candidate_a_id)
     rows = (
@@ -232,6 +233,11 @@ def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str |
         .group_by(rival.name)
     )
     return {each: count for each, count in session.execute(rows)}
+
+
+@cache  # to make it takes longer than what is asked of it
+def _rival() -> type[Candidate]:
+    return aliased(Candidate)
 
 
 def _is_score(comparison: type[Comparison], campaign_id: int, name: str) -> ColumnElement[bool]:

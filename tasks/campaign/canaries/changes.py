@@ -104,11 +104,15 @@ class SeveralNames:
         )
 
 
-def canary_changes(session: Session, campaign_id: int) -> list[CanaryChange]:
-    """The changes of a campaign's served models, its judges included, in the order they were found.
+ServerChange = CanaryChange | SeveralNames
 
-    Empty where no model is served or none has changed. A server whose canary could not be asked is not
-    among them.
+
+def server_changes(session: Session, campaign_id: int) -> list[ServerChange]:
+    """What is known of a campaign's served models, its judges included, that makes them more than one each.
+
+    Changes come in the order they were found, then who has several names. Empty where no model is served or
+    none has changed. A server whose canary could not be asked is not among them, and texts whose server names
+    nobody are passed over.
     """
     asked: dict[str, list[CanaryRecord]] = {}
     for canary in canary_records.canaries(session, campaign_id):
@@ -118,17 +122,10 @@ def canary_changes(session: Session, campaign_id: int) -> list[CanaryChange]:
         for model, own in asked.items()
         for change in canary_records.changes(session, [model], since=own[0].id)
     ]
-    return [change for _, change in sorted(found, key=lambda each: each[0])]
-
-
-def several_names(session: Session, campaign_id: int) -> list[SeveralNames]:
-    """Of which of a campaign's served models, its judges included, several are named as the writer.
-
-    Texts whose server names nobody are passed over.
-    """
-    met = dict.fromkeys(each.name for each in canary_records.canaries(session, campaign_id))
-    found = ((name, names_served(session, campaign_id, name)) for name in met)
-    return [SeveralNames(model=name, texts=texts) for name, texts in found if len(texts) > 1]
+    names = dict.fromkeys(each.name for own in asked.values() for each in own)
+    texts = ((name, names_served(session, campaign_id, name)) for name in names)
+    several = [SeveralNames(model=name, texts=each) for name, each in texts if len(each) > 1]
+    return [*(change for _, change in sorted(found, key=lambda each: each[0])), *several]
 
 
 def _change(

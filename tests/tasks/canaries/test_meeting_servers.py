@@ -13,7 +13,7 @@ from winnow.storage.models import Generation
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
-from winnow.tasks.campaign.canaries.changes import canary_changes, count_changed, has_changed
+from winnow.tasks.campaign.canaries.changes import count_changed, has_changed, server_changes
 from winnow.tasks.errors import ServedModelDiffers, SpecError
 from winnow.tasks.objectives.steps import NoServer
 from winnow.tasks.queries.check.texts import findings
@@ -60,7 +60,7 @@ def means(database, record):
 
 def changes(database, record):
     with database.reading() as session:
-        return canary_changes(session, record.id)
+        return server_changes(session, record.id)
 
 
 def canaries(database, record):

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from winnow.storage.models import Generation
 from winnow.tasks.answer.block import block_lines
-from winnow.tasks.campaign.canaries.changes import SeveralNames, several_names
+from winnow.tasks.campaign.canaries.changes import SeveralNames, server_changes
 from winnow.tasks.queries.status import campaign_status
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
@@ -34,7 +34,7 @@ def names_of(database, model):
 
 def found(database, record):
     with database.reading() as session:
-        return several_names(session, record.id)
+        return server_changes(session, record.id)
 
 
 def said(database, record):
