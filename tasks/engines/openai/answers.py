@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.tasks.engines.openai.errors import Server, StatusError, Unreadable, words_in
+from winnow.tasks.engines.openai.errors import Server, StatusError, Uncounted, Unreadable, words_in
 from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 
 MOST_DIGITS = 100
@@ -28,6 +28,10 @@ CUT = frozenset({"length", "max_tokens", "model_length"})
 
 BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 """By which they say that they failed in the middle of it: that may be over when it is asked for again."""
+
+
+NOTHING_COUNTED = {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
+"""In the place of what a server does not count, to see whether all else can be read."""
 
 
 class _Part(BaseModel):
@@ -266,12 +270,17 @@ def read_listing(value: object) -> list[ServedModel]:
 def read_generated(value: object, *, chat: bool) -> Generated:
     """The answer to a request for a text; raises `Unreadable`."""
     _require_answer(value)
+    is_counted = True
+    if isinstance(value, dict) and value.get("choices") and value.get("usage") is None:
+        value, is_counted = value | NOTHING_COUNTED, False
     generated = read(Generated, value)
     choice = generated.choices[0]
     if (choice.message if chat else choice.text) is None:
         raise Unreadable(f"choices.0.{'message' if chat else 'text'}: Field required")
     if (choice.finish_reason or "").lower() in BROKEN_OFF:
         raise Unreadable(f"a text that it broke off by {choice.finish_reason!r}")
+    if not is_counted:
+        raise Uncounted("it counts no tokens (`usage`), by which costs and limits are reckoned")
     return generated
 
 
@@ -285,8 +294,6 @@ def _require_answer(value: object) -> None:
         if type(code) is int and 400 <= code < 500:
             raise StatusError(code, {}, said.encode())
         raise Unreadable(f"the error {words_in(told, said).sentence!r}")
-    if value.get("choices") and value.get("usage") is None:
-        raise Unreadable("it counts no tokens (`usage`), by which costs and limits are reckoned")
 
 
 def answer_of(

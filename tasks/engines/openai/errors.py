@@ -107,6 +107,10 @@ class Unreadable(Exception):
     """The server answered, but not as the API says; the message is what it sent in the place of an answer."""
 
 
+class Uncounted(Unreadable):
+    """It answered without the tokens that it took."""
+
+
 class NoAnswer(Exception):
     """The server did not answer; the message says what is known of it."""
 

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import anyio
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.errors import EngineDied, EngineError, EngineTimeout
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
 from winnow.tasks.engines.openai.answers import (
     Generated,
@@ -30,6 +30,7 @@ from winnow.tasks.engines.openai.errors import (
     RetryableError,
     Server,
     StatusError,
+    Uncounted,
     Unreadable,
     retryable_error,
 )
@@ -207,14 +208,18 @@ class ServerCalls:
 
     def _is_last(self, error: Exception, retries: int) -> bool:
         """Whether no attempt is left, or no time for one where each takes all of its own."""
-        if retries == self._max_retries:
+        if retries == self._max_retries or (retries and self._never_counts(error)):
             return True
         left = anyio.current_effective_deadline() - anyio.current_time()
         return isinstance(error, TimeoutError) and left < self._timeout
 
+    def _never_counts(self, error: Exception) -> bool:
+        """Whether tokens were not counted and, as far as is known, never are: each answer may cost money."""
+        return isinstance(error, Uncounted) and not self._n_answered
+
     async def _given_up(
         self, trouble: RetryableError, error: Exception, attempts: int, since: int | None
-    ) -> EngineDied | RequestRefused:
+    ) -> EngineError | RequestRefused:
         """What to raise after the last attempt.
 
         Args:
@@ -225,6 +230,9 @@ class ServerCalls:
                 an outage began is answered before that. None where it failed once.
         """
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
+        if self._never_counts(error):
+            why = f"{trouble.why} (after {times}); have it, or the gateway before it, send `usage`"
+            return EngineLoadFailed(self._server.model, f"{self._server.url} {why}")
         is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
         if not is_load and await self._answers_others(self._n_answered if since is None else since):
             detail = f"the server {trouble.why} (after {times}), and answered others meanwhile"

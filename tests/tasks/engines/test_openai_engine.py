@@ -589,11 +589,6 @@ CHOICES = b'"choices": [{"finish_reason": "stop", "text": "a"}]'
         ),
         (b'{"error": {"code": 502}, "choices": []}', "the error '{\"code\": 502}'"),
         (b'{"error": "no room"}', "the error 'no room'"),
-        (b"{%s}" % CHOICES, "it counts no tokens (`usage`), by which costs and limits are reckoned"),
-        (
-            b'{%s, "usage": null}' % CHOICES,
-            "it counts no tokens (`usage`), by which costs and limits are reckoned",
-        ),
     ],
 )
 def test_what_is_sent_in_the_place_of_an_answer_is_told_in_words(serve, body, said):
@@ -601,6 +596,29 @@ def test_what_is_sent_in_the_place_of_an_answer_is_told_in_words(serve, body, sa
     with pytest.raises(EngineDied) as caught:
         engine.generate(ask("1"))
     assert str(caught.value).endswith(f"/v1 sent what is no answer: {said} (after one attempt)")
+
+
+UNCOUNTED = (b"{%s}" % CHOICES, b'{%s, "usage": null}' % CHOICES)
+
+
+@pytest.mark.parametrize("body", UNCOUNTED)
+def test_a_server_that_never_counts_tokens_fails_the_model_at_the_second_answer(serve, body):
+    """The reproduction: each of its answers, which may cost money, was asked for 18 times."""
+    server, engine = serve(always(Fault(body=body)), settings={"max_retries": 5})
+    with pytest.raises(EngineLoadFailed) as caught:
+        engine.generate(ask("1"))
+    assert str(caught.value).endswith(
+        "/v1 sent what is no answer: it counts no tokens (`usage`), by which costs and limits are reckoned "
+        "(after 2 attempts); have it, or the gateway before it, send `usage`"
+    )
+    assert len(server.calls) == 2
+
+
+def test_a_server_that_forgets_to_count_now_and_then_is_asked_again(serve):
+    faults = [Fault(body=UNCOUNTED[0]) if number != 1 else None for number in range(5)]
+    server, engine = serve(in_order(*faults), settings={"max_retries": 5})
+    assert [len(texts(engine.generate(ask(prompt)))) for prompt in ("1", "2")] == [1, 1]
+    assert len(server.calls) == 6
 
 
 def test_prompts_that_cannot_be_sent_are_not(serve):
