@@ -34,8 +34,10 @@ from faulty_server import (
 from waiting import PATIENCE_S, eventually
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.openai import engine as engine_module
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
+from winnow.tasks.engines.openai.answers import read_generated
 from winnow.tasks.engines.openai.engine import CONTROL
 from winnow.tasks.engines.openai.errors import TOO_MUCH, Forbidden, NotThere, seconds_to_wait
 from winnow.tasks.engines.openai.requests import generation_body
@@ -313,15 +315,24 @@ def attempts(server):
 
 @pytest.mark.parametrize("fault", [SERVER_ERROR, *GATEWAYS, OVERLOADED, rate_limited()])
 @pytest.mark.parametrize("under_way", [0, 1])
-def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request(serve, fault, under_way):
+def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request(
+    serve, fault, under_way, monkeypatch
+):
     """Others are answered before the first failure, or, as they were under way, between it and the second."""
+    has_read = []
+
+    def counted(value, *, chat):
+        has_read.append(value)
+        return read_generated(value, chat=chat)
+
+    monkeypatch.setattr(engine_module, "read_generated", counted)
 
     def after_the_others(call):
         if call.prompt in ("1", "2"):
             eventually(lambda: attempts(server) > under_way)
             return None
         if call.attempt >= under_way:
-            eventually(lambda: server.answered >= 2)
+            eventually(lambda: len(has_read) >= 2)
         return fault
 
     server, engine = serve(after_the_others, settings={"max_retries": 2})
