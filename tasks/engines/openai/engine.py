@@ -167,6 +167,7 @@ class OpenaiEngine:
             self._open_line(),
             max_connections=self._settings.max_connections,
             request_timeout=self._settings.request_timeout,
+            load_timeout=self._settings.load_timeout,
             max_retries=self._settings.max_retries,
             control=self._control,
         )

@@ -28,6 +28,9 @@ TOO_MUCH = frozenset({429, 498, 503, 529})
 PASSING = frozenset({408, 409, 424, 425, 429, 498})
 """Statuses below 500 that say nothing against the request; by 424 TGI says that it failed in a text."""
 
+LOADING_WORDS = ("loading model", "is loading", "currently loading")
+"""By which llama.cpp and others say, with status 503, that the model is not there yet."""
+
 CONTEXT_WORDS = (
     "context length",
     "context_length",
@@ -154,6 +157,8 @@ class RetryableError:
     """Whether the server may answer if it is asked for less at once."""
     wait: float | None = None
     """Seconds that it wants to be left alone."""
+    is_loading: bool = False
+    """Whether it says that it still loads the model, which takes as long as it takes."""
 
 
 def retryable_error(error: Exception, server: Server) -> RetryableError:
@@ -188,7 +193,11 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
         )
     if status >= 500 or status in PASSING:
         wait = seconds_to_wait({**told.headers, **error.headers})
-        return RetryableError(why=f"answered {status}: {said}", too_much=status in TOO_MUCH, wait=wait)
+        is_loading = status == 503 and told.has_any(LOADING_WORDS)
+        too_much = status in TOO_MUCH and not is_loading
+        return RetryableError(
+            why=f"answered {status}: {said}", too_much=too_much, wait=wait, is_loading=is_loading
+        )
     detail = f"the server says {status}: {said}"
     reason = "prompt_too_long" if told.has_any(CONTEXT_WORDS) else "refused"
     about_prompt = reason == "prompt_too_long" or told.has_any(MODERATION_WORDS)

@@ -73,7 +73,8 @@ class ServerCalls:
         line: What it is asked by.
         max_connections: Requests at once, at the most.
         request_timeout: Seconds an answer may take.
-        max_retries: How often one request is sent again.
+        load_timeout: Seconds for which a request is sent again to a server that says that it loads the model.
+        max_retries: How often one request is sent again otherwise.
         control: A request that any server which answers at all answers soon: its path and body; None where
             nothing is known yet of what may be sent.
     """
@@ -85,11 +86,13 @@ class ServerCalls:
         *,
         max_connections: int,
         request_timeout: float,
+        load_timeout: float,
         max_retries: int,
         control: Callable[[], tuple[str, JsonObject] | None],
     ) -> None:
         self._server = server
         self._timeout = request_timeout
+        self._load_timeout = load_timeout
         self._max_retries = max_retries
         self._places = AdaptiveConcurrency(max_connections)
         self._jitter = Random(0)  # moves moments, and nothing that is stored
@@ -161,6 +164,7 @@ class ServerCalls:
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
     ) -> tuple[Answer, float]:
         retries = 0
+        until = anyio.current_time() + self._load_timeout - LONGEST_DELAY
         n_failed: int | None = None  # at its second failure; at the first one where the next is the last
         while True:
             async with self._places.turn() as cuts:
@@ -176,7 +180,8 @@ class ServerCalls:
                     trouble = await self._trouble(error)
                     if trouble.too_much:
                         self._places.narrow(cuts)
-                    if self._is_last(error, retries):
+                    waits = trouble.is_loading and anyio.current_time() < until
+                    if not waits and self._is_last(error, retries):
                         raise await self._given_up(trouble, error, retries + 1, n_failed) from error
                     if retries < 2:
                         n_failed = self._n_answered
@@ -208,7 +213,7 @@ class ServerCalls:
 
     def _is_last(self, error: Exception, retries: int) -> bool:
         """Whether no attempt is left, or no time for one where each takes all of its own."""
-        if retries == self._max_retries or (retries and self._never_counts(error)):
+        if retries >= self._max_retries or (retries and self._never_counts(error)):
             return True
         left = anyio.current_effective_deadline() - anyio.current_time()
         return isinstance(error, TimeoutError) and left < self._timeout

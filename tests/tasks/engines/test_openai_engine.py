@@ -342,6 +342,34 @@ def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request
     assert str(unfinished.value.cause).endswith("(after 3 attempts)")
 
 
+LOADING = refused(503, "Loading model", Retry_After="0")
+"""As llama.cpp says it until the model is there."""
+
+
+def test_a_server_that_still_loads_the_model_is_waited_for_beyond_all_attempts(serve):
+    """The reproduction: it was given up after most of a minute, which a large model takes longer than."""
+    server, engine = serve(in_order(*[LOADING] * 7), settings={"max_retries": 1})
+    assert len(texts(engine.generate(ask("1")))) == 1
+    assert len(server.calls) == 8
+
+
+def test_a_server_is_waited_for_as_long_as_loading_may_take_and_no_longer(serve):
+    settings = {"max_retries": 1, "load_timeout": server_calls.LONGEST_DELAY + 0.1}
+    server, engine = serve(always(LOADING), settings=settings)
+    with pytest.raises(EngineDied, match=r"answered 503: Loading model \(after \d+ attempts\)$"):
+        engine.generate(ask("1"))
+    assert len(server.calls) > 2
+
+
+def test_what_fails_once_the_model_is_there_is_not_asked_for_ever(serve):
+    server, engine = serve(
+        lambda call: LOADING if call.number < 4 else SERVER_ERROR, settings={"max_retries": 1}
+    )
+    with pytest.raises(EngineDied, match=r"answered 500: Internal Server Error \(after 5 attempts\)$"):
+        engine.generate(ask("1"))
+    assert len(server.calls) == 6  # the last is the control
+
+
 ALONE = [SERVER_ERROR, *GATEWAYS, HANGING]
 
 
