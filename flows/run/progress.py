@@ -133,7 +133,7 @@ class LiveProgress(Tally):
         row.add_row(
             ProgressBar(total=limit, completed=min(spent, limit), width=BAR_WIDTH),
             Text(f"{amount(spent)} of at most {amount(limit)} {what}"),
-            Text(f"{self.rate:.0f}/s{self._left(limit - spent, labels is None)}"),
+            Text(f"{self.pace}{self._left(limit - spent, labels is None)}"),
         )
         return row
 

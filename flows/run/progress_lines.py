@@ -59,6 +59,11 @@ class Tally:
         """Comparisons a second since then, but for the time that loading took."""
         return (self.told - self._told_at_start) / max(self.elapsed - self.stalled, 1e-9)
 
+    @property
+    def pace(self) -> str:
+        """The rate as it is shown; large models on a processor take many seconds for one comparison."""
+        return f"{self.rate:.0f}/s" if self.rate >= 10.0 else f"{self.rate:.2g}/s"
+
     def line(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> str:
         """Where the campaign stands, in one line."""
         most = campaign.checked.most
@@ -71,7 +76,7 @@ class Tally:
         spent += "".join(f", {each}" for each in campaign.other_budgets)
         return (
             f"round {round_.number + 1}: {spent}, {best_so_far(campaign, decision)}, "
-            f"{self.rate:.0f}/s, {self.elapsed:.0f} s"
+            f"{self.pace}, {self.elapsed:.0f} s"
         )
 
 

@@ -177,6 +177,30 @@ def test_the_rate_leaves_out_the_time_in_which_models_were_loaded(monkeypatch):
     assert (progress.elapsed, progress.stalled, progress.rate) == (70.0, 60.0, 2.0)
 
 
+@pytest.mark.parametrize(
+    ("told", "seconds", "pace"),
+    [
+        (0, 5.0, "0/s"),
+        (4, 53.0, "0.075/s"),
+        (19, 8.0, "2.4/s"),
+        (996, 100.0, "10/s"),
+        (12_300, 10.0, "1230/s"),
+    ],
+)
+def test_slow_campaigns_have_a_pace_too(monkeypatch, told, seconds, pace):
+    """The reproduction: large models on a processor made "0/s", round after round."""
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    running = campaign()
+    progress = progress_of(running)
+    shown(progress)
+    clock[0] += seconds
+    running.allowance.answered = told
+    progress.round_done(running, SimpleNamespace(arms=[0, 1], number=0), decision())
+    assert progress.pace == pace
+    assert f" {pace}" in "\n".join(shown(progress))
+
+
 def test_certificates_count_labels_and_begin_with_the_least_risk():
     lines = shown(progress_of(campaign("certify", labels=20), decision(best=0)), 120)
     assert any("20 of at most 600 labels" in line for line in lines)
