@@ -4,12 +4,11 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from sqlalchemy import and_, distinct, func, or_, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import insert_row
-from winnow.storage.models import Canary, Generation, table_of
-from winnow.storage.records.used_texts import used_texts
+from winnow.storage.models import Canary, table_of
 from winnow.storage.records.values import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
@@ -26,7 +25,7 @@ def last_reference(session: Session, model: str) -> CanaryRecord | None:
         .order_by(Canary.id.desc())
         .limit(1)
     )
-    return None if row is None else _record(row)
+    return None if row is None else canary_record(row)
 
 
 def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.datetime) -> int:
@@ -40,7 +39,7 @@ def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.da
 def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
     """What a campaign was answered, in the order in which it asked."""
     rows = session.scalars(select(Canary).where(Canary.campaign_id == campaign_id).order_by(Canary.id))
-    return [_record(row) for row in rows]
+    return [canary_record(row) for row in rows]
 
 
 def spent(session: Session, campaign_id: int) -> dict[str, int]:
@@ -69,32 +68,9 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
         .where(Canary.model.in_(models), Canary.verdict == "changed", Canary.id >= since)
         .order_by(Canary.id)
     )
-    return [_record(row) for row in rows]
+    return [canary_record(row) for row in rows]
 
 
-def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
-    """How many texts that a campaign used a model made before it changed.
-
-    Those that a model of this name made before, and without a canary, count as well.
-    """
-    used = used_texts(session, campaign_id)
-    query = (
-        select(func.count(distinct(Generation.id)))
-        .join(used, used.c.id == Generation.id)
-        .outerjoin(Canary, Canary.id == Generation.canary_id)
-        .where(
-            or_(
-                and_(Canary.model == change.model, Canary.epoch < change.epoch),
-                and_(
-                    Generation.canary_id.is_(None),
-                    Generation.model == name,
-                    Generation.created_at < change.created_at,
-                ),
-            )
-        )
-    )
-    return session.scalar(query) or 0
-
-
-def _record(row: Canary) -> CanaryRecord:
+def canary_record(row: Canary) -> CanaryRecord:
+    """What a row holds."""
     return CanaryRecord(**{field.name: getattr(row, field.name) for field in fields(CanaryRecord)})

@@ -1,9 +1,11 @@
 """The texts that a campaign used, its own and those of others, and who wrote them in their servers' words."""
 
-from sqlalchemy import Select, Subquery, distinct, func, or_, select, union
+from sqlalchemy import Select, Subquery, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
-from winnow.storage.models import Campaign, Comparison, Generation, Judgment, Output, Pin, Round
+from winnow.storage.models import Campaign, Canary, Comparison, Generation, Judgment, Output, Pin, Round
+from winnow.storage.records.canaries import canary_record
+from winnow.storage.records.values import CanaryRecord
 
 
 def used_texts(session: Session, campaign_id: int) -> Subquery:
@@ -17,26 +19,72 @@ def used_texts(session: Session, campaign_id: int) -> Subquery:
     return union(*(texts(campaign_id) for texts in of_both)).subquery()
 
 
+def canaries_behind(session: Session, campaign_id: int) -> list[CanaryRecord]:
+    """The contacts with their servers at which the texts that a campaign used were made, in their order."""
+    used = used_texts(session, campaign_id)
+    contacts = select(Generation.canary_id).join(used, used.c.id == Generation.id)
+    rows = session.scalars(select(Canary).where(Canary.id.in_(contacts)).order_by(Canary.id))
+    return [canary_record(row) for row in rows]
+
+
+def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
+    """How many texts that a campaign used a model made before it changed.
+
+    Those that a model of this name made before, and without a canary, count as well.
+    """
+    used = used_texts(session, campaign_id)
+    query = (
+        select(func.count(distinct(Generation.id)))
+        .join(used, used.c.id == Generation.id)
+        .outerjoin(Canary, Canary.id == Generation.canary_id)
+        .where(
+            or_(
+                and_(Canary.model == change.model, Canary.epoch < change.epoch),
+                and_(
+                    Generation.canary_id.is_(None),
+                    Generation.model == name,
+                    Generation.created_at < change.created_at,
+                ),
+            )
+        )
+    )
+    return session.scalar(query) or 0
+
+
 def names_served(session: Session, campaign_id: int, model: str) -> dict[str, int]:
-    """How many texts that a campaign used of a model were told to be written by which name, in their order.
+    """How many texts that a campaign used of a served model were told to be written by which name.
 
     Most models have one name in the whole database, which is read off an index; then the count is left out,
     and the answer is empty.
+
+    Args:
+        session: Reads.
+        campaign_id: The campaign.
+        model: As `Canary.model` has it; campaigns may call it by several names.
     """
-    told = Generation.model == model, Generation.served_as.is_not(None)
-    # SQLite seeks each in the index by itself; for both at once it reads all of it.
-    ends = [select(end(Generation.served_as)).where(*told).scalar_subquery() for end in (func.min, func.max)]
-    first, last = session.execute(select(*ends)).one()
-    if first == last:
+    called = list(session.scalars(select(Canary.name).where(Canary.model == model).distinct()))
+    if len({end for name in called for end in _ends(session, name)}) < 2:
         return {}
     used = used_texts(session, campaign_id)
     rows = session.execute(
         select(Generation.served_as, func.count(distinct(Generation.id)))
         .join(used, used.c.id == Generation.id)
-        .where(*told)
+        .outerjoin(Canary, Canary.id == Generation.canary_id)
+        .where(
+            Generation.served_as.is_not(None),
+            or_(Canary.model == model, and_(Generation.canary_id.is_(None), Generation.model.in_(called))),
+        )
         .group_by(Generation.served_as)
     )
     return dict(sorted((name, n) for name, n in rows))
+
+
+def _ends(session: Session, name: str) -> set[str]:
+    """The first and the last name of who wrote the texts of what campaigns call so."""
+    told = Generation.model == name, Generation.served_as.is_not(None)
+    # SQLite seeks each in the index by itself; for both at once it reads all of it.
+    ends = [select(end(Generation.served_as)).where(*told).scalar_subquery() for end in (func.min, func.max)]
+    return {end for end in session.execute(select(*ends)).one() if end is not None}
 
 
 def _paid_for(campaign_id: int) -> Select[tuple[int]]:

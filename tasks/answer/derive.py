@@ -82,7 +82,7 @@ def answer_of(
         standing: Where it routes.
     """
     reason = reason_of(decision, stopped_by if has_ended else None)
-    servers = tuple(server_changes(session, campaign.id))
+    servers = tuple(server_changes(session, campaign))
     earlier = earlier_of(session, campaign)
     is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
     claim, outcome = Claim(), None

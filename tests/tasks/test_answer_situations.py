@@ -317,7 +317,7 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     `selector` is its selector and `played` its arms and examples, where these make a difference.
     """
     if situation.mixed:
-        monkeypatch.setattr(derive, "server_changes", lambda session, campaign_id: [CHANGED])
+        monkeypatch.setattr(derive, "server_changes", lambda session, campaign: [CHANGED])
     monkeypatch.setattr(derive, "earlier_of", lambda session, campaign: situation.earlier)
     names = "abcd"[: len(situation.status)]
     campaign = store_campaign(

@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.fisher import larger_share_p_value
 from winnow.storage.records import canaries as canary_records
-from winnow.storage.records.used_texts import names_served
-from winnow.storage.records.values import CanaryRecord
+from winnow.storage.records.used_texts import canaries_behind, names_served, texts_before
+from winnow.storage.records.values import CampaignRecord, CanaryRecord
+from winnow.tasks.spec.stored_spec import ONLY
 
 When = Literal["before", "during", "after"]
 
@@ -107,25 +108,35 @@ class SeveralNames:
 ServerChange = CanaryChange | SeveralNames
 
 
-def server_changes(session: Session, campaign_id: int) -> list[ServerChange]:
+def server_changes(session: Session, campaign: CampaignRecord) -> list[ServerChange]:
     """What is known of a campaign's served models, its judges included, that makes them more than one each.
 
     Changes come in the order they were found, then who has several names. Empty where no model is served or
     none has changed. A server whose canary could not be asked is not among them, and texts whose server names
-    nobody are passed over.
+    nobody are passed over. Who asks no server and takes stored texts has those that these were asked at.
     """
     asked: dict[str, list[CanaryRecord]] = {}
-    for canary in canary_records.canaries(session, campaign_id):
+    for canary in _met(session, campaign):
         asked.setdefault(canary.model, []).append(canary)
     found = [
-        (change.id, _change(session, campaign_id, own, change))
+        (change.id, _change(session, campaign.id, own, change))
         for model, own in asked.items()
         for change in canary_records.changes(session, [model], since=own[0].id)
     ]
-    names = dict.fromkeys(each.name for own in asked.values() for each in own)
-    texts = ((name, names_served(session, campaign_id, name)) for name in names)
-    several = [SeveralNames(model=name, texts=each) for name, each in texts if len(each) > 1]
+    told = {model: names_served(session, campaign.id, model) for model in asked}
+    several = [
+        SeveralNames(model=asked[model][0].name, texts=texts)
+        for model, texts in told.items()
+        if len(texts) > 1
+    ]
     return [*(change for _, change in sorted(found, key=lambda each: each[0])), *several]
+
+
+def _met(session: Session, campaign: CampaignRecord) -> list[CanaryRecord]:
+    met = {each.id: each for each in canary_records.canaries(session, campaign.id)}
+    if campaign.execution.get("reuse") == ONLY:
+        met |= {each.id: each for each in canaries_behind(session, campaign.id)}
+    return [met[number] for number in sorted(met)]
 
 
 def _change(
@@ -142,5 +153,5 @@ def _change(
         when=when,
         changed=change.changed,
         prompts=len(change.texts),
-        texts_before=canary_records.texts_before(session, campaign_id, own[0].name, change),
+        texts_before=texts_before(session, campaign_id, own[0].name, change),
     )

@@ -60,7 +60,7 @@ def means(database, record):
 
 def changes(database, record):
     with database.reading() as session:
-        return server_changes(session, record.id)
+        return server_changes(session, record)
 
 
 def canaries(database, record):
@@ -192,6 +192,21 @@ def test_a_change_in_the_middle_of_a_campaign_is_told_with_how_much_is_of_before
     assert (change.model, change.when, change.texts_before) == ("one", "during", 4)
     assert "4 texts of this campaign are of what it served before" in change.sentence
     assert sum(scored(database, record)) == 4.0
+
+
+def test_who_takes_stored_texts_alone_knows_which_models_wrote_them(database):
+    """The reproduction: what was judged again of a model that had changed on the way was "known exactly"."""
+    early, late = ("{{ input }}=", "{{ input }}:"), ("{{ input }}-", "{{ input }}>")
+    with faulty_server(reply=right) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model, prompts=early))
+        server.reply = wrong
+        run(database, served_spec(model, name="later", prompts=late))
+    both = run(database, served_spec(model, name="both", prompts=early + late, reuse="only"))
+    alone = run(database, served_spec(model, name="alone", prompts=early, reuse="only"))
+    [change] = changes(database, both)
+    assert (change.when, change.texts_before, change.mixes) == ("during", GRID, True)
+    assert [(each.when, each.mixes) for each in changes(database, alone)] == [("after", False)]
 
 
 def test_a_round_that_was_interrupted_before_a_change_is_made_anew(database):

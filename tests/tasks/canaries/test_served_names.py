@@ -34,7 +34,7 @@ def names_of(database, model):
 
 def found(database, record):
     with database.reading() as session:
-        return server_changes(session, record.id)
+        return server_changes(session, record)
 
 
 def said(database, record):
@@ -115,6 +115,20 @@ def test_a_campaign_of_its_own_texts_has_one_model_again(database):
         anew = served_spec(served_model(server.url), name="anew", reuse="campaign")
         record = run(database, anew)
     assert found(database, record) == []
+
+
+def test_stored_texts_tell_who_wrote_them_whatever_the_campaign_calls_its_model(database):
+    """The reproduction: what `winnow rescore` made of such texts was "known exactly"."""
+    with faulty_server(reply=knows) as server:
+        server.names = fallback
+        spec = served_spec(served_model(server.url))
+        record = run(database, spec)
+        other = served_model(server.url, "another")
+    again = run(database, served_spec(other, name="again", reuse="only"))
+    [names], [same] = found(database, record), found(database, again)
+    assert (names.model, same.model) == ("one", "one")
+    assert names.texts == same.texts
+    assert dict(said(database, again))["sure"].startswith("heuristic")
 
 
 def test_hostile_names_are_cut_quoted_and_few(database):
