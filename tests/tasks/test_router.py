@@ -1,6 +1,7 @@
 """An exported policy chooses as its campaign would without exploring, and needs nothing of the campaign."""
 
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,17 @@ def test_a_policy_predicts_what_the_selector_does_from_fields_and_from_vectors(f
         assert router.choose(fields(number)) == router.choose(contexts[number]) == best
     assert {router.choose(fields(number)) for number in (0, 1)} == {"one/a", "one/b"}
     assert np.isnan(predicted[:, 2]).all()
+
+
+def test_a_router_goes_to_other_processes_as_the_folder_that_it_was_loaded_from(folder):
+    router = Router.load("policy")
+    there = pickle.loads(pickle.dumps(router))
+    assert [there.choose(fields(number)) for number in range(4)] == [
+        router.choose(fields(number)) for number in range(4)
+    ]
+    made = Router(router._policy, router.candidates, None, router._template)
+    with pytest.raises(TypeError, match="only a Router that was loaded from a folder can be pickled"):
+        pickle.dumps(made)
 
 
 def test_a_text_stands_for_the_field_input(folder):

@@ -56,6 +56,13 @@ class Router:
         self._policy = policy
         self._embedder = embedder
         self._template = template
+        self._loaded_from: tuple[Path, Precision] | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process loads it anew: an embedder is nothing that could be sent."""
+        if self._loaded_from is None:
+            raise TypeError("only a Router that was loaded from a folder can be pickled")
+        return type(self).load, self._loaded_from
 
     @classmethod
     def load(cls, folder: str | Path, precision: Precision = "float32") -> Self:
@@ -102,7 +109,9 @@ class Router:
                 f"the embedder of {folder} is not the one that its policy was learned with; bring back the "
                 "checkpoint, or export the policy of a campaign with the new one"
             )
-        return cls(policy, names, embedder, template)
+        router = cls(policy, names, embedder, template)
+        router._loaded_from = folder.resolve(), precision
+        return router
 
     def choose(self, prompt: Prompt) -> str:
         """The name of the candidate whose predicted score is highest.
