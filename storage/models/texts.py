@@ -57,6 +57,8 @@ class Canary(Base):
     """How many texts differ from those compared with; at first contact, from those of the second time."""
     verdict: Mapped[str] = mapped_column(String(8))
     """"first", "same" or "changed"."""
+    served_as: Mapped[str | None] = mapped_column(Text)
+    """What the server called the model that wrote all of them; NULL where it told none or several names."""
     input_tokens: Mapped[int]
     """Of all requests of this contact, as are the output tokens."""
     output_tokens: Mapped[int]

@@ -17,14 +17,12 @@ REFERENCES = ("first", "changed")
 _FIELDS = tuple(field.name for field in fields(NewCanary))
 
 
-def last_reference(session: Session, model: str) -> CanaryRecord | None:
-    """What the next canary of a model is compared with; None before its first."""
-    row = session.scalar(
-        select(Canary)
-        .where(Canary.model == model, Canary.verdict.in_(REFERENCES))
-        .order_by(Canary.id.desc())
-        .limit(1)
-    )
+def last_reference(session: Session, model: str, *, before: int | None = None) -> CanaryRecord | None:
+    """What the next canary of a model is compared with, or the one with the id `before` was; None without."""
+    query = select(Canary).where(Canary.model == model, Canary.verdict.in_(REFERENCES))
+    if before is not None:
+        query = query.where(Canary.id < before)
+    row = session.scalar(query.order_by(Canary.id.desc()).limit(1))
     return None if row is None else canary_record(row)
 
 

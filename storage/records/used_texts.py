@@ -1,5 +1,7 @@
 """The texts that a campaign used, its own and those of others, and who wrote them in their servers' words."""
 
+from collections import Counter
+
 from sqlalchemy import Select, Subquery, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session, aliased
 
@@ -52,10 +54,11 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
 
 
 def names_served(session: Session, campaign_id: int, model: str) -> dict[str, int]:
-    """How many texts that a campaign used of a served model were told to be written by which name.
+    """How many texts that a campaign used of a served model its server says to be by which of several names.
 
-    Most models have one name in the whole database, which is read off an index; then the count is left out,
-    and the answer is empty.
+    Two servers may each have a name of their own: it is people who say that they serve the same. Most models
+    have one name in the whole database, which is read off an index; then the count is left out, and the
+    answer is empty.
 
     Args:
         session: Reads.
@@ -67,16 +70,23 @@ def names_served(session: Session, campaign_id: int, model: str) -> dict[str, in
         return {}
     used = used_texts(session, campaign_id)
     rows = session.execute(
-        select(Generation.served_as, func.count(distinct(Generation.id)))
+        select(Canary.server, Generation.served_as, func.count(distinct(Generation.id)))
         .join(used, used.c.id == Generation.id)
         .outerjoin(Canary, Canary.id == Generation.canary_id)
         .where(
             Generation.served_as.is_not(None),
             or_(Canary.model == model, and_(Generation.canary_id.is_(None), Generation.model.in_(called))),
         )
-        .group_by(Generation.served_as)
+        .group_by(Canary.server, Generation.served_as)
     )
-    return dict(sorted((name, n) for name, n in rows))
+    by_server: dict[str | None, dict[str, int]] = {}
+    for server, name, n in rows:
+        by_server.setdefault(server, {})[name] = n
+    several = Counter[str]()
+    for names in by_server.values():
+        if len(names) > 1:
+            several.update(names)
+    return dict(sorted(several.items()))
 
 
 def _ends(session: Session, name: str) -> set[str]:

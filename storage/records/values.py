@@ -158,6 +158,7 @@ class NewCanary:
     repeated: Sequence[str | None]
     changed: int
     verdict: str
+    served_as: str | None = None
     input_tokens: int
     output_tokens: int
 

@@ -321,6 +321,7 @@ def upgrade() -> None:
         sa.Column("repeated", sa.JSON(), nullable=False),
         sa.Column("changed", sa.Integer(), nullable=False),
         sa.Column("verdict", sa.String(length=8), nullable=False),
+        sa.Column("served_as", sa.Text(), nullable=True),
         sa.Column("input_tokens", sa.Integer(), nullable=False),
         sa.Column("output_tokens", sa.Integer(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),

@@ -1,10 +1,10 @@
 """Meeting the servers of a campaign: each model's canary is asked before one of its texts is used.
 
 At first contact the prompts are asked twice; how many answers differ shows how steady the server is. Later
-they are asked once and compared with the first time. The model counts as changed if significantly more
-answers differ than did at first: Fisher's exact test at 1%, one-sided. From then on it is in a new epoch: its
-earlier texts are another model's. With a steady server, six answers of sixteen have to differ. The prompts
-are the same at every contact, and others for another model.
+they are asked once and compared with the first time. The model counts as changed if its server calls who
+answers otherwise, or if significantly more answers differ than did at first: Fisher's exact test at 1%,
+one-sided. From then on it is in a new epoch: its earlier texts are another model's. With a steady server, six
+answers of sixteen have to differ. The prompts are the same at every contact, and others for another model.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,6 +32,8 @@ OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answers:
     texts: Sequence[str | None]
+    served_as: str | None = None
+    """What the server calls who wrote them; None where it does not tell, or tells several names."""
     input_tokens: int
     output_tokens: int
 
@@ -71,7 +73,10 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
         return _kept(campaign, model, served, server, answers, epoch=0, verdict="first")
     noise = count_changed(reference.texts, reference.repeated)
     changed = count_changed(reference.texts, answers.texts)
-    if not has_changed(noise, changed, len(answers.texts)):
+    told = (reference.served_as, answers.served_as)
+    # Elsewhere the same model may have another name.
+    is_renamed = reference.server == server and None not in told and told[0] != told[1]
+    if not is_renamed and not has_changed(noise, changed, len(answers.texts)):
         return _kept(
             campaign, model, served, server, answers, epoch=reference.epoch, verdict="same", changed=changed
         )
@@ -90,6 +95,7 @@ def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers 
     failures = {each.reason for each in answers if isinstance(each, GenerationFailure)}
     if not made or failures & OUT_OF_REACH:
         return None
+    names = {each.served_as for each in made} - {None}
     paid = [each.spent if isinstance(each, GenerationFailure) else each for each in answers]
     return _Answers(
         # A model that thinks may not have answered yet where a canary's text ends.
@@ -97,6 +103,7 @@ def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers 
             storable(f"{each.reasoning or ''}{each.text}") if isinstance(each, Completion) else None
             for each in answers
         ],
+        served_as=storable(names.pop() or "") if len(names) == 1 else None,
         input_tokens=sum(each.input_tokens for each in paid if each is not None),
         output_tokens=sum(each.output_tokens for each in paid if each is not None),
     )
@@ -125,6 +132,7 @@ def _kept(
         repeated=again.texts,
         changed=count_changed(answers.texts, again.texts) if changed is None else changed,
         verdict=verdict,
+        served_as=answers.served_as,
         input_tokens=answers.input_tokens + again.input_tokens,
         output_tokens=answers.output_tokens + again.output_tokens,
     )

@@ -51,6 +51,8 @@ class CanaryChange:
     """How many answers differed."""
     prompts: int
     """Out of how many."""
+    names: tuple[str, str] | None = None
+    """What the server called who answered before, and now, where that is not the same."""
     texts_before: int
     """Texts that the campaign used which are of what it served before, or may be: they were made before the
     change was found, and without a canary."""
@@ -63,10 +65,14 @@ class CanaryChange:
     @property
     def sentence(self) -> str:
         """What it means for the campaign's answer."""
-        found = (
-            f"the server of {self.model} ({self.server}) answers {self.changed} of {self.prompts} canary "
-            f"prompts otherwise since {self.found_at:%Y-%m-%d %H:%M} UTC"
-        )
+        server, since = f"the server of {self.model} ({self.server})", f"{self.found_at:%Y-%m-%d %H:%M} UTC"
+        if self.names is None:
+            found = (
+                f"{server} answers {self.changed} of {self.prompts} canary prompts otherwise since {since}"
+            )
+        else:
+            before, now = self.names
+            found = f"{server} says that {now!r} answers since {since}, and {before!r} did before"
         if self.when == "after":
             return f"{found}: this answer is about what it served before"
         if self.texts_before == 0:
@@ -153,5 +159,12 @@ def _change(
         when=when,
         changed=change.changed,
         prompts=len(change.texts),
+        names=_names(canary_records.last_reference(session, change.model, before=change.id), change),
         texts_before=texts_before(session, campaign_id, own[0].name, change),
     )
+
+
+def _names(before: CanaryRecord | None, now: CanaryRecord) -> tuple[str, str] | None:
+    if before is None or before.server != now.server or before.served_as is None or now.served_as is None:
+        return None
+    return None if before.served_as == now.served_as else (before.served_as, now.served_as)

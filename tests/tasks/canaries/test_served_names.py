@@ -95,16 +95,72 @@ def test_a_judge_that_another_model_stood_in_for_is_named(database):
 def test_only_texts_that_the_campaign_uses_count(database):
     """Another campaign's of the same name, on another server, are none of its texts; reused ones are."""
     with faulty_server(reply=knows) as one, faulty_server(reply=knows) as other:
-        one.names, other.names = (lambda call: DATED), (lambda call: "small")
-        record = run(database, served_spec(served_model(one.url)))
+        one.names, other.names = fallback, (lambda call: "other")
+        spec = served_spec(served_model(one.url))
+        run(database, spec)
         elsewhere = run(database, served_spec(served_model(other.url), name="elsewhere"))
-        assert found(database, record) == found(database, elsewhere) == []
-        one.names = lambda call: "small"
-        more = ("{{ input }}=", "{{ input }}:", "{{ input }}?")
-        grown = run(database, served_spec(served_model(one.url), name="grown", prompts=more))
-    [names] = found(database, grown)
-    assert names.texts.keys() == {DATED, "small"}
-    assert sum(names.texts.values()) <= GRID + N_EXAMPLES
+        assert found(database, elsewhere) == []
+        one.names = lambda call: DATED
+        again = run(database, served_spec(served_model(one.url), name="again"))
+        assert len(one.calls) == GRID
+    [names] = found(database, again)
+    assert names.texts == {DATED: 8, "small": 4}
+
+
+@ON_BOTH
+def test_an_alias_that_was_moved_is_another_model_to_later_campaigns(database):
+    """All canary prompts are answered alike, so that only the name tells."""
+    with faulty_server(reply=knows) as server:
+        server.names = lambda call: DATED
+        spec = served_spec(served_model(server.url))
+        record = run(database, spec)
+        server.names = lambda call: "served-2026-11-20"
+        later = run(database, served_spec(served_model(server.url), name="later"))
+        assert len(server.calls) == 2 * GRID
+        again = run(database, served_spec(served_model(server.url), name="again"))
+        assert len(server.calls) == 2 * GRID
+    assert [(each.when, each.names) for each in found(database, record)] == [
+        ("after", (DATED, "served-2026-11-20"))
+    ]
+    assert [each.when for each in found(database, later)] == ["before"]
+    assert not any(each.mixes for each in (*found(database, record), *found(database, later)))
+    assert found(database, again) == []
+    assert dict(said(database, record))["server"].endswith(
+        ", and 'served-2026-10-06' did before: this answer is about what it served before"
+    )
+
+
+def test_an_alias_that_is_moved_between_two_runs_of_a_campaign_takes_the_claim_away(database):
+    with faulty_server(reply=knows) as server:
+        server.names = lambda call: DATED
+        spec = served_spec(served_model(server.url))
+        run(database, spec, rounds=1)
+        server.names = lambda call: "served-2026-11-20"
+        record = run(database, spec)
+    change, names = found(database, record)
+    assert (change.when, change.texts_before, change.mixes) == ("during", 4, True)
+    assert names.texts == {DATED: 4, "served-2026-11-20": 8}
+    assert dict(said(database, record))["sure"].startswith("heuristic")
+
+
+def test_servers_that_people_say_are_one_may_each_have_a_name_of_their_own(database):
+    with faulty_server(reply=knows) as one, faulty_server(reply=knows) as other:
+        one.names, other.names = (lambda call: "here"), (lambda call: "there")
+        same = {"served_identity": "letters fp16"}
+        run(database, served_spec(served_model(one.url, **same)), rounds=1)
+        record = run(database, served_spec(served_model(other.url, **same)))
+    assert names_of(database, "one") == ["here"] * 4 + ["there"] * 8
+    assert found(database, record) == []
+
+
+def test_a_server_that_stops_to_name_who_answers_is_no_other_one(database):
+    with faulty_server(reply=knows) as server:
+        server.names = lambda call: DATED
+        run(database, served_spec(served_model(server.url)))
+        server.names = lambda call: None
+        record = run(database, served_spec(served_model(server.url), name="later"))
+        assert len(server.calls) == GRID
+    assert found(database, record) == []
 
 
 def test_a_campaign_of_its_own_texts_has_one_model_again(database):
