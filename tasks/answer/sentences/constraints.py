@@ -58,5 +58,5 @@ def _stands(answer: Answer, found: Constrained) -> str:
     said += f": {answer.best} has {rounded(found.mean)} on"
     if found.valued < answer.n_examples:
         return f"{said} {found.valued:,} of the {answer.n_examples:,} examples"
-    known = " (known exactly)" if not answer.is_mixed else ""
+    known = "" if answer.is_mixed else " (known exactly)"
     return f"{said} the {answer.n_examples:,} examples{known}"

@@ -15,7 +15,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import CanaryRecord, NewCanary
 from winnow.storage.text import storable
-from winnow.tasks.campaign.canaries.changes import count_changed, has_changed
+from winnow.tasks.campaign.canaries.changes import count_changed, has_changed, other_names
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession, Contact
 from winnow.tasks.candidates.cache_keys import request_content, sha256
@@ -73,9 +73,7 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
         return _kept(campaign, model, served, server, answers, epoch=0, verdict="first")
     noise = count_changed(reference.texts, reference.repeated)
     changed = count_changed(reference.texts, answers.texts)
-    told = (reference.served_as, answers.served_as)
-    # Elsewhere the same model may have another name.
-    is_renamed = reference.server == server and None not in told and told[0] != told[1]
+    is_renamed = other_names(reference, server, answers.served_as) is not None
     if not is_renamed and not has_changed(noise, changed, len(answers.texts)):
         return _kept(
             campaign, model, served, server, answers, epoch=reference.epoch, verdict="same", changed=changed

@@ -35,6 +35,16 @@ def has_changed(noise: int, changed: int, n: int) -> bool:
     return larger_share_p_value(noise, changed, n) < LEVEL
 
 
+def other_names(before: CanaryRecord | None, server: str, served_as: str | None) -> tuple[str, str] | None:
+    """What a server called who answered before and calls it now; None where nothing says that it is another.
+
+    At another server the same model may have a name of its own.
+    """
+    if before is None or before.server != server or before.served_as is None or served_as is None:
+        return None
+    return None if before.served_as == served_as else (before.served_as, served_as)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryChange:
     """A served model answered its canary prompts otherwise than it had before."""
@@ -152,6 +162,7 @@ def _change(
         when: When = "before"
     else:
         when = "during" if change.id <= own[-1].id else "after"
+    reference = canary_records.last_reference(session, change.model, before=change.id)
     return CanaryChange(
         model=own[0].name,
         server=change.server,
@@ -159,12 +170,6 @@ def _change(
         when=when,
         changed=change.changed,
         prompts=len(change.texts),
-        names=_names(canary_records.last_reference(session, change.model, before=change.id), change),
+        names=other_names(reference, change.server, change.served_as),
         texts_before=texts_before(session, campaign_id, own[0].name, change),
     )
-
-
-def _names(before: CanaryRecord | None, now: CanaryRecord) -> tuple[str, str] | None:
-    if before is None or before.server != now.server or before.served_as is None or now.served_as is None:
-        return None
-    return None if before.served_as == now.served_as else (before.served_as, now.served_as)
