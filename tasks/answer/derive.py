@@ -11,6 +11,7 @@ from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.queries.objective.agreement import without_opinion
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.earlier import Earlier, earlier_of, is_drawn_again
@@ -126,6 +127,7 @@ def answer_of(
         people=people,
         samples=_samples(campaign),
         judges=_judges(campaign),
+        silent=without_opinion(session, campaign.id) if len(_judges(campaign)) > 1 else {},
         judged_in_part=any(not asks_models(each) for each in judge_parts(campaign.spec.get("judge", {}))),
         stored_texts=_stored_texts(session, campaign),
         plugin=None if campaign.spec.get("selector_code") is None else campaign.spec["selector"]["name"],

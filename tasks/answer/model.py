@@ -1,7 +1,7 @@
 """What a campaign's answer is made of. Terminal, log, pages and JSON show it; none of them works it out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
@@ -141,6 +141,8 @@ class Answer:
     """What each candidate costs, where the cheapest that is good enough is looked for."""
     judges: tuple[str, ...] = ()
     """The models that score outputs; empty where none does."""
+    silent: Mapping[str, int] = field(default_factory=dict)
+    """By model, of several: how many scored outputs it said nothing of that could be read."""
     judged_in_part: bool = False
     """Whether rules, too, have a part in the scores that these models give."""
     people: People | None = None

@@ -85,11 +85,13 @@ def judge_round(
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
         JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
-        NoServer: If every server that the round asks was given up, or refuses all that it is asked.
+        NoServer: If every server that the round asks was given up, or one of several judges, or if they
+            refuse all that they are asked.
         LeaseLost: If another process took the campaign over.
     """
     comparisons = _judged(campaign, round_, texts)
     require_a_server(campaign, comparisons)
+    require_every_judge(campaign, comparisons)
     require_a_taker(campaign, comparisons)
     require_sound_judge(campaign, comparisons)
     return comparisons
@@ -141,6 +143,31 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
         raise NoServer(
             f"{gone[0]}; no model of a candidate that is left answers any more, and this round is not "
             "recorded: mend what ended it, then go on"
+        )
+
+
+def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
+    """Refuse to record a round that some of several judges score alone, as another one was given up.
+
+    What all of them said of texts before would be compared with what those that are left say, and a score
+    would depend on when it was asked for.
+
+    Raises:
+        NoServer: With why it was given up.
+    """
+    alone = [
+        judgment
+        for each in comparisons
+        if each.outcome is not None
+        for judgment in each.judgments
+        if judgment.metric is None and judgment.reason in OUT_OF_REACH
+    ]
+    models = campaign.checked.deciding_models if alone else ()
+    for failure in filter(None, map(campaign.engines.failure, models)):
+        raise NoServer(
+            f"{failure.detail}; the other judges would score alone from here on, and this round is not "
+            "recorded: mend what ended it, then go on; or take it out of the judge, and begin anew: "
+            f"{fork_command(campaign.record.spec)}"
         )
 
 

@@ -78,7 +78,9 @@ def ask_models(
 def read(answer: TextOrFailure) -> Reply:
     """What a judge is told of the answer to a call."""
     if isinstance(answer, StoredText):
-        return JudgeReply(text=answer.text, choice_logprobs=answer.choice_logprobs)
+        return JudgeReply(
+            text=answer.text, choice_logprobs=answer.choice_logprobs, finish_reason=answer.finish_reason
+        )
     return answer
 
 

@@ -17,7 +17,7 @@ EXACT = {"type": "exact"}
 KILLS = (Kill(commit=6, after=True), Kill(commit=9, after=False))
 
 
-def write_scored(folder, names, selector, *, budget=1_000, judge=EXACT, **stopping):
+def write_scored(folder, names, selector, *, budget=1_000, judge=EXACT, streaming=True, **stopping):
     """The file of a campaign that scores some of `knows`, `slips` and `guesses` on one prompt each."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names):
@@ -37,6 +37,7 @@ def write_scored(folder, names, selector, *, budget=1_000, judge=EXACT, **stoppi
         "judge": judge,
         "selector": selector,
         "batch_size": 12,
+        "streaming": streaming,
         "stopping": {"budget": budget, "delta": 0.05, "epsilon": 0.1, **stopping},
         "execution": {"log_folder": str(folder / "logs")},
     }

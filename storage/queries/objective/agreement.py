@@ -44,6 +44,21 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
     return dict(sorted(found.items()))
 
 
+def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
+    """By judge: of how many scored comparisons it said nothing that could be read, though it was asked."""
+    silent = (
+        select(Judgment.judge)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Judgment.metric.is_(None), Comparison.outcome.is_not(None))
+        .group_by(Judgment.comparison_id, Judgment.judge)
+        .having(func.max(Judgment.verdict).is_(None))
+        .subquery()
+    )
+    counted = session.execute(select(silent.c.judge, func.count()).group_by(silent.c.judge))
+    return dict(sorted((judge, count) for judge, count in counted))
+
+
 def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[Sides]:
     """How often two campaigns took which sides of the same texts.
 

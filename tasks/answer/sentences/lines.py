@@ -122,6 +122,8 @@ def _judge_lines(answer: Answer) -> list[Line]:
     if not answer.judges:
         return []
     said = f"what {list_of(answer.judges)} said of an output, asked as the file says"
+    for judge, count in answer.silent.items():
+        said += f"; {judge} said nothing that could be read of {count:,}, and the others' word alone counts"
     return [
         (
             "judge",

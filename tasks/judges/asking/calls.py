@@ -43,6 +43,8 @@ class JudgeReply:
     """Untrusted."""
     choice_logprobs: Mapping[str, float] | None = None
     """As in `Completion`."""
+    finish_reason: str = "stop"
+    """"stop", or "length" where the reply was cut off."""
 
 
 Reply = Completion | JudgeReply | GenerationFailure

@@ -20,7 +20,7 @@ from winnow.tasks.judges.pairwise.verdicts import (
 )
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
-VERSION = 2
+VERSION = 3
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 

@@ -45,13 +45,15 @@ class VerdictFormat:
         """All verdicts as they are spelled."""
         return tuple(self.scores)
 
-    def in_text(self, text: str) -> float | None:
+    def in_text(self, text: str, *, is_cut: bool = False) -> float | None:
         """The score of the last verdict in a reply, or None if there is none.
+
+        Where the reply was cut off (`is_cut`), what it says before its end is not what it settled on.
 
         Raises:
             TimeoutError: If a user's own pattern takes too long on this text.
         """
-        label = last_answer(self.pattern, text)
+        label = last_answer(self.pattern, text, is_cut=is_cut)
         if label is None:
             return None
         if label in self.labels:
@@ -173,7 +175,7 @@ def _read(reply: Reply, verdicts: VerdictFormat, read: Read) -> tuple[str | None
         verdict = verdicts.scores.get(reply.text)
         return reply.text, verdict, VERDICT_MISSING if verdict is None else None
     try:
-        verdict = verdicts.in_text(reply.text)
+        verdict = verdicts.in_text(reply.text, is_cut=reply.finish_reason == "length")
     except TimeoutError:
         return reply.text, None, PATTERN_TIMEOUT
     return reply.text, verdict, VERDICT_MISSING if verdict is None else None

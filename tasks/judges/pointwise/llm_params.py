@@ -15,7 +15,7 @@ from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, point
 from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 

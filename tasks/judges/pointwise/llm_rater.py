@@ -180,7 +180,7 @@ class Rater:
             score = expected_value(values, reply.choice_logprobs)
             return ReadReply(call=call, score=score, reason=NO_PROBABILITIES if score is None else None)
         try:
-            label = self.points.in_text(reply.text)
+            label = self.points.in_text(reply.text, is_cut=reply.finish_reason == "length")
         except TimeoutError:
             return ReadReply(call=call, reason=PATTERN_TIMEOUT)
         if label is None:

@@ -34,13 +34,13 @@ class Points:
     meaning: str
     """What the labels say, for the prompt."""
 
-    def in_text(self, text: str) -> str | None:
+    def in_text(self, text: str, *, is_cut: bool = False) -> str | None:
         """The label that a reply settles on: the last one in double brackets, or the reply as a whole.
 
         None where the last thing in double brackets is no label, or where there is none and the reply says
-        anything beside a label.
+        anything beside a label, or where the reply was cut off before it came to its verdict.
         """
-        said = last_answer(_IN_BRACKETS, text)
+        said = last_answer(_IN_BRACKETS, text, is_cut=is_cut)
         if said is None:
             alone = regex.fullmatch(f"{_DRESSED}([a-zA-Z0-9]+){_DRESSED}", text)
             said = None if alone is None else alone.group(1)

@@ -65,12 +65,15 @@ def _size(pattern: str) -> int:
     return finished[0] + last[0] + sum(finished[1:]) + sum(last[1:])
 
 
-def last_answer(pattern: regex.Pattern[str], text: str) -> str | None:
+_WORD = regex.compile(r"\w")
+
+
+def last_answer(pattern: regex.Pattern[str], text: str, *, is_cut: bool = False) -> str | None:
     """What the last match says, surrounding white space removed, or None if there is no match.
 
     Group 1 is what it says; a pattern without groups, or whose group 1 took no part in the match, says
     the whole match. The last match counts because whatever a model quotes or tries comes before what it
-    settles on.
+    settles on. So in a text that was cut off (`is_cut`) it counts only if no word comes after it.
 
     Raises:
         TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`, or memory that there is not.
@@ -79,7 +82,7 @@ def last_answer(pattern: regex.Pattern[str], text: str) -> str | None:
         last = deque(pattern.finditer(text, timeout=TIMEOUT_SECONDS), maxlen=1)
     except MemoryError as error:
         raise TimeoutError("the pattern takes too much memory") from error
-    if not last:
+    if not last or (is_cut and _WORD.search(text, last[0].end())):
         return None
     said: str | None = last[0].group(1) if pattern.groups else None
     answer: str = last[0].group() if said is None else said

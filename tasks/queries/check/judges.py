@@ -157,9 +157,11 @@ def said(error: Exception) -> str:
 
 
 def _as_reply(judgment: RecordedJudgment) -> Reply:
-    if judgment.reply is None:
+    if (reply := judgment.reply) is None:
         return GenerationFailure(reason=str(judgment.reason), detail="")
-    return JudgeReply(text=judgment.reply.text, choice_logprobs=judgment.reply.choice_logprobs)
+    return JudgeReply(
+        text=reply.text, choice_logprobs=reply.choice_logprobs, finish_reason=reply.finish_reason
+    )
 
 
 def _place(judgment: RecordedJudgment) -> tuple[str, int, int]:

@@ -109,9 +109,14 @@ def played(row):
     this = duel(*row["answers"], targets=row["targets"], seed=row["seed"])
     replies = {}
     while wanted := judge.calls(this, replies):
-        replies |= {call: JudgeReply(text=row["replies"][call.presentation_order]) for call in wanted}
+        replies |= {call: _reply(row["replies"][call.presentation_order]) for call in wanted}
     found = judge.verdict(this, replies)
     return [found.outcome, found.reason]
+
+
+def _reply(said):
+    """A text, or a text and how it ended."""
+    return JudgeReply(text=said) if isinstance(said, str) else JudgeReply(**said)
 
 
 SCORES = "llm-score"

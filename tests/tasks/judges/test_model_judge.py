@@ -81,6 +81,16 @@ def test_yes_and_no_are_read_in_any_case(reply, expected):
     assert score(reply, scale="yes/no") == expected
 
 
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [("[[5]] would be too much, as", 0.25), ("[[5]] is too much: **[[4]]**", 0.75), ("4", 0.75)],
+)
+def test_a_reply_that_was_cut_off_before_its_verdict_is_asked_for_again(reply, expected):
+    cut = JudgeReply(text=reply, finish_reason="length")
+    verdict, calls = asked(rater(), sample(), lambda call: JudgeReply(text="[[2]]") if call.attempt else cut)
+    assert (verdict.score, len(calls)) == (expected, 1 if expected == 0.75 else 2)
+
+
 def test_a_score_is_the_mean_under_the_probabilities_of_the_points():
     odds = {"1": 0.1, "2": 0.1, "3": 0.2, "4": 0.4, "5": 0.1}  # the other 0.1 is anything else
     known = {label: math.log(odd) for label, odd in odds.items()}

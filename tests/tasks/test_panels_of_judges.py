@@ -1,0 +1,91 @@
+"""Campaigns that several served models judge, of which one says nothing more, or nothing of some outputs."""
+
+import pytest
+from both_databases import fresh_database
+from faulty_server import Fault, faulty_server, is_canary
+from served_campaigns import N_EXAMPLES, run, served_model, served_spec, write_data
+from sqlalchemy import text
+
+from winnow.tasks.answer.block import block_lines
+from winnow.tasks.objectives.steps import NoServer
+from winnow.tasks.queries.status import campaign_status
+
+GRID = 2 * N_EXAMPLES
+DOWN = Fault(status=503, body=b"")
+
+
+@pytest.fixture
+def database(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path)
+    with fresh_database("sqlite", tmp_path, request) as database:
+        yield database
+
+
+def panel(one, other, objective="best-mean"):
+    """A campaign in rounds of four whose two judges each need one call for an output, or two for a duel."""
+    judges = [served_model(each.url, name, chat=True) for each, name in ((one, "one"), (other, "other"))]
+    of_mean = {"rubric": "Right.", "scale": "yes/no", "read": "text"}
+    of_duels = {"template": "mt-bench"}
+    is_mean = objective == "best-mean"
+    judge = {"type": "llm", "models": judges, "max_reasks": 0, **(of_mean if is_mean else of_duels)}
+    selector = {} if is_mean else {"selector": {"name": "llm-po"}}
+    return served_spec(served_model(one.url, "asked"), objective=objective, judge=judge, **selector)
+
+
+def says(call):
+    """Texts that differ, of candidates; of judges the verdict of either kind that has one."""
+    if "messages" not in call.body:
+        return f"{call.prompt} as {call.number}"
+    return "[[A]]" if "[[A]]" in call.prompt else "[[yes]]"
+
+
+def outcomes(database):
+    query = text("SELECT judge, outcome FROM comparisons ORDER BY round_id, position")
+    with database.reading() as session:
+        return session.execute(query).all()
+
+
+@pytest.mark.parametrize("objective", ["best-mean", "best-duel"])
+def test_a_judge_of_several_that_is_gone_for_good_stops_the_campaign_which_goes_on_with_both(
+    database, objective
+):
+    """The reproduction: later scores were the other judge's alone, and the winner was "proven"."""
+    down = [True]
+    with faulty_server(reply=says) as one, faulty_server(reply=says) as other:
+        other.script = lambda call: DOWN if down and len(other.calls) > 8 else None  # after a round
+        spec = panel(one, other, objective)
+        with pytest.raises(NoServer) as refused:
+            run(database, spec)
+        before = outcomes(database)
+        assert 0 < len(before) < N_EXAMPLES * (2 if objective == "best-mean" else 1)
+        down.clear()
+        run(database, spec)
+    said = str(refused.value)
+    assert said.startswith("model 'other': given up")
+    assert "the other judges would score alone from here on, and this round is not recorded" in said
+    assert "winnow run SPEC --fork NEW_NAME" in said
+    with database.reading() as session:
+        silent = session.scalar(text("SELECT count(*) FROM judgments WHERE verdict IS NULL"))
+    assert silent == 0
+    assert outcomes(database)[: len(before)] == before
+
+
+def test_the_answer_counts_the_outputs_of_which_one_of_several_judges_said_nothing(database):
+    """The reproduction: "every score is what one, other said", though other refused a third of them."""
+
+    def refuses(call):
+        return not is_canary(call.body) and call.number % 3 == 2
+
+    with faulty_server(reply=says) as one, faulty_server(reply=says) as other:
+        other.script = lambda call: Fault(status=400, body=b"no") if refuses(call) else None
+        record = run(database, panel(one, other))
+        n_refused = sum(map(refuses, other.calls))
+    with database.reading() as session:
+        status = campaign_status(session, record)
+    lines = dict(block_lines(status.answer, status.totals))
+    assert 0 < n_refused < GRID
+    assert lines["judge"] == (
+        "every score is what one, other said of an output, asked as the file says; other said nothing that "
+        f"could be read of {n_refused}, and the others' word alone counts"
+    )
