@@ -124,14 +124,18 @@ class Logprobs(_Part):
     """Log-probabilities in the form of chats (`content`) or of plain completions (`top_logprobs`)."""
 
     content: list[TokenPosition] | None = Field(default=None, fail_fast=True)
-    top_logprobs: list[dict[str, float] | None] | None = Field(default=None, fail_fast=True)
+    top_logprobs: list[dict[str, Logprob] | None] | None = Field(default=None, fail_fast=True)
     token_logprobs: list[float | None] | None = Field(default=None, fail_fast=True)
     """Of plain completions: of each token of the text, which begins with the prompt where that is echoed."""
 
     def first(self) -> dict[str, float]:
-        """Log-probability of each known token at the first place, by the token as the server writes it."""
+        """Log-probability of each known token at the first place, by the token as the server writes it.
+
+        Of tokens that are written alike the most probable one counts.
+        """
         if self.content:
-            return {each.token: each.logprob for each in self.content[0].top_logprobs or ()}
+            told = self.content[0].top_logprobs or ()
+            return {each.token: each.logprob for each in sorted(told, key=lambda each: each.logprob)}
         return dict(self.top_logprobs[0] or {}) if self.top_logprobs else {}
 
 

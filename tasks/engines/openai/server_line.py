@@ -82,6 +82,9 @@ class ServerLine:
             finally:
                 await response.aclose()
             self._refuse_elsewhere(request.url)
+            if request.method != method and response.status_code != httpx.codes.SEE_OTHER:
+                # Browsers make a GET of it; whoever moved an API means the same request.
+                request = self._client.build_request(method, request.url, content=content, headers=headers)
         raise Unreadable(f"more than {MOST_REDIRECTS} redirects")
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 It tells the few most probable next tokens as texts: a choice has to be one token, and one of those.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,12 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 
 MOST_CHAT_TOKENS = 20  # next tokens that OpenAI's API tells at most, of a chat
 MOST_PLAIN_TOKENS = 5  # and of a plain completion
+
+LEAST_SAID = 0.5
+"""What the probabilities of the choices must add up to, at the least.
+
+Where the model would say something else, as "Yes" in the place of "yes", or a thought, what is left for them
+is noise, and their ratio may be turned round."""
 
 
 class TextChoices:
@@ -75,6 +82,14 @@ class TextChoices:
             return error.failure
 
 
+def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | None:
+    """Why choices say nothing though their probabilities are told, as the end of a sentence."""
+    together = math.fsum(math.exp(known[choice]) for choice in choices)
+    if together >= LEAST_SAID:
+        return None
+    return f"that it is none of the choices but with a probability of {together:.2g}"
+
+
 def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
     known = generated.first_logprobs
     choices = request.sampling.choices
@@ -87,7 +102,7 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
         cached_tokens=generated.usage.cached_tokens,
         served_as=generated.served_as,
     )
-    if why := why_unusable(known, choices):
+    if why := why_unusable(known, choices) or _why_unsaid(known, choices):
         return GenerationFailure(
             reason="no_logprobs",
             detail=f"of the next token the server tells {why}; choices must be single tokens among its most "

@@ -287,6 +287,17 @@ def test_another_scheme_or_host_is_another_server(place):
         engine.generate(ASKED)
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_request_that_a_server_sends_on_to_itself_stays_what_it_is(status):
+    """The reproduction: by 301 and 302 it became a GET, and the server was said not to know its model."""
+    there = Fault(status=status, body=b"", headers={"Location": "/v1/completions?again"})
+    with asking(in_order(there)) as (server, engine):
+        assert len(engine.generate(ASKED)[0].text) == 12
+        first, second = server.calls
+    assert second.path == "/v1/completions?again"
+    assert second.body == first.body
+
+
 def test_a_server_may_send_on_to_itself_but_not_for_ever():
     there = Fault(status=308, body=b"", headers={"Location": "/v1/completions?again"})
     with asking(in_order(there, there)) as (server, engine):
@@ -429,6 +440,14 @@ def test_null_is_the_logarithm_of_nothing():
     places = [{"top_logprobs": [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": None}]}]
     told = {"choices": [{"text": "a", "logprobs": {"content": places}}], "usage": ANSWER["usage"]}
     assert read_generated(told, chat=False).first_logprobs == {"a": -0.1, "b": -math.inf}
+
+
+def test_of_tokens_that_are_written_alike_the_most_probable_one_counts():
+    """The reproduction: the last one did, whose probability may be next to nothing."""
+    told = [("a", -0.1), ("b", -3.0), ("a", -9.0)]
+    places = [{"top_logprobs": [{"token": token, "logprob": value} for token, value in told]}]
+    body = {"choices": [{"text": "a", "logprobs": {"content": places}}], "usage": ANSWER["usage"]}
+    assert read_generated(body, chat=False).first_logprobs == {"a": -0.1, "b": -3.0}
 
 
 @pytest.mark.parametrize("choices", [[7] * 10**5, [{"logprobs": {"content": [7] * 10**5}}]])

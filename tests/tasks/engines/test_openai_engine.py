@@ -881,6 +881,23 @@ def test_choices_of_which_the_server_tells_nothing_usable_have_no_logprobs(serve
     assert failure.spent.input_tokens == 1  # it was paid all the same
 
 
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"Yes": -0.001, "No": -7.0, "no": -9.0, "yes": -12.0},
+        {"<think>": -0.001, "no": -9.0, "yes": -14.0},
+        {"Sure": -0.6, "no": -1.5, "yes": -2.0},
+    ],
+)
+def test_choices_that_the_model_would_hardly_say_have_no_logprobs(serve, known, chat):
+    """The reproduction: of judges that say "Yes", or think first, the odds of "yes" and "no" were noise."""
+    _, engine = serve(next_tokens=known, chat=chat)
+    (failure,) = engine.generate(ask("1", choices=("yes", "no")))
+    assert failure.reason == "no_logprobs"
+    assert "that it is none of the choices but with a probability of 0." in failure.detail
+
+
 @pytest.mark.parametrize(
     ("args", "sent"),
     [
