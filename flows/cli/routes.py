@@ -111,8 +111,8 @@ def _answered(
     if examples is not None and positions is not None and len(positions) < len(examples):
         n_known = len(examples) - len(positions)
         of_them = f"{n_known:,} of {count_of(len(examples), 'prompt')} with these ids"
-        tell(f"{of_them} {'is' if n_known == 1 else 'are'} stored already and not asked again")
-        _tell_what_waits(database, name, storage, new=positions)
+        tell(f"{of_them} {'is' if n_known == 1 else 'are'} stored already and not added again")
+        _tell_what_waits(database, name, storage, examples, new=positions)
     answers: list[RoutedAnswer] = []
 
     def say(answer: "RoutedAnswer") -> None:
@@ -137,8 +137,10 @@ def _answered(
     return len(answers), total
 
 
-def _tell_what_waits(database: "Database", name: str, storage: str, new: "Sequence[int]") -> None:
-    """Say which prompts that arrived before have no answer: those of an interruption are no answered ones."""
+def _tell_what_waits(
+    database: "Database", name: str, storage: str, given: "list[Example]", new: "Sequence[int]"
+) -> None:
+    """Say which prompts have no answer: those of an interruption, and of the dataset those that are given."""
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
@@ -148,10 +150,17 @@ def _tell_what_waits(database: "Database", name: str, storage: str, new: "Sequen
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
         waiting = {*stream_batches.unanswered(session, campaign.id)} - {*new}
+        unasked = {each.key: each for each in stream_batches.unasked(session, campaign.id)}
+    in_dataset = sum(each.key in unasked and unasked[each.key].fields == each.fields for each in given)
     if waiting:
         have = "has" if len(waiting) == 1 else "have"
         asks = f"winnow route {name} --unanswered {storage_option(storage)}"
         tell(f"{count_of(len(waiting), 'prompt')} that arrived before {have} no answer yet: {asks}")
+    if in_dataset:
+        are, turn = ("is", "its turn") if in_dataset == 1 else ("are", "their turn")
+        asks = f"winnow resume {name} --set stopping.budget=MORE {storage_option(storage)}"
+        told = f"{in_dataset:,} of them {are} of the campaign's own dataset and not asked yet"
+        tell(f"{told}; {turn} comes by: {asks}")
 
 
 def _print(answer: "RoutedAnswer") -> None:

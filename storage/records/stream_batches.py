@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Campaign, Comparison, Example, StreamBatch
+from winnow.storage.models import Campaign, Comparison, Example, Round, StreamBatch
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import NewExample
 
@@ -60,6 +60,22 @@ def unanswered(session: Session, campaign_id: int) -> list[int]:
     ]
     first = count_examples(session, campaign_id) - len(arrived)
     return [first + place for place, (_, comparison) in enumerate(arrived) if comparison is None]
+
+
+def unasked(session: Session, campaign_id: int) -> Iterator[NewExample]:
+    """The prompts of a campaign's own dataset that are in no finished round of it."""
+    dataset_id = dataset_ids(session, campaign_id)[0]
+    asked = {
+        *session.scalars(
+            select(Comparison.example_id)
+            .join(Round, Round.id == Comparison.round_id)
+            .where(Round.campaign_id == campaign_id)
+        )
+    }
+    ids = dataset_records.example_ids(session, dataset_id)
+    for id_, example in zip(ids, dataset_records.each_example(session, dataset_id), strict=True):
+        if id_ not in asked:
+            yield example
 
 
 def next_number(session: Session, campaign_id: int) -> int:
