@@ -29,7 +29,7 @@ Exhaustive = Annotated[
     typer.Option(
         "--exhaustive",
         help="Score every candidate on every example, as the campaign NAME-exhaustive, which reuses all "
-        "texts of NAME; `winnow simulate campaign:NAME` then compares selectors on its full table.",
+        "texts of NAME; `winnow simulate campaign:NAME-exhaustive` compares selectors on its full table.",
     ),
 ]
 

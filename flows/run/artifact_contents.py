@@ -121,7 +121,9 @@ def _cell(value: object) -> object:
 def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
     """Where a campaign stands, its names as `shown` has them."""
     leader = status.answer.of_best
-    best = "nothing known yet" if leader is None else f"best {shown(list_of(status.answer.listed))}"
+    is_nobody = status.answer.outcome == "none" and status.answer.constraints
+    nobody = "no candidate meets the constraints" if is_nobody else "nothing known yet"
+    best = nobody if leader is None else f"best {shown(list_of(status.answer.listed))}"
     if status.answer.baseline is not None:
         best = shown(subject(status.answer))
     elif status.answer.listed_estimate is not None:

@@ -14,6 +14,7 @@ from winnow.tasks.queries.warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
 
 IN_QUESTION = "active"
+UNFIT = {"infeasible", "unfit"}
 
 
 class Tally:
@@ -107,7 +108,8 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
         return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
     certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in TRUSTS_A_MEAN
     if decision.best is None:
-        return "nothing certified yet" if certifies else "nothing known yet"
+        nobody = "no candidate meets the constraints" if {*decision.status} <= UNFIT else "nothing known yet"
+        return "nothing certified yet" if certifies else nobody
     arm, word = decision.best, "certified" if certifies and not trusts_a_mean else "best"
     name = campaign.checked.candidates[arm].name
     return f"{word} {name} {number(decision.estimates[arm])} {interval(decision, arm)}".rstrip()

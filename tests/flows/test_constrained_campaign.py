@@ -11,6 +11,9 @@ from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from test_command_line import winnow
 from tiny_models import save_tiny_llama
 
+from winnow.flows.reports.summary import status_of
+from winnow.flows.run.artifact_contents import _said
+
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
 NAMES = ["talks", "slips", "guesses"]
@@ -96,6 +99,10 @@ def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     assert result.stdout.startswith("survivor: none\n  winner    none: no candidate meets the constraints\n")
     assert "must      bare at least 1\n" in result.stdout
     assert "sure      exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
+    said = _said(status_of(f"sqlite:///{tmp_path / 'winnow.db'}", "survivor"))
+    assert said.startswith("survivor: none, no candidate meets the constraints; comparisons ")
+    (*_, last_round) = [line for line in result.stderr.splitlines() if line.startswith("round ")]
+    assert "no candidate meets the constraints" in last_round
     assert "missed    3 of 3 candidates cannot meet the constraints, whatever is not known" in result.stdout
     report = winnow(tmp_path, "report", "survivor").stdout
     assert report.count("infeasible") >= len(NAMES)

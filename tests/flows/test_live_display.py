@@ -87,6 +87,18 @@ def test_a_plain_mean_certifies_nobody(selector, word):
     assert best_so_far(running, decision()).startswith(f"{word} [red]b")
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (("unfit", "infeasible", "unfit"), "no candidate meets the constraints"),
+        (("unfit", "active", "unfit"), "nothing known yet"),
+        (("unfit", "dropped", "unfit"), "nothing known yet"),
+    ],
+)
+def test_where_all_miss_the_constraints_a_round_says_so(status, said):
+    assert best_so_far(campaign(), decision(status=status, best=None)) == said
+
+
 def test_before_anything_is_known_it_says_what_is_waited_for():
     progress = LiveProgress(SimpleNamespace(asked=False))
     assert shown(progress) == ["starting Prefect and the first engine ..."]
