@@ -79,8 +79,8 @@ TrustOption = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Allow what a terminal would be asked: keys sent to new servers, code that comes with a model, "
-        "files outside the working folder.",
+        help="Allow what a terminal would be asked: keys or news sent to new servers, code that comes with a "
+        "model, a judge or a task, running what models write, files outside the working folder.",
     ),
 ]
 

@@ -1,12 +1,12 @@
 """What may be wrong with a campaign, counted from its stats; of pairs and duels few rows are read."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import case, func, select, text
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import Candidate, CandidateStats, Comparison, Judgment, Round
+from winnow.storage.models import Candidate, CandidateStats, Comparison, Generation, Judgment, Round
 from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
 
 
@@ -53,6 +53,31 @@ def counts(session: Session, campaign_id: int) -> Counts:
         no_answer=int(no_answer),
         truncated=int(truncated),
     )
+
+
+def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) -> tuple[int, int]:
+    """Of the judges' replies without a verdict, how many were cut off, and how many there are.
+
+    Both are 0 where no comparison is unscored for one of the reasons, those of judges that gave no verdict:
+    then replies need not be read.
+    """
+    missed = (
+        select(CandidateStats.candidate_id)
+        .join(Candidate, Candidate.id == CandidateStats.candidate_id)
+        .where(Candidate.campaign_id == campaign_id, CandidateStats.reason.in_(reasons))
+    )
+    if session.scalar(missed.limit(1)) is None:
+        return 0, 0
+    found = (
+        select(func.count().filter(Generation.finish_reason == "length"), func.count())
+        .select_from(Judgment)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .join(Generation, Generation.id == Judgment.generation_id)
+        .where(Round.campaign_id == campaign_id, Judgment.metric.is_(None), Judgment.reason.in_(reasons))
+    )
+    cut, replies = session.execute(found).one()
+    return cut, replies
 
 
 def score_sums(session: Session, *candidates: int) -> list[tuple[float, int]]:

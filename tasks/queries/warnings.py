@@ -17,6 +17,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
 from winnow.tasks.answer.sentences.rounding import count_of
+from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.spec.stored_spec import (
     baseline_name,
     grouping_of,
@@ -26,7 +27,15 @@ from winnow.tasks.spec.stored_spec import (
 )
 
 Kind = Literal[
-    "all-zero", "all-equal", "truncated", "no-answer", "one-example", "own-judge", "one-side", "twice"
+    "all-zero",
+    "all-equal",
+    "truncated",
+    "no-answer",
+    "one-example",
+    "own-judge",
+    "one-side",
+    "twice",
+    "cut-reply",
 ]
 """What a warning is about:
 
@@ -34,6 +43,7 @@ Kind = Literal[
 * all-equal: every output got the same score.
 * truncated: texts were ended by max_tokens or the context window.
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
+* cut-reply: replies of models that judge were ended by max_tokens before they came to a verdict.
 * one-side: every duel was won by the side that was shown first, or second.
 * own-judge: a model judges outputs of its own.
 * twice: two models, prompts, guardrails or generate_configs differ in nothing but their names.
@@ -86,6 +96,7 @@ def campaign_warnings(
         _equal_scores(counts, campaign.objective, has_ended=has_ended),
         _truncated(counts),
         _no_answer(counts, campaign),
+        _cut_replies(session, campaign),
         own_judge(campaign.spec),
         there_twice(campaign.spec),
         _one_side(session, campaign),
@@ -187,6 +198,17 @@ def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | No
         kind="no-answer",
         sentence=f"{_share(counts.no_answer, counts.texts)} hold no answer that the judge can read and are "
         f"{_fate(campaign)}: check some of them, the prompt's instructions, and the judge's extract",
+    )
+
+
+def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    cut, replies = warning_views.cut_replies(session, campaign.id, (VERDICT_MISSING, TOO_FEW_JUDGES))
+    if cut <= MOST_FLAGGED * replies:
+        return None
+    return CampaignWarning(
+        kind="cut-reply",
+        sentence=f"{cut:,} of {replies:,} replies of judges without a verdict were cut off: raise "
+        "the judge's max_tokens, or ask for a shorter reply",
     )
 
 

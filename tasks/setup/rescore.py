@@ -97,6 +97,10 @@ def rescoring_campaign(
     spec = parse_spec(file)
     if (spec.reuse, spec.storage) != (ONLY, database.url):
         raise SpecError("--set: rescore takes stored texts of one database; leave reuse and storage out")
+    if spec.seed != first.spec["seed"]:
+        raise SpecError(
+            f"--set: texts are found by the seed they were drawn by, {first.spec['seed']}; leave seed out"
+        )
     if (spec.dataset, spec.name) != (dataset, new_name):
         raise SpecError(
             f"--set: rescore judges texts on the examples of '{name}', and --name names what comes of it; "

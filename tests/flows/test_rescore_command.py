@@ -219,6 +219,7 @@ REFUSED = [
     ({"type": "numeric", "tolerance": -1}, [], "judge.yaml:3: judge.tolerance: "),
     (SAME, ["--name", OLD], "'first' is the campaign whose texts are to be judged"),
     (SAME, ["--set", "reuse=all"], "leave reuse and storage out"),
+    (SAME, ["--set", "seed=12345"], "texts are found by the seed they were drawn by"),
     (SAME, ["--set", "dataset.limit=5"], "on the examples of 'first', and --name names what comes of it"),
     (SAME, ["--set", "name=other"], "leave dataset and name out"),
     (SAME, ["--set", "stopping.bugdet=3"], "--set stopping.bugdet: unknown key; did you mean 'budget'?"),

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.objectives.steps import NoServer
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.warnings import campaign_warnings
 
 GRID = 2 * N_EXAMPLES
 DOWN = Fault(status=503, body=b"")
@@ -89,3 +90,32 @@ def test_the_answer_counts_the_outputs_of_which_one_of_several_judges_said_nothi
         "every score is what one, other said of an output, asked as the file says; other said nothing that "
         f"could be read of {n_refused}, and the others' word alone counts"
     )
+
+
+def test_replies_that_were_cut_off_before_their_verdict_are_told_with_what_to_raise(database):
+    """The reproduction: all outputs were unscored over "verdict_missing", and nothing said why."""
+
+    def thinks(call):
+        return ("Let me weigh this", "length") if "messages" in call.body else says(call)
+
+    with faulty_server(reply=thinks) as one, faulty_server(reply=thinks) as other:
+        record = run(database, panel(one, other))
+    with database.reading() as session:
+        found = campaign_warnings(session, record, has_ended=True)
+        replies = session.scalar(text("SELECT count(*) FROM judgments"))
+    [warning] = [each for each in found if each.kind == "cut-reply"]
+    assert warning.sentence == (
+        f"{replies} of {replies} replies of judges without a verdict were cut off: raise the judge's "
+        "max_tokens, or ask for a shorter reply"
+    )
+
+
+def test_replies_without_a_verdict_that_ended_by_themselves_are_not_said_to_be_cut_off(database):
+    def evades(call):
+        return "Hard to say." if "messages" in call.body else says(call)
+
+    with faulty_server(reply=evades) as one, faulty_server(reply=evades) as other:
+        record = run(database, panel(one, other))
+    with database.reading() as session:
+        found = campaign_warnings(session, record, has_ended=True)
+    assert "cut-reply" not in [each.kind for each in found]
