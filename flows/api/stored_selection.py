@@ -127,7 +127,7 @@ def stored_selection(
             record = open_campaign(database, checked)
         except IdentityChanged as error:
             remedy = "undo the change, or give the campaign another name"
-            raise IdentityChanged(error.what, remedy, _as_given(error.found)) from error
+            raise IdentityChanged(error.what, remedy, _as_given(error.found)) from None
         record, checked = reopen_campaign(database, record.name, database.url)
         decision = _settled(database, record, checked)
         if decision is None:

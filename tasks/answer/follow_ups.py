@@ -11,6 +11,9 @@ from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.running import RunningCost, running_costs
 
+MOST_RUNNING = 4
+"""Candidates of which is told what they take."""
+
 
 def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
     """How the best candidate compares with its closest rival on new examples; None without a pair."""
@@ -41,11 +44,15 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
 
 
 def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:
-    """What asking the best candidate and the runner-up takes; gates and routes have no such pair."""
+    """What asking the best candidate and the runner-up takes, or those that share the first place.
+
+    Gates and routes have no such pair.
+    """
     if answer.baseline is not None or answer.objective == "route" or answer.best is None:
         return ()
-    names = [answer.best, *([answer.runner_up.name] if answer.runner_up is not None else [])]
-    return running_costs(session, campaign, names)
+    others = answer.tied or ([answer.runner_up.name] if answer.runner_up is not None else [])
+    names = list(dict.fromkeys([answer.best, *others]))
+    return running_costs(session, campaign, names[:MOST_RUNNING])
 
 
 def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:

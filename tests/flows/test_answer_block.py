@@ -9,6 +9,7 @@ from stored_campaigns import new_database
 from winnow.flows.reports.output import GREEN, PLAIN
 from winnow.flows.reports.summary import hanging, print_summary, summary_lines
 from winnow.tasks.answer.block import block_lines, cost, named_winner
+from winnow.tasks.answer.follow_ups import running_of
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.queries.status import campaign_status
 
@@ -24,6 +25,21 @@ def status_of(campaign):
 def decided(tmp_path):
     """The status of a campaign that b has won."""
     return status_of(decided_campaign(new_database(tmp_path / "winnow.db")))
+
+
+@pytest.mark.parametrize(
+    ("tied", "told"), [((), ["b", "a"]), (("b", "a"), ["b", "a"]), (("b", "c"), ["b", "c"])]
+)
+def test_of_candidates_that_share_the_first_place_is_told_what_each_takes(tmp_path, tied, told):
+    """The reproduction: one of them was told beside one that is out."""
+    campaign = decided_campaign(new_database(tmp_path / "winnow.db"))
+    answer = status_of(campaign).answer
+    shared = [
+        replace(each, status="tied" if each.name in tied else each.status) for each in answer.candidates
+    ]
+    answer = replace(answer, candidates=tuple(shared))
+    with campaign.database.reading() as session:
+        assert [each.name for each in running_of(session, campaign.record, answer)] == told
 
 
 def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):

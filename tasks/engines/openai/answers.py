@@ -14,6 +14,9 @@ from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, Gener
 MOST_DIGITS = 100
 """Of a whole number. Python takes time that grows with their square."""
 
+SHOWN_OF_BODY = 40
+"""Bytes that are shown of what is no JSON: a page, or a stream, shows itself by them."""
+
 LONGEST_NAME = 200
 """Characters of a model's name that are kept."""
 
@@ -240,7 +243,8 @@ def json_value(body: bytes) -> object:
     try:
         return json.loads(body, parse_int=_whole_number)
     except ValueError as error:
-        raise Unreadable(f"no JSON: {error}") from error
+        beginning = body[:SHOWN_OF_BODY].decode(errors="replace")
+        raise Unreadable(f"no JSON, but {beginning!r}: {error}") from error
     except RecursionError as error:
         raise Unreadable("brackets within brackets without an end") from error
 

@@ -102,7 +102,7 @@ class ServerLine:
 
 async def _body(response: httpx.Response, most_bytes: int) -> bytes:
     status = response.status_code
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    encoding = response.headers.get("content-encoding", "").strip().lower() or "identity"
     if status >= 300:
         said = b"" if encoding != "identity" else await _beginning(response)
         raise StatusError(status, response.headers, said)

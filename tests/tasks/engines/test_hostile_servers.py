@@ -98,6 +98,19 @@ def test_a_body_without_an_end_is_given_up():
         assert server.sent < 64 * MIB  # what fits into the sockets' buffers included
 
 
+def test_a_body_that_is_no_json_shows_how_it_begins():
+    with (
+        asking(always(Fault(body=b'data: {"choices": []}\n\n'))) as (_, engine),
+        pytest.raises(EngineDied, match=r"no JSON, but 'data: \{\"choices\": \[\]\}.*': Expecting value"),
+    ):
+        engine.generate(ASKED)
+
+
+def test_a_content_encoding_that_is_empty_is_none():
+    with asking(always(Fault(headers={"Content-Encoding": ""}))) as (_, engine):
+        assert len(engine.generate(ASKED)[0].text) == 12
+
+
 @pytest.mark.parametrize(
     ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", bytes)]
 )
