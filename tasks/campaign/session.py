@@ -34,6 +34,8 @@ class Contact:
     model's."""
     canary_id: int | None
     """What its texts are stored with; None where it gave no answer to compare."""
+    refusal: str | None = None
+    """What its server said as it refused all canary prompts; None where it was not asked or did not."""
 
 
 @dataclass(slots=True)
@@ -51,6 +53,10 @@ class Contacts:
     def canary_id(self, name: str) -> int | None:
         """The canary that a text of a model is stored with."""
         return self.by_name[name].canary_id if name in self.by_name else None
+
+    def refusal(self, name: str) -> str | None:
+        """What a model's server said as it refused all canary prompts; None where it did not."""
+        return self.by_name[name].refusal if name in self.by_name else None
 
     def is_unknown(self, name: str) -> bool:
         """Whether a model is served, and nobody can say whether it is what it was."""

@@ -19,6 +19,7 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
 from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
@@ -192,26 +193,30 @@ def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) 
     return [candidate.model for candidate, id_ in known if id_ in compared]
 
 
+REFUSALS = frozenset({"refused", TOO_FEW_JUDGES})
+"""Reasons of comparisons whose texts, or all of their judgments, a server refused to make."""
+
+
 def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round whose servers refuse all that they ever were asked, canary prompts too.
+    """Refuse to record a round whose servers, or its judges', refuse all that they were asked, canaries too.
 
     What they refuse is how they are asked, as by a parameter that they do not take, and not a prompt.
 
     Raises:
         NoServer: In the words of one of them.
     """
-    if campaign.allowance.answered or any(
-        each.is_answered or each.reason != "refused" for each in comparisons
-    ):
+    if campaign.allowance.answered:
         return
-    models = _answering(campaign, comparisons)
-    if models and all(campaign.contacts.is_unknown(model.name) for model in models):
-        why = next(each.detail for each in comparisons if each.detail)
-        raise NoServer(
-            f"model {models[0].name!r}: {why}; it refuses all that it is asked, canary prompts too, and this "
-            "round is not recorded: say it in model_args or generate_configs as the server wants it, then "
-            f"begin anew: {fork_command(campaign.record.spec)}"
-        )
+    for of_judges, where in ((False, "model_args or generate_configs"), (True, "what the judge gives them")):
+        models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
+        words = [campaign.contacts.refusal(model.name) for model in models]
+        refused = [each for each in comparisons if each.is_answered is of_judges and each.reason in REFUSALS]
+        if words and None not in words and len(refused) == len(comparisons):
+            raise NoServer(
+                f"model {models[0].name!r}: {words[0]}; it refuses all that it is asked, canary prompts too, "
+                f"and this round is not recorded: say it in {where} as the server wants it, then begin anew: "
+                f"{fork_command(campaign.record.spec)}"
+            )
 
 
 MOST_IN_A_ROW = 10

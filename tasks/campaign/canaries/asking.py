@@ -67,8 +67,9 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
     answers = _asked(campaign, model, served)
     if reference is None:
         _refuse_unknown_move(campaign, model, server)
-    if answers is None:
-        return Contact(epoch=0 if reference is None else reference.epoch, canary_id=None)
+    if isinstance(answers, GenerationFailure):
+        refusal = None if answers.reason in OUT_OF_REACH else answers.detail
+        return Contact(epoch=0 if reference is None else reference.epoch, canary_id=None, refusal=refusal)
     if reference is None:
         return _kept(campaign, model, served, server, answers, epoch=0, verdict="first")
     noise = count_changed(reference.texts, reference.repeated)
@@ -85,14 +86,15 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
     )  # fmt: skip
 
 
-def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | None:
-    """The answers to the canary prompts; None where the server is out of reach or refuses all of them."""
+def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
+    """The answers to the canary prompts, or why the server is out of reach or refuses all of them."""
     # All by one server: what another one answered before it ended says nothing of this one.
     answers = campaign.engines.generate(model, canary_requests(served), keeps=False)
     made = [each for each in answers if isinstance(each, Completion)]
-    failures = {each.reason for each in answers if isinstance(each, GenerationFailure)}
-    if not made or failures & OUT_OF_REACH:
-        return None
+    failures = [each for each in answers if isinstance(each, GenerationFailure)]
+    lost = [each for each in failures if each.reason in OUT_OF_REACH]
+    if lost or not made:
+        return (lost or failures)[0]
     names = {each.served_as for each in made} - {None}
     paid = [each.spent if isinstance(each, GenerationFailure) else each for each in answers]
     return _Answers(
@@ -119,7 +121,8 @@ def _kept(
     changed: int | None = None,
 ) -> Contact:
     """Store a canary; one that later ones are compared with is asked a second time before."""
-    again = NOTHING if verdict == "same" else _asked(campaign, model, served) or NOTHING
+    asked = NOTHING if verdict == "same" else _asked(campaign, model, served)
+    again = NOTHING if isinstance(asked, GenerationFailure) else asked
     canary = NewCanary(
         model=served,
         name=model.name,

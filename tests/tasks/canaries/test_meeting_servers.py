@@ -285,7 +285,7 @@ def test_a_judge_whose_credit_ends_leaves_its_round_unrecorded_and_says_so(datab
     """The reproduction: every output from then on was unscored, and all candidates were dropped."""
 
     def credit(call):
-        return refused(402, "Insufficient Balance") if call.number >= 3 and not is_canary(call.body) else None
+        return refused(402, "Insufficient Balance") if call.number >= 4 and not is_canary(call.body) else None
 
     with faulty_server(reply=right) as server, faulty_server(credit, lambda call: "[[yes]]") as judging:
         grader = served_model(judging.url, "grader", chat=True)
@@ -483,3 +483,28 @@ def test_answers_are_counted_prompt_by_prompt():
     assert count_changed(["a", None, "b"], ["a", None, "c"]) == 1
     assert count_changed(["a", None], [None, "a"]) == 2
     assert count_changed(["a"], []) == 0
+
+
+@pytest.mark.parametrize("duels", [False, True])
+def test_a_judge_whose_server_refuses_a_parameter_of_every_request_ends_the_campaign_in_its_words(
+    database, duels
+):
+    """The reproduction: every output was unscored and all candidates were dropped, so that it had failed."""
+    fault = refused(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    of_mean, of_duels = {"rubric": "Right.", "scale": "yes/no"}, {"template": "mt-bench"}
+    with faulty_server() as server, faulty_server(always(fault)) as judging:
+        grader = served_model(judging.url, "grader", chat=True)
+        judge = {"type": "llm", "models": [grader], "read": "text", **(of_duels if duels else of_mean)}
+        fields = {"objective": "best-duel", "selector": {"name": "llm-po"}} if duels else {}
+        spec = served_spec(served_model(server.url), judge=judge, **fields)
+        with pytest.raises(NoServer) as ended:
+            run(database, spec)
+        judging.script = no_faults
+        judging.reply = lambda call: "[[A]]" if duels else "[[yes]]"
+        record = run(database, spec)
+    said = str(ended.value)
+    assert said.startswith(
+        "model 'grader': the server says 400: Unsupported parameter: 'max_tokens'. Use 'max_comp"
+    )
+    assert "this round is not recorded: say it in what the judge gives them as the server wants it" in said
+    assert None not in scored(database, record)
