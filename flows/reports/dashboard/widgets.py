@@ -108,7 +108,9 @@ def show_passage(label: str, text: str, length: int, *, key: str) -> None:
     tall = len(text) > LONG_TEXT or text.count("\n") > MANY_LINES
     with st.container(key=f"passage-{key}"):
         show_soft(label + cut, key=key)
-        st.code(readable(text), language=None, wrap_lines=True, height=BOX_HEIGHT if tall else "content")
+        # A code's own box scrolls for no key; this one holds its button, which takes the focus.
+        with st.container(height=BOX_HEIGHT if tall else "content", border=False):
+            st.code(readable(text), language=None, wrap_lines=True)
 
 
 def show_rows(rows: Sequence[Row], *, key: str) -> None:
