@@ -150,8 +150,9 @@ def _tell_what_waits(
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
         waiting = {*stream_batches.unanswered(session, campaign.id)} - {*new}
-        unasked = {each.key: each for each in stream_batches.unasked(session, campaign.id)}
-    in_dataset = sum(each.key in unasked and unasked[each.key].fields == each.fields for each in given)
+        fields = {each.key: each.fields for each in given}
+        unasked = stream_batches.unasked(session, campaign.id)
+        in_dataset = sum(fields.get(each.key) == each.fields for each in unasked)
     if waiting:
         have = "has" if len(waiting) == 1 else "have"
         asks = f"winnow route {name} --unanswered {storage_option(storage)}"

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sqlalchemy import Select, Subquery, and_, distinct, func, or_, select, union
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from winnow.storage.models import Campaign, Canary, Comparison, Generation, Judgment, Output, Pin, Round
 from winnow.storage.records.canaries import canary_record
@@ -126,21 +126,19 @@ def _compared(campaign_id: int) -> Select[tuple[int]]:
 
 
 def _compared_beside(campaign_id: int) -> Select[tuple[int]]:
-    return (
-        select(Generation.id)
-        .join(Output, Output.generation_id == Generation.id)
-        .join(Comparison, Comparison.id == Output.comparison_id)
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id)
-    )
+    return _behind(Output, campaign_id)
 
 
 def _judged(campaign_id: int) -> Select[tuple[int]]:
-    played = aliased(Comparison)
+    return _behind(Judgment, campaign_id)
+
+
+def _behind(row: type[Output] | type[Judgment], campaign_id: int) -> Select[tuple[int]]:
+    """The texts that rows beside a campaign's comparisons are of."""
     return (
         select(Generation.id)
-        .join(Judgment, Judgment.generation_id == Generation.id)
-        .join(played, played.id == Judgment.comparison_id)
-        .join(Round, Round.id == played.round_id)
+        .join(row, row.generation_id == Generation.id)
+        .join(Comparison, Comparison.id == row.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
     )
