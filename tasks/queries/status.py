@@ -79,6 +79,8 @@ class CampaignStatus:
     Looked for where the answer is given in full."""
     left: str | None = None
     """Where nobody runs it and it is to go on: which process did last, and how that ended."""
+    has_room: bool = False
+    """Whether it would ask more now, though its latest decision is to stop."""
 
     @property
     def share_of_grid(self) -> float:
@@ -95,12 +97,7 @@ class CampaignStatus:
     @property
     def is_settled(self) -> bool:
         """Whether it has ended and running it again would ask nothing more."""
-        if self.state not in AT_REST:
-            return False
-        statuses = [each.status for each in self.answer.candidates]
-        return self.stopped_by is not None or not _has_room(
-            self.answer.reason, statuses, self.budget, self.budgets, self.answer.standing, self.totals
-        )
+        return self.state in AT_REST and not self.has_room
 
 
 def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool = False) -> CampaignStatus:
@@ -127,8 +124,9 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
     state = _state(decision, reason, waits=waits)
     # A decided campaign that another process has just taken, to find it decided, has ended all the same.
+    raised = reason == "budget" and _is_raised(session, campaign, names, decision, budgets)
     statuses = decision.status if decision else ()
-    has_room = stopped_by is None and _has_room(reason, statuses, own_budget, budgets, standing, totals)
+    has_room = stopped_by is None and (raised or _has_news(reason, statuses, own_budget, standing, totals))
     if live and (has_room or state not in AT_REST):
         state = "running"
     answer = answer_of(
@@ -158,6 +156,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         warnings=(),
         holder=str(lease.holder) if lease and live else None,
         left=how_left(lease) if lease and state in ("interrupted", "new") else None,
+        has_room=has_room,
     )
     return told_in_full(session, campaign, status) if in_full else status
 
@@ -206,22 +205,38 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
     return None if limit is None else int(limit)
 
 
-def _has_room(
+def _is_raised(
+    session: Session,
+    campaign: CampaignRecord,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    budgets: Sequence[BudgetUsage],
+) -> bool:
+    """Whether more may be asked of a campaign that ended when a budget was spent."""
+    if any(each.is_spent for each in budgets):
+        return False
+    if campaign.spec.get("holdout") is None:
+        return True
+    from winnow.tasks.objectives.best_mean.holdout.standing import lets_ask  # it needs numpy
+
+    own = own_kind(campaign.objective)
+    return all(lets_ask(session, campaign, names, decision, each) for each in budgets if each.kind == own)
+
+
+def _has_news(
     reason: str,
     statuses: Sequence[str],
     budget: int | None,
-    budgets: Sequence[BudgetUsage],
     standing: "Standing | None",
     totals: JsonView,
 ) -> bool:
-    """Whether a campaign that ended for this reason would ask more now."""
-    raised = reason == "budget" and not any(each.is_spent for each in budgets)
+    """Whether a campaign that routes has ended, and prompts or candidates have come since."""
     if standing is None:
-        return raised
+        return False
     if reason == "all-dropped" and "active" in statuses:
         return True  # one that joined since, of which nobody has asked anything yet
     prompts = min(budget or standing.prompts, standing.prompts)
-    return raised or standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
+    return standing.unfinished or (reason == "exhausted" and totals["comparisons"] < prompts)
 
 
 def _state(decision: DecisionRecord | None, reason: str, *, waits: bool) -> State:

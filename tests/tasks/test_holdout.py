@@ -627,6 +627,41 @@ def test_what_a_candidate_lacks_of_the_held_out_examples_does_not_leave_open_who
     assert (lacks_all.told, lacks_all.unscored) == (5, 3)
 
 
+@pytest.mark.parametrize(
+    ("best", "n_scored", "budget", "goes_on"),
+    [
+        (None, 0, 7, False),
+        (None, 0, 8, True),
+        (1, 2, 7, False),
+        (1, 2, 8, True),
+        (1, 0, 7, True),
+        (1, 1, 7, True),
+    ],
+)
+def test_what_is_kept_for_finalists_that_are_not_there_lets_nothing_be_asked(
+    database, best, n_scored, budget, goes_on
+):
+    """The reproduction: with no or one known candidate `winnow run` never ended, with exit code 1."""
+    campaign = store_campaign(database, budget=budget)
+    record = replace(campaign.record, spec={**campaign.record.spec, "holdout": 0.4})
+    split: Split = split_examples([f"e{i}" for i in range(5)], share=0.4, seed=7)
+    known = {"estimates": [None] * 3, "lower": [0.0] * 3, "upper": [1.0] * 3, "best": best}
+    known |= {"reason": "budget", "stop": True, "status": ["active"] * 3}
+    if best is not None:
+        known["estimates"][best] = 0.5
+    campaign.finish(campaign.plan(0, [0, 1, 2], split.selection.tolist()), [None] * 3, **known)
+    if n_scored:
+        held_out = split.held_out[:n_scored].tolist()
+        campaign.finish(campaign.plan(1, [best] * n_scored, held_out), [0.5] * n_scored, **known)
+    with database.reading() as session:
+        found = campaign_status(session, record)
+    assert found.is_settled is not goes_on
+    assert (
+        "the budget is spent but for what is kept for held-out examples"
+        in dict(answer_lines(found.answer))["sure"]
+    )
+
+
 def test_views_tell_comparisons_on_held_out_examples_from_those_that_estimates_are_of(database):
     campaign = store_campaign(database)
     record = replace(campaign.record, spec={**campaign.record.spec, "holdout": 0.4})

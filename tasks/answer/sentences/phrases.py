@@ -133,7 +133,9 @@ def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -
 def spent(answer: Answer) -> str:
     """Which limit ended a campaign, and how it goes on."""
     if answer.limit is None:
-        return f"the budget is spent; {_going_on(answer, 'stopping.budget')}"
+        # None is spent whole: a part of it is for finalists, who may be fewer than two, or not known.
+        rest = "" if answer.held_out is None else " but for what is kept for held-out examples"
+        return f"the budget is spent{rest}; {_going_on(answer, 'stopping.budget')}"
     if answer.limit.kind == "human_labels":
         return (
             f"{answer.limit.sentence}; {more_labels(answer)}: winnow run SPEC --fork NEW_NAME --set "

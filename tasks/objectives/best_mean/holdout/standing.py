@@ -33,6 +33,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, stored_split
 from winnow.tasks.spec.stored_spec import constraints_of
@@ -137,6 +138,26 @@ def held_out_of(
     values = paired_views.metric_values(session, campaign.id, names[chosen[0]], metrics)
     told_values = {str(each): [values[each.metric].get(key) for key in held_out] for each in constraints}
     return completed(standing, *told, values=told_values)
+
+
+def lets_ask(
+    session: Session,
+    campaign: CampaignRecord,
+    names: Sequence[str],
+    decision: DecisionRecord | None,
+    usage: BudgetUsage,
+) -> bool:
+    """Whether a limit of comparisons lets selection go on, or finalists be scored on what is held out.
+
+    Selection may not have what is kept for the finalists, also where there are fewer of them than it is for.
+    """
+    standing, split = held_out_of(session, campaign, names, decision), stored_split(session, campaign)
+    if standing is None or split is None:
+        return True
+    asked = round_records.rounds_on(session, campaign.id, frozenset(split.held_out.tolist()))
+    of_selection = usage.spent - sum(len(each.arms) for each in asked)
+    is_left = standing.winner is not None and not standing.is_complete
+    return is_left or of_selection < usage.limit - split.comparisons
 
 
 def selection_values(
