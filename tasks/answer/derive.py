@@ -29,7 +29,7 @@ from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import server_changes
 from winnow.tasks.engines.providers import FUNCTION
-from winnow.tasks.objectives.certify.certificate import Certificate
+from winnow.tasks.objectives.certify.certificate import Certificate, incomplete
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
@@ -330,6 +330,9 @@ def _unscored(
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(session, campaign.id)
+    if campaign.objective == "certify":
+        missing = incomplete(session, campaign)
+        rows = [row | {"unscored": count} for row, count in zip(rows, missing, strict=True)]
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
         for name, each, row in zip(names, decision.status, rows, strict=True)

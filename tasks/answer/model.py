@@ -87,9 +87,9 @@ class Unscored:
     told: int
     """Comparisons that it took part in."""
     unscored: int
-    """Those of them without an outcome."""
+    """Those of them without an outcome, or to certify without a loss that counts."""
     reason: str | None
-    """Why most of these have none."""
+    """Why most of those without an outcome have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
@@ -25,14 +25,14 @@ from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.human_labels import lacks_labels
-from winnow.tasks.objectives.certify.objective import Certify
+from winnow.tasks.objectives.certify.objective import Certify, needed_by_losses
 from winnow.tasks.objectives.certify.scoring import generate_answers, score_losses
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.generate import generate_outputs
-from winnow.tasks.rounds.missing_texts import GenerationBatch
+from winnow.tasks.rounds.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
@@ -86,14 +86,15 @@ def judge_round(
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
         JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
-        NoServer: If every server that the round asks was given up, or one of several judges, or if they
-            refuse all that they are asked.
+        NoServer: If every server that the round asks was given up, or one of several judges, or what every
+            loss needs, or if they refuse all that they are asked.
         LeaseLost: If another process took the campaign over.
     """
     comparisons = _judged(campaign, round_, texts)
-    require_a_server(campaign, comparisons)
+    require_a_server(campaign, texts, comparisons)
     require_every_judge(campaign, comparisons)
     require_a_taker(campaign, comparisons)
+    require_what_losses_need(campaign, texts)
     require_sound_judge(campaign, comparisons)
     return comparisons
 
@@ -116,7 +117,9 @@ class NoServer(WinnowError):
     """No server answers, or takes what it is sent: that says nothing of the candidates, and can be mended."""
 
 
-def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
+def require_a_server(
+    campaign: CampaignSession, texts: GenerationBatch, comparisons: Sequence[NewComparison]
+) -> None:
     """Refuse to record a round in which every server that it asks was given up, or that leaves no model.
 
     Its candidates would be dropped one by one, and whoever is left last would be the winner. What was
@@ -126,11 +129,12 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
     Raises:
         NoServer: With what is known of it.
     """
-    lost = [each for each in comparisons if each.reason in OUT_OF_REACH]
-    for of_judges in (False, True):
+    of_texts = any(_is_lost(each) for each in texts)
+    of_replies = any(each.is_answered and each.reason in OUT_OF_REACH for each in comparisons)
+    for of_judges, is_lost in ((False, of_texts), (True, of_replies)):
         models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
         gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
-        if gone and any(each.is_answered is of_judges for each in lost):
+        if gone and is_lost:
             so_far = (
                 "no server answers any more"
                 if campaign.allowance.answered
@@ -140,11 +144,20 @@ def require_a_server(campaign: CampaignSession, comparisons: Sequence[NewCompari
                 f"{gone[0]}; {so_far}, and this round is not recorded: start the server, or correct its "
                 "model_base_url or its key, then go on"
             )
-    if lost and campaign.allowance.answered and (gone := _given_up(campaign, _in_race(campaign))):
+    is_lost = of_texts or of_replies
+    if is_lost and campaign.allowance.answered and (gone := _given_up(campaign, _in_race(campaign))):
         raise NoServer(
             f"{gone[0]}; no model of a candidate that is left answers any more, and this round is not "
             "recorded: mend what ended it, then go on"
         )
+
+
+def _is_lost(text: TextOrFailure) -> bool:
+    return isinstance(text, GenerationFailure) and text.reason in OUT_OF_REACH
+
+
+def _is_refused(text: TextOrFailure) -> bool:
+    return isinstance(text, GenerationFailure) and text.reason == "refused"
 
 
 def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
@@ -212,11 +225,40 @@ def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparis
         words = [campaign.contacts.refusal(model.name) for model in models]
         refused = [each for each in comparisons if each.is_answered is of_judges and each.reason in REFUSALS]
         if words and None not in words and len(refused) == len(comparisons):
+            raise _takes_nothing(campaign, models[0], where)
+
+
+def _takes_nothing(campaign: CampaignSession, model: ModelRef, where: str) -> NoServer:
+    return NoServer(
+        f"model {model.name!r}: {campaign.contacts.refusal(model.name)}; it refuses all that it is asked, "
+        f"canary prompts too, and this round is not recorded: say it in {where} as the server wants it, then "
+        f"begin anew: {fork_command(campaign.record.spec)}"
+    )
+
+
+def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) -> None:
+    """Refuse to record a round of losses without the autoevaluator, or the baseline, that all of them need.
+
+    Each would count at its worst, and candidates would be dropped for what says nothing of them. An engine of
+    our own that never gave an answer costs them all the same.
+
+    Raises:
+        NoServer: With why it was given up, or in the words of its server.
+    """
+    if not isinstance(campaign.checked, Certify):
+        return
+    for whose, model in needed_by_losses(campaign.checked):
+        pairs = zip(texts.planned, texts, strict=True)
+        answers = [text for planned, text in pairs if planned.model.name == model.name]
+        gone = campaign.engines.failure(model) if any(map(_is_lost, answers)) else None
+        if gone and (model.provider in REMOTE or campaign.allowance.answered):
             raise NoServer(
-                f"model {models[0].name!r}: {words[0]}; it refuses all that it is asked, canary prompts too, "
-                f"and this round is not recorded: say it in {where} as the server wants it, then begin anew: "
-                f"{fork_command(campaign.record.spec)}"
+                f"{gone.detail}; without the answers of {whose} no loss is known, and this round is not "
+                "recorded: mend what ended it, then go on"
             )
+        are_refused = bool(answers) and all(_is_refused(each) for each in answers)
+        if are_refused and campaign.contacts.refusal(model.name) and not campaign.allowance.answered:
+            raise _takes_nothing(campaign, model, f"what {whose} gives it")
 
 
 MOST_IN_A_ROW = 10

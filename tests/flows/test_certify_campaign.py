@@ -661,6 +661,7 @@ def test_an_autoevaluator_that_cannot_be_loaded_leaves_its_losses_unknown_and_sa
     result = winnow(tmp_path, "run", "campaign.yaml", "--set", "certify.autoevaluator.model.model=broken")
     assert result.returncode == 3, result.stderr
     assert "comparisons lack a loss, which counts at its worst" in result.stdout
+    assert "large/plain: 10 of its 10 comparisons lack a loss; the interval of its risk is" in result.stdout
     for row in asked(tmp_path, "comparisons"):
         assert (row["outcome"], row["auto_loss"], row["unlabelled_loss"]) == (1.0, None, None)
         assert row["unlabelled_missing"] == 1.0

@@ -95,6 +95,8 @@ def test_comparisons_that_lack_a_loss_are_counted_by_what_the_selector_reads(cer
     with certifying.database.reading() as session:
         assert labels.incomplete(session, campaign, reads_auto=True) == 4
         assert labels.incomplete(session, campaign, reads_auto=False) == 1
+        by_candidate = labels.incomplete_by_candidate(session, campaign, reads_auto=True)
+    assert by_candidate == [4, *[0] * (len(by_candidate) - 1)]
 
 
 def test_plain_means_are_of_the_human_losses_that_are_known(certifying):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.leases import find
-from winnow.storage.models import Campaign, Candidate, Comparison, Example, Label, Lease, Round
+from winnow.storage.models import Campaign, Candidate, Comparison, Example, Label, Lease
 from winnow.storage.records.values import LeaseRecord
 
 OBJECTIVE = "certify"
@@ -111,16 +111,23 @@ def _used(campaign_id: int) -> Select[tuple[int]]:
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:
     """How many of a campaign's comparisons lack one of the losses that its selector reads."""
+    return sum(incomplete_by_candidate(session, campaign_id, reads_auto=reads_auto))
+
+
+def incomplete_by_candidate(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
+    """How many comparisons of each candidate lack a loss that the selector reads, by candidate position."""
     missing: ColumnElement[bool] = Comparison.human_loss.is_(None)
     if reads_auto:
         missing = or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_missing > 0.0)
-    found = (
-        select(func.count())
-        .select_from(Comparison)
-        .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id, missing)
+    rows = session.execute(
+        select(func.count(Comparison.id))
+        .select_from(Candidate)
+        .outerjoin(Comparison, and_(Comparison.candidate_a_id == Candidate.id, missing))
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id, Candidate.position)
+        .order_by(Candidate.position)
     )
-    return session.scalars(found).one()
+    return [int(count) for (count,) in rows]
 
 
 def mean_losses(session: Session, campaign_id: int) -> list[float | None]:

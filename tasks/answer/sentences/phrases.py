@@ -229,7 +229,8 @@ def dropped_lines(answer: Answer) -> list[Line]:
 def _dropped(dropped: Unscored, answer: Answer) -> str:
     standing = next(each for each in answer.candidates if each.name == dropped.name)
     why = f" ({dropped.reason})" if dropped.reason else ""
-    said = f"{dropped.name}: {dropped.unscored:,} of its {dropped.told:,} comparisons have no outcome{why}"
+    lack = "have no outcome" if answer.certificate is None else "lack a loss"
+    said = f"{dropped.name}: {dropped.unscored:,} of its {dropped.told:,} comparisons {lack}{why}"
     if standing.lower is None or standing.upper is None or answer.baseline is not None:
         return said  # a gate's intervals that hold at once are those of differences: means have another set
     found = f"the interval of its {estimated(answer)} is {span(standing.lower, standing.upper)}"

@@ -110,14 +110,18 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
         unreadable=labels.with_reason(session, campaign.id, "unreadable_target")[1],
         unclear=labels.with_reason(session, campaign.id, UNCLEAR)[0],
         waits_for=tuple(waits_for(session, campaign)),
-        incomplete=labels.incomplete(
-            session, campaign.id, reads_auto=campaign.spec["selector"]["name"] not in HUMAN_ONLY
-        ),
+        incomplete=sum(incomplete(session, campaign)),
         plain=names[passing[-1]] if passing else None,
         plain_mean=means[passing[-1]] if passing else None,
         means=dict(zip(names, means, strict=True)),
         in_sequence=campaign.spec["selector"]["params"].get("procedure") != BONFERRONI,
     )
+
+
+def incomplete(session: Session, campaign: CampaignRecord) -> list[int]:
+    """How many of each candidate's comparisons lack a loss that counts, by candidate position."""
+    reads_auto = campaign.spec["selector"]["name"] not in HUMAN_ONLY
+    return labels.incomplete_by_candidate(session, campaign.id, reads_auto=reads_auto)
 
 
 def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:

@@ -121,3 +121,10 @@ def answering_models(certification: Certification) -> Sequence[ModelRef]:
     """The model that answers in the place of a human, where there is one."""
     autoevaluator = certification.autoevaluator
     return () if autoevaluator is None else (autoevaluator.model,)
+
+
+def needed_by_losses(checked: Certify) -> Sequence[tuple[str, ModelRef]]:
+    """The models without whose answers no candidate's loss is known, and what they are there for."""
+    baseline = checked.certification.baseline
+    others = [("certify.autoevaluator", model) for model in answering_models(checked.certification)]
+    return others if baseline is None else [*others, ("certify.baseline", checked.candidates[baseline].model)]

@@ -161,7 +161,7 @@ def _require_usable(checked: Route, example: Example) -> None:
     if lacks_target(checked.judge, sample):
         raise SpecError(
             f"the judge {checked.spec.judge.type} scores an answer to {shown!r} against a target: give it "
-            "with --target; to choose without learning, use winnow route NAME --export DIR"
+            "with --target, or in the file; to choose without learning, use winnow route NAME --export DIR"
         )
 
 

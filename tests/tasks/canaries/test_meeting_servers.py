@@ -7,7 +7,7 @@ import pytest
 from both_databases import BOTH
 from faulty_server import SERVER_ERROR, Fault, always, faulty_server, is_canary, no_faults, refused
 from served_campaigns import N_EXAMPLES, begun, die_before_judging, run, served_model, served_spec
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from winnow.storage.models import Generation
 from winnow.storage.queries import campaign_views
@@ -61,6 +61,12 @@ def means(database, record):
 def changes(database, record):
     with database.reading() as session:
         return server_changes(session, record)
+
+
+def losses(database):
+    rows = text("SELECT human_loss, auto_loss, unlabelled_loss FROM comparisons")
+    with database.reading() as session:
+        return [loss for row in session.execute(rows) for loss in row]
 
 
 def canaries(database, record):
@@ -252,23 +258,31 @@ def test_a_server_under_one_served_identity_may_be_exchanged_as_well(database):
     assert [each.when for each in changes(database, record)] == ["before"]
 
 
+def certifying(answering, grading, cheap=None, **section):
+    """A campaign of two candidates and an autoevaluator at servers, in rounds of one label."""
+    candidates = [served_model((cheap or answering).url), served_model(answering.url, "dear")]
+    grader = {"name": "grader", "provider": "openai", "model": "served", "model_base_url": grading.url}
+    section = {
+        "alpha": 0.5,
+        "cost": "custom",
+        "costs": {"one/p0": 1.0, "dear/p0": 2.0},
+        "autoevaluator": {"model": grader, "prompt": "{{ input }}?"},
+        **section,
+    }
+    return served_spec(
+        *candidates,
+        prompts=("{{ input }}=",),
+        objective="certify",
+        certify={key: value for key, value in section.items() if value is not None},
+        selector={"name": "r-autoeval-plus"},
+        batch_size=1,
+        stopping={"budget": 3, "delta": 0.05},
+    )
+
+
 def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_texts(database):
-    grader = {"name": "grader", "provider": "openai", "model": "served"}
     with two_servers(right, right) as (one, other):
-        section = {
-            "alpha": 0.5,
-            "cost": "custom",
-            "costs": {"one/p0": 1.0, "one/p1": 2.0},
-            "autoevaluator": {"model": {**grader, "model_base_url": other.url}, "prompt": "{{ input }}?"},
-        }
-        spec = served_spec(
-            served_model(one.url),
-            objective="certify",
-            certify=section,
-            selector={"name": "r-autoeval-plus"},
-            batch_size=1,
-            stopping={"budget": 3, "delta": 0.05},
-        )
+        spec = certifying(one, other)
         run(database, spec, rounds=1)
         asked = len(other.calls)
         other.reply = wrong
@@ -279,6 +293,49 @@ def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_tex
 
 
 # A server that answers nothing any more
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refused(404, "The model does not exist."), "without the answers of certify.autoevaluator no loss"),
+        (refused(400, "max_tokens is not supported"), "say it in what certify.autoevaluator gives it"),
+    ],
+)
+def test_an_autoevaluator_that_never_answers_costs_no_candidate_its_place(database, answer, said):
+    """The reproduction: the dearest was dropped with "0 of its 16 comparisons have no outcome", for good."""
+    with two_servers(right, right) as (one, other):
+        other.script = always(answer)
+        spec = certifying(one, other)
+        with pytest.raises(NoServer, match=r"model 'grader': .* this round is not recorded") as stopped:
+            run(database, spec)
+        assert said in str(stopped.value)
+        record, _ = begun(database, spec)
+        assert scored(database, record) == []
+
+
+@pytest.mark.parametrize("missing", ["autoevaluator", "baseline"])
+def test_whoever_all_losses_need_stops_the_campaign_when_gone_and_it_goes_on(database, missing):
+    """The reproduction: candidates were dropped one by one, and "none" was certified for good."""
+    down = [True]
+
+    def credit(call):
+        paid = not down or call.number < 3 or is_canary(call.body)
+        return None if paid else refused(402, "Insufficient Balance")
+
+    with two_servers(right, right) as (one, other), faulty_server(reply=right) as third:
+        if missing == "autoevaluator":
+            spec, other.script = certifying(one, other), credit
+        else:
+            spec = certifying(one, other, third, alpha=None, drop=0.5, baseline="one/p0")
+            third.script = credit
+        with pytest.raises(NoServer, match=rf"without the answers of certify\.{missing} no loss is known"):
+            run(database, spec)
+        before = losses(database)
+        down.clear()
+        run(database, spec)
+    assert 0 < len(before) < len(losses(database))
+    assert None not in losses(database)
 
 
 def test_a_judge_whose_credit_ends_leaves_its_round_unrecorded_and_says_so(database):
