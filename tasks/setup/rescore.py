@@ -19,6 +19,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.rounding import amount
+from winnow.tasks.campaign.budget import devices_by_model
 from winnow.tasks.candidates.hub_cache import pinned, revisions_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
@@ -26,6 +27,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import stored_dataset, values_of
+from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
@@ -106,13 +108,14 @@ def rescoring_campaign(
             f"--set: rescore judges texts on the examples of '{name}', and --name names what comes of it; "
             "leave dataset and name out"
         )
+    spec = _without_old_prices(spec, first)
     approve(file, spec)
     try:
         checked = check_campaign(pinned(spec, revisions_of(known.spec)), stored_dataset(first, examples))
         for each in (checked.judge, *checked.metrics.values()):
             try_out(each)
     except SpecError as error:
-        raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
+        raise SpecError(f"{_place(file, error.path or '', name)}: {error.message}") from error
     return checked.begun_at(first.spec["served_at"])
 
 
@@ -156,6 +159,21 @@ def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject
         "fail_on_error": 1.0,
     }
     return {key: value for key, value in values.items() if key not in ("history", JUDGE)}
+
+
+def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSpec:
+    """Without what models cost that judged the first campaign, and do not judge this one."""
+    asked, known = devices_by_model(spec.identity()), devices_by_model(first.spec)
+    kept = {
+        model: price for model, price in spec.execution.prices.items() if model in asked or model not in known
+    }
+    return spec.model_copy(update={"execution": spec.execution.model_copy(update={"prices": kept})})
+
+
+def _place(file: SpecFile, key: str, name: str) -> str:
+    """Where a key of the new campaign stands: the file of a judge has no others than the judge's."""
+    is_written = key.startswith(JUDGE) or file.is_overridden(key)
+    return file.locate(key) if is_written or not key else f"'{name}' (--set changes it): {key}"
 
 
 def _with_judge(values: JsonView, path: str) -> SpecFile:

@@ -168,6 +168,28 @@ def test_a_model_judges_again_and_its_calls_alone_are_paid_for(ended):
     assert len(made) <= len(scores(ended, "by-model"))
 
 
+def test_what_the_first_judge_cost_is_no_hindrance_and_what_the_new_one_costs_can_be_said(tmp_path):
+    """The reproduction: "execution.prices.judging: unknown model", in a file that has no such key."""
+    price = {"input": 1, "output": 2}
+    written = write_scored(tmp_path, ["knows", "guesses"], {"name": "race"}, judge=comparing(), budget=24)
+    spec = yaml.safe_load(written.read_text())
+    prices = dict.fromkeys(("knows", "guesses", "judging"), price)
+    spec["execution"] |= {"prices": prices}
+    spec["stopping"]["budget"] = {"comparisons": 24, "cost": 5}
+    written.write_text(yaml.safe_dump(spec))
+    save_tiny_llama(tmp_path / "judging", seed=9)
+    assert winnow(tmp_path, "run", "campaign.yaml", "--fork", OLD).returncode in (0, 3)
+    assert rescore(tmp_path, SAME).returncode in (0, 3)
+    [(execution,)] = rows(tmp_path, f"SELECT execution FROM campaigns WHERE name = '{NEW}'")
+    assert set(json.loads(execution)["execution"]["prices"]) == {"knows", "guesses"}
+    other = comparing(model=comparing()["model"] | {"name": "other"})
+    assert one_message(rescore(tmp_path, other, "--name", "by-other")).startswith(
+        "'first' (--set changes it): stopping.budget.cost: nobody said what tokens of other cost; add"
+    )
+    priced = ["--name", "by-other", "--set", "execution.prices.other={input: 1, output: 2}"]
+    assert rescore(tmp_path, other, *priced).returncode in (0, 3)
+
+
 def test_one_that_is_killed_ends_as_one_that_is_not(tmp_path):
     found, forks = [], fork_server()
     for kills in ([], [Kill(commit=4, after=True), Kill(commit=5, after=False)]):
