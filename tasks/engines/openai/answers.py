@@ -130,6 +130,8 @@ class Logprobs(_Part):
     top_logprobs: list[dict[str, Logprob] | None] | None = Field(default=None, fail_fast=True)
     token_logprobs: list[float | None] | None = Field(default=None, fail_fast=True)
     """Of plain completions: of each token of the text, which begins with the prompt where that is echoed."""
+    tokens: list[str | None] | None = Field(default=None, fail_fast=True)
+    """Of plain completions: these tokens as texts."""
 
     def first(self) -> dict[str, float]:
         """Log-probability of each known token at the first place, by the token as the server writes it.
@@ -195,6 +197,13 @@ class Generated(_Part):
         """Log-probability of each token of an echoed prompt and of what was written after it."""
         logprobs = self.choices[0].logprobs
         return (logprobs.token_logprobs if logprobs else None) or []
+
+    @property
+    def names_all_tokens(self) -> bool:
+        """Whether the tokens that log-probabilities are told of make up the whole text."""
+        choice = self.choices[0]
+        tokens = (choice.logprobs.tokens if choice.logprobs else None) or []
+        return bool(tokens) and "".join(map(str, tokens)).lstrip() == (choice.text or "").lstrip()
 
 
 def _highest(logprobs: Collection[float]) -> float | None:

@@ -76,6 +76,7 @@ class TextLikelihoods:
         self._calls = calls
         self._ask_all = ask_all
         self._lengths: dict[str, int | GenerationFailure] = {}
+        self._leaves_out_one = False  # of each echo the first token
         probe = Request(prompt=PROBE[0], continuations=PROBE[1:], sampling=Sampling(), seed=0)
         if isinstance(found := self.answer([probe])[0], GenerationFailure):
             raise EngineLoadFailed(model.name, f"{server.url} {NEEDED}: {found.detail}")
@@ -113,19 +114,33 @@ class TextLikelihoods:
             return GenerationFailure(
                 reason="bad_choices", detail=f"the model has no tokens for {pair[1]!r} after this prompt"
             )
-        told = found.prompt_logprobs
-        # A server that does not echo tells of the token that it wrote, and of no other.
-        if len(told) not in (length, length + 1):
+        if (left_out := self._left_out(found)) is None:
             return no_logprobs(
-                f"of {length} tokens of the prompt the server told {len(told)} log-probabilities"
+                f"of {length} tokens of the prompt and {found.usage.completion_tokens} behind it the server "
+                f"told {len(found.prompt_logprobs)} log-probabilities"
             )
-        known = [each for each in told[start:length] if each is not None]
+        places = slice(start - left_out, length - left_out)
+        told = found.prompt_logprobs[places]
+        known = [each for each in told if each is not None]
         total = likelihood(known) if len(known) == length - start else None
         if total is None:
-            return no_logprobs(
-                f"of a continuation the server told the log-probabilities {told[start:length][:8]}"
-            )
-        return _Text(total, length, _is_greedy(known, found.prompt_highest[start:length]))
+            return no_logprobs(f"of a continuation the server told the log-probabilities {told[:8]}")
+        return _Text(total, length, _is_greedy(known, found.prompt_highest[places]))
+
+    def _left_out(self, found: Generated) -> int | None:
+        """How many of an echo's first tokens have no place in what is told; None where nobody can say.
+
+        A server that does not echo tells of the token that it wrote, and of no other. llama-cpp-python's is
+        silent of the token that begins a text, which it counts. Without such a token it tells of other
+        places, and nothing of the last one: the tokens that it names do not make up the text.
+        """
+        told, length = len(found.prompt_logprobs), found.usage.prompt_tokens
+        missing = length + found.usage.completion_tokens - told
+        if missing == 0 or told == length + 1:
+            return 0
+        if missing == 1 and not self._leaves_out_one:
+            self._leaves_out_one = found.names_all_tokens
+        return 1 if missing == 1 and self._leaves_out_one else None
 
     async def _weigh_alone(self, whole_texts: WholeTexts, text: str) -> _Text | GenerationFailure:
         told = await whole_texts.weigh(text)

@@ -365,6 +365,39 @@ def test_a_server_weighs_the_tokens_that_follow_the_prompts_own(tmp_path):
     assert [body["prompt"] for body in bodies].count("Q:") == 1
 
 
+def without_first_token(begins):
+    """llama-cpp-python's server, which tells nothing of a token that begins a text, and counts it.
+
+    Where there is no such token, what it tells in the place of each is of one place later, and the last is
+    missing.
+    """
+
+    def script(call):
+        prompt = call.body["prompt"]
+        own = [-(ord(each) % 32) / 8 for each in prompt]
+        told, tokens = ([*own, -7.0], [*prompt, "x"]) if begins else ([-9.0] * len(prompt), [*prompt])
+        logprobs = {"token_logprobs": [None, *told[1:]], "tokens": tokens}
+        whole = {
+            "choices": [{"text": f"{prompt}x", "finish_reason": "length", "logprobs": logprobs}],
+            "usage": {"prompt_tokens": len(prompt) + begins, "completion_tokens": 1},
+        }
+        return Fault(body=json.dumps(whole).encode())
+
+    return script
+
+
+def test_a_server_that_leaves_out_what_begins_a_text_weighs_the_same_tokens(tmp_path):
+    """The reproduction: the first token of each choice was passed over for the one written after it."""
+    (plain,), _ = served(tmp_path, echoing(), [request("Q: ", "ab", "b")])
+    (found,), _ = served(tmp_path, without_first_token(True), [request("Q: ", "ab", "b")])
+    assert found.choice_logprobs == plain.choice_logprobs
+
+
+def test_a_server_that_tells_of_other_places_than_it_names_is_refused(tmp_path):
+    with pytest.raises(EngineLoadFailed, match=r"of 16 tokens of the prompt and 1 behind it .* told 16"):
+        served(tmp_path, without_first_token(False), [request("Q", " a")])
+
+
 def highest(*tops):
     """A server that tells these as the most probable tokens in the places of an echo, whatever was asked."""
 
