@@ -20,7 +20,7 @@ from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
-from winnow.tasks.judges.protocol import JUDGE_FAILED
+from winnow.tasks.judges.protocol import JUDGE_FAILED, models_of
 from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
@@ -87,7 +87,7 @@ def judge_round(
         JudgeBroken: If the judge is a plug-in that fails again and again.
         LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
         NoServer: If every server that the round asks was given up, or one of several judges, or what every
-            loss needs, or if they refuse all that they are asked.
+            loss or constraint needs, or if they refuse all that they are asked.
         LeaseLost: If another process took the campaign over.
     """
     comparisons = _judged(campaign, round_, texts)
@@ -95,6 +95,7 @@ def judge_round(
     require_every_judge(campaign, comparisons)
     require_a_taker(campaign, comparisons)
     require_what_losses_need(campaign, texts)
+    require_what_constraints_need(campaign, comparisons)
     require_sound_judge(campaign, comparisons)
     return comparisons
 
@@ -259,6 +260,29 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
         are_refused = bool(answers) and all(_is_refused(each) for each in answers)
         if are_refused and campaign.contacts.refusal(model.name) and not campaign.allowance.answered:
             raise _takes_nothing(campaign, model, f"what {whose} gives it")
+
+
+def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
+    """Refuse to record a round without the models that tell whether constraints are met.
+
+    All texts would be paid for, and the question stay open for good.
+
+    Raises:
+        NoServer: With why one was given up, or in the words of its server.
+    """
+    told = campaign.checked.told_metrics
+    reasons = [each.reason for pair in comparisons for each in pair.judgments if each.metric in told]
+    asked = [model for name in told for model in models_of(campaign.checked.metrics[name])]
+    gone = [campaign.engines.failure(model) for model in asked] if OUT_OF_REACH & set(reasons) else []
+    for failure in filter(None, gone):
+        raise NoServer(
+            f"{failure.detail}; without its values nobody knows who meets the constraints, and this round is "
+            "not recorded: mend what ended it, then go on"
+        )
+    if set(reasons) == {"refused"} and not campaign.allowance.answered:
+        for model in asked:
+            if campaign.contacts.refusal(model.name):
+                raise _takes_nothing(campaign, model, "what the metric gives it")
 
 
 MOST_IN_A_ROW = 10

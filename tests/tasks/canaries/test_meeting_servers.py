@@ -69,6 +69,13 @@ def losses(database):
         return [loss for row in session.execute(rows) for loss in row]
 
 
+def metric_values(database):
+    """How many values each metric has, and how many it lacks."""
+    rows = text("SELECT name, count(score), count(*) - count(score) FROM metrics GROUP BY name")
+    with database.reading() as session:
+        return [tuple(row[1:]) for row in session.execute(rows)]
+
+
 def canaries(database, record):
     with database.reading() as session:
         return canary_records.canaries(session, record.id)
@@ -336,6 +343,35 @@ def test_whoever_all_losses_need_stops_the_campaign_when_gone_and_it_goes_on(dat
         run(database, spec)
     assert 0 < len(before) < len(losses(database))
     assert None not in losses(database)
+
+
+@pytest.mark.parametrize("answer", [refused(402, "Insufficient Balance"), refused(400, "no max_tokens here")])
+def test_a_model_that_tells_whether_constraints_are_met_stops_the_campaign_when_gone(database, answer):
+    """The reproduction: all texts were paid for, and who meets the constraints stayed open for good."""
+    down = [True]
+
+    def broken(call):
+        is_gone = answer.status == 400 or (call.number >= 2 and not is_canary(call.body))
+        return answer if down and is_gone else None
+
+    with faulty_server(reply=right) as server, faulty_server(broken, lambda call: "[[yes]]") as judging:
+        rater = served_model(judging.url, "rater", chat=True)
+        judge = {"type": "llm", "model": rater, "rubric": "Kind.", "scale": "yes/no", "read": "text"}
+        spec = served_spec(
+            served_model(server.url),
+            metrics=[{"name": "kind", "judge": judge}],
+            constraints=[{"metric": "kind", "at_least": 0.5}],
+            selector={"name": "champion"},
+        )
+        with pytest.raises(NoServer, match=r"model 'rater': .* this round is not recorded"):
+            run(database, spec)
+        record, _ = begun(database, spec)
+        assert len(scored(database, record)) < GRID
+        down.clear()
+        if answer.status == 402:
+            run(database, spec)
+            [metric] = metric_values(database)
+            assert metric == (len(scored(database, record)), 0)
 
 
 def test_a_judge_whose_credit_ends_leaves_its_round_unrecorded_and_says_so(database):
