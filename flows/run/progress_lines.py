@@ -8,7 +8,7 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.sentences.rounding import amount, ends
+from winnow.tasks.answer.sentences.rounding import amount, ends, rounded
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
@@ -123,5 +123,5 @@ def interval(decision: Decision, arm: int) -> str:
 
 
 def number(value: float) -> str:
-    """A score with three decimals; a dash where there is none."""
-    return "-" if np.isnan(value) else f"{value:.3f}"
+    """A score as sentences have it; a dash where there is none."""
+    return "-" if np.isnan(value) else rounded(value)

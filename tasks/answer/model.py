@@ -225,7 +225,8 @@ class Answer:
     @property
     def listed_estimate(self) -> float | None:
         """The one estimate of all of these; None where they have several: one would be taken for theirs."""
-        found = {each.estimate for each in self.candidates if each.name in self.listed}
+        listed = frozenset(self.listed)
+        found = {each.estimate for each in self.candidates if each.name in listed}
         return found.pop() if len(found) == 1 else None
 
     @property
@@ -243,12 +244,13 @@ class Answer:
             return None
         if self.objective == "best-duel":
             return next((each for each in self.candidates if each.name == self.rival), None)
+        first = {self.best, *self.top, *self.tied}
         known = [
             ((each.status == "active", _at_worst(each.difference), each.difference.estimate), each)
             for each in self.candidates
             if each.difference is not None
             and each.difference.estimate is not None
-            and each.difference.against in (self.best, *self.top, *self.tied)
+            and each.difference.against in first
             and each.status not in ("dropped", "top", "tied")
         ]
         return max(known, key=lambda pair: pair[0])[1] if known else None

@@ -13,7 +13,7 @@ from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.campaign.budget import price_weights
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.spec.stored_spec import judging_models
 
 EXAMPLES = 1_000
@@ -86,7 +86,9 @@ def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, .
     spec = campaign.spec
     streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
     models = [*spec.get("models", []), *(model for _, model in judging_models(spec))]
-    found = engines_of(session, campaign.id, [str(each.get("name")) for each in models])
+    # A function scores one call at a time; of thousands of them, each is a model of its own.
+    written = [str(each.get("name")) for each in models if each.get("provider") != FUNCTION]
+    found = engines_of(session, campaign.id, written)
     return tuple(sorted(each for each in found if _is_unsteady(each, streams=streams, ahead=ahead)))
 
 

@@ -123,11 +123,13 @@ def engine_key(model: ModelRef) -> str:
     return json.dumps([*parts, *args], sort_keys=True)
 
 
-def adapters_for(model: ModelRef, models: Sequence[ModelRef]) -> tuple[str, ...]:
-    """The adapters that the engine of a model has to serve: those of all models that share it."""
-    key = engine_key(model)
-    sharing = (each.lora for each in (model, *models) if engine_key(each) == key)
-    return tuple(sorted({adapter for adapter in sharing if adapter is not None}))
+def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
+    """The adapters that each engine has to serve, by its key: those of all models that share it."""
+    found: dict[str, set[str]] = {}
+    for each in models:
+        if each.lora is not None:
+            found.setdefault(engine_key(each), set()).add(each.lora)
+    return {key: frozenset(adapters) for key, adapters in found.items()}
 
 
 def devices_wanted(model: ModelRef) -> int:

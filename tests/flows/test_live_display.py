@@ -99,6 +99,13 @@ def test_where_all_miss_the_constraints_a_round_says_so(status, said):
     assert best_so_far(campaign(), decision(status=status, best=None)) == said
 
 
+@pytest.mark.parametrize(("value", "written"), [(0.8875, "0.888 [0.888, 0.888]"), (0.99951, "0.9995 ")])
+def test_an_estimate_is_written_as_its_interval_and_the_answer_are(value, written):
+    known = decision((0.1, value, 0.1))
+    known.lower = known.upper = known.estimates
+    assert written in best_so_far(campaign(), known)
+
+
 def test_before_anything_is_known_it_says_what_is_waited_for():
     progress = LiveProgress(SimpleNamespace(asked=False))
     assert shown(progress) == ["starting Prefect and the first engine ..."]

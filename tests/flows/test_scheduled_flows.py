@@ -236,6 +236,7 @@ REFUSED = {
     "bad cron": (["--cron", "at noon"], "'at noon' is no cron expression"),
     "no such day": (["--cron", "0 2 30 2 *"], "'0 2 30 2 *' never comes; correct its day or month"),
     "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is no time zone"),
+    "unlisted zone": (["--cron", "0 2 * * *", "--timezone", "posix/UTC"], "'posix/UTC' is no time zone"),
     "bad interval": (["--interval", "0"], "--interval 0 is no number of seconds"),
     "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
     "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder is for workers"),

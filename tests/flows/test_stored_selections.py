@@ -23,6 +23,8 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
+from winnow.tasks.answer import running
+from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.engines.external.scoring_function import NO_SCORE
 from winnow.tasks.errors import SpecError, WinnowError
@@ -655,3 +657,16 @@ def test_candidates_that_are_arrays_are_shown(storage):
     assert repr(select(lambda *_: 0.5, np.eye(3), range(10))).startswith("<Selection: best array(")
     with pytest.raises(SpecError, match="selector is None; give the name of one"):
         select(score, CANDIDATES, EXAMPLES, selector=None)
+
+
+def test_thousands_of_candidates_are_looked_at_once_each_for_the_answer(storage, monkeypatch):
+    found = chosen(score, storage, delta=0.05)
+    asked, named = [], []
+    named_of, engines_of = Answer.named, running.engines_of
+    monkeypatch.setattr(Answer, "named", lambda self, *given: named.append(given) or named_of(self, *given))
+    monkeypatch.setattr(running, "engines_of", lambda *given: asked.extend(given[2]) or engines_of(*given))
+    answer = found.results.answer
+    assert asked == []  # a query for each of them
+    named.clear()
+    assert answer.runner_up is not None
+    assert len(named) == 1  # and not once for each candidate

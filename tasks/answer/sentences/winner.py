@@ -82,7 +82,7 @@ def _how_well(answer: Answer) -> list[Line]:
         return _wins(answer, best)
     found = rounded(best.estimate)
     if answer.outcome == "tied" and answer.listed_estimate is None:  # within epsilon of each other
-        tied = (each.estimate for each in answer.candidates if each.name in answer.tied)
+        tied = (each.estimate for each in answer.candidates if each.status == "tied")
         means = [mean for mean in tied if mean is not None]
         found = f"{rounded(min(means))} to {found}"
     elif best.lower is not None and best.upper is not None and not _is_exact(answer):

@@ -28,7 +28,7 @@ from winnow.tasks.engines.protocol import (
 from winnow.tasks.engines.providers import (
     EngineFactory,
     EngineSettings,
-    adapters_for,
+    adapters_by_engine,
     devices_wanted,
     engine_key,
     start_engine,
@@ -92,7 +92,7 @@ class EnginePool:
             sleeps=most_asleep > 0,
             is_fresh=not streaming,
         )
-        self._models, self._streaming = models, streaming
+        self._adapters, self._streaming = adapters_by_engine(models), streaming
         self._max_restarts = max_restarts
         self._factory = factory
         self._n_devices = len(devices)
@@ -307,7 +307,8 @@ class EnginePool:
         )
 
     def _start(self, model: ModelRef, devices: tuple[int, ...]) -> Engine:
-        adapters = adapters_for(model, self._models)
+        own = () if model.lora is None else (model.lora,)
+        adapters = tuple(sorted(self._adapters.get(engine_key(model), frozenset()).union(own)))
         return self._factory(model, replace(self._settings, devices=devices, adapters=adapters))
 
     def _record(

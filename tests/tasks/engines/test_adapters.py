@@ -26,6 +26,21 @@ def test_a_model_and_its_adapters_share_one_engine_that_knows_them_all(tmp_path)
     assert factory.settings["a"].adapters == ("x", "y")
 
 
+def test_models_are_gone_through_once_however_many_engines_start(tmp_path):
+    passes = []
+
+    class Counted(list):
+        def __iter__(self):
+            passes.append(1)
+            return super().__iter__()
+
+    models = Counted(model(name) for name in ("a", "b", "c"))
+    with EnginePool(log_folder=tmp_path, factory=ScriptedFactory(), models=models) as pool:
+        for each in list(models):
+            pool.generate(each, ask("1"))
+    assert len(passes) == 2  # one of them is the test's
+
+
 def test_each_request_names_the_adapter_of_the_model_that_was_asked(tmp_path):
     class Telling(ScriptedFactory):
         def __call__(self, model, settings):
