@@ -91,6 +91,11 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
 
 
+def is_blank(row: JsonView) -> bool:
+    """Whether nothing stands in a row, as in those that spreadsheets leave at the end of a file."""
+    return not any(str(value).strip() for value in row.values() if value is not None)
+
+
 @contextmanager
 def given_to_command() -> Generator[None, None, None]:
     """Have errors name no key of a campaign's file where it is a command that was given the data's file."""

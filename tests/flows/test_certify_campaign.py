@@ -322,7 +322,7 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     )
     file = tmp_path / "labels.csv"
     truths = "".join(f"{key},{certify.truth(int(key[1:]))},\n" for key in others)
-    file.write_text(f"id,target,skip\n{second},,yes\n{truths}")
+    file.write_text(f"id,target,skip\n{second},,yes\n{truths},,\n,,\n")  # as spreadsheets leave it
     told = done(tmp_path, "label", "survivor", str(file))
     assert "9 new labels, 1 of them of examples that no human can answer" in told
     assert winnow(tmp_path, "resume", "survivor").returncode == 3

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 import scripted_engines
 from campaign_processes import rows
-from people_campaigns import opinion, tasks, write_people
+from people_campaigns import judged_to_the_end, opinion, tasks, write_people
 from streamlit.testing.v1 import AppTest
 from test_command_line import winnow
 from waiting import PATIENCE_S
@@ -74,6 +74,14 @@ def test_a_person_judges_goes_back_skips_and_comes_to_the_end(folder):
     code = "from winnow.flows.reports.dashboard.screens import judges_page; judges_page.show()"
     (people,) = AppTest.from_string(code, default_timeout=PATIENCE_S).run().dataframe
     assert people.value[["annotator", "labels", "unclear"]].values.tolist() == [["Ann", len(wanted), 1]]
+
+
+def test_of_a_campaign_that_has_ended_nobody_is_told_to_go_on(folder, monkeypatch):
+    scripted_engines.provide_all(monkeypatch)
+    judged_to_the_end(folder)
+    page = opened()
+    assert "survivor has ended and waits for no judgments." in said(page)
+    assert not page.code
 
 
 def test_two_readers_are_given_different_tasks_and_the_later_answer_is_refused(folder):

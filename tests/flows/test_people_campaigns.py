@@ -234,7 +234,11 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
     said = refused(lines[0], f"{key},great,")
     assert f"{broken}, line 2: 'great'" in said
     assert "'great' is nothing that may be said; write one of wrong, half right, right, unclear" in said
+    said = refused(lines[0], f"{key},right,{'n' * 101}")
+    assert f"{broken}, line 2: say who judges by a name" in said
+    path.write_text("\n".join([*lines, ",,", ",,"]))  # as spreadsheets leave them
     result = winnow(ratings, "label", "survivor", str(path))
+    assert "no verdict yet" not in result.stdout
     assert f"{len(lines) - 1} new judgments" in result.stdout
     assert {row[3:] for row in rows(ratings, ANSWERED)} == {("Ben", "done.csv")}
 

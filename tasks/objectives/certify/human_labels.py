@@ -16,7 +16,7 @@ from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.data.dataset_files import given_to_command, no_column, read_rows
+from winnow.tasks.data.dataset_files import given_to_command, is_blank, no_column, read_rows
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
 from winnow.tasks.objectives.certify.split import parts_of
 
@@ -49,7 +49,7 @@ def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
 
     Returns:
         Place, example's key and answers of each row; no answer yet where a target is null or empty, unless
-        skip says that no human can give one.
+        skip says that no human can give one. Rows in which nothing stands are passed over.
 
     Raises:
         DatasetError: If the file cannot be read, a row has no id or target of its own, or says both what the
@@ -62,6 +62,8 @@ def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
         for column in (ID, TARGET):
             if column not in row:
                 raise DatasetError(f"{path}, {place}: {no_column(column, row)}")
+        if is_blank(row):
+            continue
         key = str(row[ID])
         if key in found:
             raise DatasetError(

@@ -219,14 +219,18 @@ def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None
     return next((each.name for each in choices if each.verdict == verdict), None)
 
 
-def require_name(annotator: str) -> None:
+def require_name(annotator: str, place: str = "") -> None:
     """Refuse who does not say who they are.
+
+    Args:
+        annotator: Who judges.
+        place: Where the name stands, which begins the sentence.
 
     Raises:
         WinnowError: If the name is blank, too long or not printable.
     """
     if not annotator.strip() or len(annotator) > LONGEST_NAME or not annotator.isprintable():
-        raise WinnowError(f"say who judges by a name of 1 to {LONGEST_NAME} printable characters")
+        raise WinnowError(f"{place}say who judges by a name of 1 to {LONGEST_NAME} printable characters")
 
 
 def _question(session: Session, campaign: CampaignRecord, task: AnnotationTaskRecord) -> Question:

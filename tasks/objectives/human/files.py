@@ -12,7 +12,7 @@ from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
-from winnow.tasks.data.dataset_files import given_to_command, no_column, read_rows
+from winnow.tasks.data.dataset_files import given_to_command, is_blank, no_column, read_rows
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
     Choice,
@@ -90,6 +90,8 @@ def _row(session: Session, campaign: CampaignRecord, given: GivenTask, choices: 
 def read_annotations(path: Path) -> list[GivenRow]:
     """The rows of a .jsonl, .json, .csv or .parquet file with the columns id, verdict and maybe annotator.
 
+    Rows in which nothing stands are passed over.
+
     Raises:
         DatasetError: If the file cannot be read, a row lacks a column, or an id stands twice.
     """
@@ -101,6 +103,8 @@ def read_annotations(path: Path) -> list[GivenRow]:
         for column in (ID, VERDICT):
             if column not in row:
                 raise DatasetError(f"{place}: {no_column(column, row)}")
+        if is_blank(row):
+            continue
         told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
         id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:
@@ -142,7 +146,7 @@ def store_annotations(
                 continue
             given = _named(session, campaign, row, shown_url(database.url))
             choice, who = _chosen(row, choices), row.annotator or annotator
-            require_name(who)
+            require_name(who, f"{row.place}: ")
             if said_of(given.task, choices) == choice.name:
                 taken.same += 1
                 continue

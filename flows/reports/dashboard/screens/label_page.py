@@ -26,6 +26,7 @@ from winnow.tasks.objectives.human.annotating import (
     question_of,
     require_name,
 )
+from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.stored_spec import is_human
 
 NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
@@ -186,8 +187,14 @@ class _Labelling:
         return found
 
     def _nothing_left(self) -> None:
+        st.title("Label")
         with labelling() as database:
             storage = storage_option(database.url)
+        with asking() as session:
+            has_ended = campaign_status(session, self._campaign).state == "ended"
+        if has_ended:
+            st.text(f"{self._campaign.name} has ended and waits for no judgments.")
+            return
         st.text("Nothing is left for you here. Once everybody is done, go on with:")
         st.code(f"winnow resume {self._campaign.name} {storage}", language=None, wrap_lines=True)
         if self._list(ANSWERED):
