@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from decimal import ROUND_DOWN, Context
 
+import numpy as np
+
 from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
@@ -43,8 +45,18 @@ def decide_round(
         decision = campaign.selector.decision()
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number + 1, str(error)) from error
+    if campaign.record.objective == "best-duel":
+        decision = _with_opponents(decision)
     is_gate = baseline_name(campaign.record.spec["selector"]) is not None
     return replace(decision, best=None) if is_gate else decision
+
+
+def _with_opponents(decision: Decision) -> Decision:
+    """The same without bounds on who has no opponent left, whose worst preference selectors take for 1."""
+    is_left = np.array([kind != "dropped" for kind in decision.status])
+    is_alone = (is_left.sum() - is_left) == 0
+    lower, upper = (np.where(is_alone, np.nan, ends) for ends in (decision.lower, decision.upper))
+    return replace(decision, lower=lower, upper=upper)
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:

@@ -6,11 +6,12 @@ from scripted_engines import provide_all
 from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
 
-from winnow.algorithms.decision import Bets
+from winnow.algorithms.decision import Bets, Decision
+from winnow.algorithms.registry import create_selector
 from winnow.storage.records.candidates import standings
 from winnow.storage.records.outcomes import latest_decision
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.rounds.record import _known, _of_bets
+from winnow.tasks.rounds.record import _known, _of_bets, _with_opponents
 
 
 def test_what_was_known_is_read_once_by_each_process_and_each_decision_is_the_selectors(
@@ -88,3 +89,34 @@ def test_a_wealth_is_stored_on_the_side_of_its_level_that_it_is_on(wealth, level
 
 def test_a_zero_has_no_sign_and_what_is_unknown_is_null():
     assert str(_known(np.array([-0.0, np.nan, 0.5]))) == "[0.0, None, 0.5]"
+
+
+@pytest.mark.parametrize("name", ["llm-po", "llm-po-bt", "rucb"])
+def test_nothing_is_known_of_a_preference_over_opponents_that_were_all_dropped(name):
+    features = {"features": np.eye(3)} if name == "llm-po-bt" else {}
+    setting = {"n_arms": 3, "n_examples": 40, "batch_size": 30, "max_unscored": 0.5, "delta": 0.05}
+    selector = create_selector(name, **setting, **features)
+    batch = selector.ask(np.random.default_rng(7))
+    selector.tell(batch, np.full(len(batch), np.nan))
+    decision = selector.decision()
+    assert decision.status == ("dropped",) * 3
+    recorded = _with_opponents(decision)
+    assert np.isnan(recorded.lower).all()
+    assert np.isnan(recorded.upper).all()
+
+
+@pytest.mark.parametrize(
+    ("status", "known"),
+    [
+        (("best", "eliminated", "dropped"), [True, True, True]),
+        (("active", "dropped", "dropped"), [False, True, True]),
+    ],
+)
+def test_who_has_an_opponent_left_keeps_its_bounds(status, known):
+    ends = np.array([0.25, 0.5, 0.75])
+    found = _with_opponents(
+        Decision(
+            best=None, estimates=ends, lower=ends, upper=ends, status=status, stop=False, reason="running"
+        )
+    )
+    assert np.isfinite(found.lower).tolist() == np.isfinite(found.upper).tolist() == known
