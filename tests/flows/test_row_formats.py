@@ -122,6 +122,18 @@ def test_what_a_statement_gives_is_the_same_in_every_format(tmp_path):
     ]
 
 
+def test_a_statement_that_finds_nothing_names_its_columns(tmp_path):
+    scored_campaign(tmp_path)
+    storage = f"sqlite:///{next(tmp_path.rglob('*.db'))}"
+    nothing = ["query", "--sql", "SELECT 1 AS n, 'a' AS s WHERE 1 = 0", "--storage", storage]
+    assert winnow(tmp_path, *nothing, "--format", "csv").stdout == '"n","s"\n'
+    assert winnow(tmp_path, *nothing, "--format", "csv", "--columns", "s").stdout == '"s"\n'
+    assert "unknown column 'x'" in winnow(tmp_path, *nothing, "--format", "csv", "--columns", "x").stderr
+    file = tmp_path / "nothing.parquet"
+    assert winnow(tmp_path, *nothing, "--format", "parquet", "--output", str(file)).returncode == 0
+    assert pq.read_table(file).column_names == ["n", "s"]
+
+
 def test_json_of_numbers_that_json_lacks_can_be_read(tmp_path):
     scored_campaign(tmp_path)
     storage = f"sqlite:///{next(tmp_path.rglob('*.db'))}"

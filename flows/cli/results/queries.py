@@ -88,7 +88,7 @@ def query(
         bounds = Bounds(seconds=seconds, bytes=mebibytes * MIB, memory=max(512, 2 * mebibytes) * MIB)
         with answered(storage, sql, bounds) as (names, found):
             different = _different(names)
-            tell(dict(zip(different, row, strict=True)) for row in found)
+            tell((dict(zip(different, row, strict=True)) for row in found), heading=different)
         return
     if name is None or view is None:
         raise SpecError(f"name a campaign and one of {', '.join(VIEWS)}, or give --series or --sql")

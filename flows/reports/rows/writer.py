@@ -32,6 +32,7 @@ def print_rows(
     *,
     view: str | None = None,
     columns: Sequence[str] = (),
+    heading: Sequence[str] = (),
     shown_by: str = A_PIPE,
 ) -> None:
     """Print rows, or write them to a file.
@@ -42,6 +43,7 @@ def print_rows(
         output: The file; None for standard output.
         view: Which view they are of, whose columns are declared; None for any other rows.
         columns: Those that are wanted, in this order; all of them if empty.
+        heading: All columns, where they are known without a row.
         shown_by: What shows the columns for which a terminal has no room.
 
     Raises:
@@ -49,17 +51,19 @@ def print_rows(
             column; an older file is then left as it was.
     """
     typed = _chosen(_typed(rows, view), columns)
+    if heading:
+        heading = list(_of_row(dict.fromkeys(heading), columns))
     if format_ == "parquet":
-        _write_parquet(typed, output, view)
+        _write_parquet(typed, output, view, heading)
     elif format_ == "table":
         with nullcontext(sys.stdout) if output is None else _new(output) as file:
             print_table(list(typed), file, all_columns=bool(columns), shown_by=shown_by)
     elif output is not None:
         with _new(output) as file:
-            file.writelines(_lines(typed, format_))
+            file.writelines(_lines(typed, format_, heading))
     else:
         shown = _shown(format_)
-        for line in _lines(typed, format_):
+        for line in _lines(typed, format_, heading):
             sys.stdout.write(shown(line))
 
 
@@ -111,32 +115,39 @@ def _typed(rows: Iterable[Row], view: str | None) -> Iterator[dict[str, Cell]]:
 
 
 def _chosen(rows: Iterator[dict[str, Cell]], columns: Sequence[str]) -> Iterator[dict[str, Cell]]:
-    for row in rows:
-        for name in columns:
-            if name not in row:
-                raise WinnowError(unknown_name("column", name, list(row)))
-        yield {name: row[name] for name in columns} if columns else row
+    return (_of_row(row, columns) for row in rows)
 
 
-def _lines(rows: Iterator[Row], format_: Format) -> Iterator[str]:
+def _of_row(row: dict[str, Cell], columns: Sequence[str]) -> dict[str, Cell]:
+    for name in columns:
+        if name not in row:
+            raise WinnowError(unknown_name("column", name, list(row)))
+    return {name: row[name] for name in columns} if columns else row
+
+
+def _lines(rows: Iterator[Row], format_: Format, heading: Sequence[str] = ()) -> Iterator[str]:
     if format_ == "jsonl":
         return json_lines(rows)
     if format_ == "json":
         return json_list(rows)
     first = next(rows, None)
-    return iter(()) if first is None else csv_lines(first, chain([first], rows))
+    if first is None:
+        return csv_lines(heading, ()) if heading else iter(())
+    return csv_lines(first, chain([first], rows))
 
 
-def _write_parquet(rows: Iterator[dict[str, Cell]], output: Path | None, view: str | None) -> None:
+def _write_parquet(
+    rows: Iterator[dict[str, Cell]], output: Path | None, view: str | None, heading: Sequence[str]
+) -> None:
     if output is None:
         raise WinnowError("parquet is not text: name a file with --output FILE.parquet")
     if view is not None:
         if write_file(output, rows, lambda names: kinds_of(view, names), "parquet") == 0:
-            _write_nothing(output)
+            _write_nothing(output, heading)
         return
     found = list(rows)  # what a column holds is known once all of it was seen
     if not found:
-        _write_nothing(output)
+        _write_nothing(output, heading)
         return
     kinds = {name: guessed_kind(row[name] for row in found) or "text" for name in found[0]}
     uniform = [
@@ -146,12 +157,12 @@ def _write_parquet(rows: Iterator[dict[str, Cell]], output: Path | None, view: s
     write_file(output, uniform, lambda _: kinds, "parquet")
 
 
-def _write_nothing(path: Path) -> None:
-    """A table without rows, of which nobody knows the columns, in the place of an older one."""
+def _write_nothing(path: Path, heading: Sequence[str]) -> None:
+    """A table without rows, and without columns where nobody knows them, in the place of an older one."""
     from winnow.flows.reports.rows.formats import write_parquet
 
     with in_place_of(path) as beside:
-        write_parquet(beside, {}, ())
+        write_parquet(beside, dict.fromkeys(heading, "text"), ())
 
 
 def _as_text(value: Cell) -> str | None:
