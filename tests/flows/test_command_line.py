@@ -295,7 +295,7 @@ def test_no_rows_take_the_place_of_older_ones(finished, tmp_path, form):
     nothing = ("query", "--sql", "SELECT 1 AS a WHERE 1 = 0", "--format", form, "--output", str(older))
     assert winnow(finished, *nothing).returncode == 0
     read = {
-        "csv": Path.read_text,
+        "csv": pd.read_csv,
         "json": Path.read_text,
         "jsonl": Path.read_text,
         "parquet": pd.read_parquet,
