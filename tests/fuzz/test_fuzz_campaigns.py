@@ -194,17 +194,15 @@ def _texts(rng, names, rows, *, unscored, levels):
 @tries(8)
 @given(st.integers(0, 2**32).map(drawn_by), st.integers(0, 40), st.integers(2, 4))
 def test_what_is_exact_is_true_and_one_that_breaks_off_comes_to_the_same(models, drawn, breaks_at, deaths):
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
         whole, broken = Path(folder, "whole"), Path(folder, "broken")
         found = settles(_run, models, drawn, whole, range(0), one_line=False)
         if isinstance(found, SpecError):
             return  # of options that do not go together
-        calls = models["now"].calls
-        first = breaks_at % max(1, calls)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            settles(_run, models, drawn, broken, range(first, first + deaths))
-            resumed = _run(models, drawn, broken, range(0))
+        first = breaks_at % max(1, models["now"].calls)
+        settles(_run, models, drawn, broken, range(first, first + deaths))
+        resumed = _run(models, drawn, broken, range(0))
         assert history(broken) == history(whole)
         assert resumed.answer.outcome == found.answer.outcome is not None
         assert status_of(_url(whole), "drawn").is_settled
