@@ -331,8 +331,12 @@ def _unscored(
         return ()
     rows = unscored_views.shares(session, campaign.id)
     if campaign.objective == "certify":
-        missing = incomplete(session, campaign)
-        rows = [row | {"unscored": count} for row, count in zip(rows, missing, strict=True)]
+        missing = zip(rows, incomplete(session, campaign), strict=True)
+        # A reason is of outcomes: where other losses are missing as well, it is not why.
+        rows = [
+            row | {"unscored": count, "reason": row["reason"] if count == row["unscored"] else None}
+            for row, count in missing
+        ]
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
         for name, each, row in zip(names, decision.status, rows, strict=True)

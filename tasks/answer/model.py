@@ -89,7 +89,7 @@ class Unscored:
     unscored: int
     """Those of them without an outcome, or to certify without a loss that counts."""
     reason: str | None
-    """Why most of those without an outcome have none."""
+    """Why most of these have none; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
