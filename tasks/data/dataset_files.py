@@ -91,11 +91,6 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
 
 
-def is_blank(row: JsonView) -> bool:
-    """Whether nothing stands in a row, as in those that spreadsheets leave at the end of a file."""
-    return not any(str(value).strip() for value in row.values() if value is not None)
-
-
 @contextmanager
 def given_to_command() -> Generator[None, None, None]:
     """Have errors name no key of a campaign's file where it is a command that was given the data's file."""
@@ -105,6 +100,24 @@ def given_to_command() -> Generator[None, None, None]:
         if error.path != PATH_KEY:
             raise
         raise DatasetError(error.message) from error
+
+
+def rows_given(path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
+    """The rows of a file that a command was given, without those in which nothing stands.
+
+    Spreadsheets leave such rows at the end of a file.
+
+    Raises:
+        DatasetError: If the file cannot be read, or a row lacks one of the columns.
+    """
+    with given_to_command():
+        rows = list(read_rows(path))
+    for place, row in rows:
+        for column in columns:
+            if column not in row:
+                raise DatasetError(f"{path}, {place}: {no_column(column, row)}")
+        if any(str(value).strip() for value in row.values() if value is not None):
+            yield place, row
 
 
 def _suffix(path: Path) -> str:

@@ -109,12 +109,7 @@ def _used(campaign_id: int) -> Select[tuple[int]]:
     )
 
 
-def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> int:
-    """How many of a campaign's comparisons lack one of the losses that its selector reads."""
-    return sum(incomplete_by_candidate(session, campaign_id, reads_auto=reads_auto))
-
-
-def incomplete_by_candidate(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
+def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
     """How many comparisons of each candidate lack a loss that the selector reads, by candidate position."""
     missing: ColumnElement[bool] = Comparison.human_loss.is_(None)
     if reads_auto:

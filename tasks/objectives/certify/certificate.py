@@ -121,7 +121,7 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
 def incomplete(session: Session, campaign: CampaignRecord) -> list[int]:
     """How many of each candidate's comparisons lack a loss that counts, by candidate position."""
     reads_auto = campaign.spec["selector"]["name"] not in HUMAN_ONLY
-    return labels.incomplete_by_candidate(session, campaign.id, reads_auto=reads_auto)
+    return labels.incomplete(session, campaign.id, reads_auto=reads_auto)
 
 
 def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:

@@ -16,7 +16,7 @@ from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.data.dataset_files import given_to_command, is_blank, no_column, read_rows
+from winnow.tasks.data.dataset_files import rows_given
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
 from winnow.tasks.objectives.certify.split import parts_of
 
@@ -56,14 +56,7 @@ def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
             answer is and that there is none.
     """
     found: dict[str, tuple[str, Answers]] = {}
-    with given_to_command():
-        rows = list(read_rows(path))
-    for place, row in rows:
-        for column in (ID, TARGET):
-            if column not in row:
-                raise DatasetError(f"{path}, {place}: {no_column(column, row)}")
-        if is_blank(row):
-            continue
+    for place, row in rows_given(path, (ID, TARGET)):
         key = str(row[ID])
         if key in found:
             raise DatasetError(

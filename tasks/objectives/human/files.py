@@ -12,7 +12,7 @@ from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
-from winnow.tasks.data.dataset_files import given_to_command, is_blank, no_column, read_rows
+from winnow.tasks.data.dataset_files import rows_given
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
     Choice,
@@ -96,15 +96,8 @@ def read_annotations(path: Path) -> list[GivenRow]:
         DatasetError: If the file cannot be read, a row lacks a column, or an id stands twice.
     """
     found: dict[str, GivenRow] = {}
-    with given_to_command():
-        rows = list(read_rows(path))
-    for line, row in rows:
+    for line, row in rows_given(path, (ID, VERDICT)):
         place = f"{path}, {line}"
-        for column in (ID, VERDICT):
-            if column not in row:
-                raise DatasetError(f"{place}: {no_column(column, row)}")
-        if is_blank(row):
-            continue
         told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
         id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:

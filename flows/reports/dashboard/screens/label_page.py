@@ -188,13 +188,13 @@ class _Labelling:
 
     def _nothing_left(self) -> None:
         st.title("Label")
-        with labelling() as database:
-            storage = storage_option(database.url)
         with asking() as session:
             has_ended = campaign_status(session, self._campaign).state == "ended"
         if has_ended:
             st.text(f"{self._campaign.name} has ended and waits for no judgments.")
             return
+        with labelling() as database:
+            storage = storage_option(database.url)
         st.text("Nothing is left for you here. Once everybody is done, go on with:")
         st.code(f"winnow resume {self._campaign.name} {storage}", language=None, wrap_lines=True)
         if self._list(ANSWERED):
