@@ -5,6 +5,7 @@ import csv
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -106,6 +107,21 @@ def test_looking_at_every_decision_changes_no_run():
         run = play(cell, seed)
         assert run.is_claimed == (decision.claim.kind in ("exact", "proven"))
         assert run.is_wrong == (run.is_claimed and scene.is_wrong(decision))
+
+
+@pytest.mark.parametrize("name", [cell.name for cell in CELLS if cell.objective == "champion"][::4])
+def test_without_intervals_a_champion_claims_the_same(name):
+    cell = cell_named(name)
+    for seed in range(100, 103):
+        shown, unshown = play(cell, seed), play(runs._unshown(cell), seed)
+        assert unshown[:3] == shown[:3]
+        assert unshown.trace != shown.trace
+
+
+def test_the_first_part_of_a_cell_is_played_with_its_intervals():
+    cell = cell_named("epsilon apart, in steps, delta 0.2")
+    trace = sha256(repr([play(cell, 0), play(cell, 1)]).encode()).hexdigest()
+    assert runs._played(runs.Part(cell, 0, 2))[-2] == trace[: sources.DIGITS]
 
 
 def edited(monkeypatch, module, old, new):

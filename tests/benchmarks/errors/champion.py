@@ -121,6 +121,8 @@ class Case(NamedTuple):
     params: Mapping[str, Any] = {}
     """The selector's own."""
     epsilon: float = 0.0
+    is_shown: bool = True
+    """Whether intervals are worked out: nothing is decided by them, and they take half of the time."""
 
     @property
     def says(self) -> str:
@@ -165,7 +167,7 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False) -> Scene:
+def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False, is_shown: bool = True) -> Scene:
     """A table, and a champion at its start.
 
     Args:
@@ -173,8 +175,9 @@ def scene(case: str, delta: float, rng: Rng, *, unconstrained: bool = False) -> 
         delta: The error probability that is asked for.
         rng: Draws the table.
         unconstrained: Whether the constraint is told as met everywhere, on purpose.
+        is_shown: See `Case`.
     """
-    found = CASES[case]
+    found = CASES[case]._replace(is_shown=is_shown)
     scores = found.draw(rng, found.n_arms, found.n_examples)
     drawn = WAYS[found.way](found, delta, scores, rng)
     if unconstrained:
@@ -191,7 +194,10 @@ def _champion(case: Case, delta: float, n_arms: int, **params: Any) -> Champion:
         epsilon=case.epsilon,
         max_unscored=0.5,
     )
-    return Champion(config, **{**case.params, **params})
+    champion = Champion(config, **{**case.params, **params})
+    if not case.is_shown:
+        champion._verdict._intervals = None
+    return champion
 
 
 def _plain(case: Case, delta: float, scores: Scores, rng: Rng) -> Scene:
