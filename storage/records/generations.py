@@ -143,8 +143,11 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
         session.execute(update(Generation).where(paid).values(round_id=round_id))
 
 
-def engines_of(session: Session, campaign_id: int, models: Sequence[str]) -> set[str]:
-    """The engines of the first and the last text that a campaign paid for of each of these models."""
+def engines_of(session: Session, campaign_id: int, models: Sequence[str]) -> dict[str, list[str]]:
+    """By model, the engine of the first text that a campaign paid for, and that of the last if it is another.
+
+    Models that wrote none are left out.
+    """
     query = (
         select(Generation.engine)
         .join(Round, Round.id == Generation.round_id)
@@ -152,8 +155,11 @@ def engines_of(session: Session, campaign_id: int, models: Sequence[str]) -> set
         .limit(1)
     )
     ends = (query.order_by(Round.number), query.order_by(Round.number.desc()))
-    found = (session.scalar(each.where(Generation.model == model)) for model in models for each in ends)
-    return {engine for engine in found if engine is not None}
+    found = {
+        model: dict.fromkeys(session.scalar(each.where(Generation.model == model)) for each in ends)
+        for model in models
+    }
+    return {model: told for model, engines in found.items() if (told := [each for each in engines if each])}
 
 
 def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:

@@ -85,11 +85,16 @@ def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, .
     """
     spec = campaign.spec
     streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
-    models = [*spec.get("models", []), *(model for _, model in judging_models(spec))]
+    found = {engine for engines in engines_by_model(session, campaign).values() for engine in engines}
+    return tuple(sorted(each for each in found if _is_unsteady(each, streams=streams, ahead=ahead)))
+
+
+def engines_by_model(session: Session, campaign: CampaignRecord) -> dict[str, list[str]]:
+    """The engines of a campaign's first and last text of each model that wrote one, judging ones included."""
+    models = [*campaign.spec.get("models", []), *(model for _, model in judging_models(campaign.spec))]
     # A function scores one call at a time; of thousands of them, each is a model of its own.
     written = [str(each.get("name")) for each in models if each.get("provider") != FUNCTION]
-    found = engines_of(session, campaign.id, written)
-    return tuple(sorted(each for each in found if _is_unsteady(each, streams=streams, ahead=ahead)))
+    return engines_of(session, campaign.id, written)
 
 
 def _is_unsteady(identity: str, *, streams: bool, ahead: bool) -> bool:

@@ -16,7 +16,9 @@ from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
+from winnow.tasks.answer.running import engines_by_model
 from winnow.tasks.answer.sentences.rounding import count_of
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.spec.stored_spec import (
     baseline_name,
@@ -36,6 +38,7 @@ Kind = Literal[
     "one-side",
     "twice",
     "cut-reply",
+    "other-engine",
 ]
 """What a warning is about:
 
@@ -47,6 +50,7 @@ Kind = Literal[
 * one-side: every duel was won by the side that was shown first, or second.
 * own-judge: a model judges outputs of its own.
 * twice: two models, prompts, guardrails or generate_configs differ in nothing but their names.
+* other-engine: a model's first and last texts were written by different engines.
 * one-example: without one of the examples, the best and the second would be much closer, or change places.
 """
 
@@ -84,7 +88,7 @@ def campaign_warnings(
 
     All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
     the scores of two candidates, and only where a best-mean campaign has ended with a best one. Of duels the
-    first are looked at until each side has won one.
+    first are looked at until each side has won one, and of each model the first text and the last.
 
     Args:
         session: Reads the results.
@@ -100,6 +104,7 @@ def campaign_warnings(
         own_judge(campaign.spec),
         there_twice(campaign.spec),
         _one_side(session, campaign),
+        _other_engine(session, campaign),
     ]
     if has_ended and campaign.objective == "best-mean":
         decision = outcome_records.latest_decision(session, campaign.id)
@@ -209,6 +214,26 @@ def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning 
         kind="cut-reply",
         sentence=f"{cut:,} of {replies:,} replies of judges without a verdict were cut off: raise "
         "the judge's max_tokens, or ask for a shorter reply",
+    )
+
+
+def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    """Whether a model's engine was exchanged between two runs; what a server runs is known by its answers."""
+    found = engines_by_model(session, campaign)
+    changed = {
+        model: engines
+        for model, engines in found.items()
+        if len(engines) > 1 and not any(each.split(" ")[0] in REMOTE for each in engines)
+    }
+    if not changed:
+        return None
+    model, (first, last) = next(iter(changed.items()))
+    others = f", and {count_of(len(changed) - 1, 'more model')} likewise" if len(changed) > 1 else ""
+    return CampaignWarning(
+        kind="other-engine",
+        sentence=f"the first texts of {model} are by {first}, the last by {last}{others}: engines may write "
+        "different texts, so that what was scored is in part one and in part the other; compare some of "
+        "both, or run the campaign anew under another name with reuse: none",
     )
 
 

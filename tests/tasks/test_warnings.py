@@ -99,6 +99,27 @@ def test_it_is_looked_for_at_twice_as_many_comparisons(database):
     assert early.new(campaign.database, campaign.record, comparisons=2 * FEWEST_TOLD_EARLY, **look) != []
 
 
+@pytest.mark.parametrize(
+    ("engines", "told"),
+    [
+        (["sleepy 1", "sleepy 1", "sleepy 1"], None),
+        (
+            ["sleepy 1", "sleepy 2", "sleepy 2"],
+            "the first texts of m are by sleepy 1, the last by sleepy 2: ",
+        ),
+        (["openai vllm/0.9 m", "openai m", "openai vllm/0.10 m"], None),
+    ],
+)
+def test_engines_that_were_exchanged_are_named_with_the_model_and_servers_are_not(campaign, engines, told):
+    for number, engine in enumerate(engines):
+        campaign.texts(campaign.plan(number, [0], [number]), engine=engine)
+    found = of_record(
+        campaign, replace(campaign.record, spec={"models": [{"name": "m"}, {"name": "silent"}]})
+    )
+    assert [each.kind for each in found] == ([] if told is None else ["other-engine"])
+    assert told is None or found[0].sentence.startswith(told)
+
+
 @pytest.mark.parametrize("scores", [[[0.0]], [[0.0, 1.0]], [[0.0], [0.25]], [["-"]]])
 def test_a_single_score_or_two_that_differ_are_no_equal_scores(campaign, scores):
     play(campaign, scores, **END)
