@@ -57,6 +57,7 @@ def check_campaign(
     _check_selector(checked)
     checked = replace(checked, selector_code=_selector_code(spec), weighing=check_output_type(checked))
     _check_prices(checked)
+    _check_gpu_seconds(checked)
     check_targets(checked)
     if not is_stored:
         _try_templates(checked)
@@ -178,6 +179,14 @@ def _check_prices(checked: ResolvedCampaign) -> None:
             f"nobody said what tokens of {missing[0]} cost; add execution.prices.{missing[0]}, as "
             f"{{input: X, output: Y}} for a million of each{by_hour}",
             path="stopping.budget.cost",
+        )
+
+
+def _check_gpu_seconds(checked: ResolvedCampaign) -> None:
+    if "gpu_seconds" in checked.spec.limits and not any(devices_by_model(checked.spec.identity()).values()):
+        raise SpecError(
+            "limits nothing, as all models run elsewhere; give tokens, comparisons or cost in its place",
+            path="stopping.budget.gpu_seconds",
         )
 
 

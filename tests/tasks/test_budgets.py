@@ -69,6 +69,24 @@ def test_what_runs_elsewhere_is_not_paid_for_by_the_hour_of_a_device(prices, hou
     assert (", or execution.price_per_hour" in refused.value.message) == ("of here" in said)
 
 
+@pytest.mark.parametrize(
+    ("providers", "is_refused"), [(["openai", "litellm"], True), (["openai", "vllm"], False)]
+)
+def test_a_limit_on_devices_that_no_model_takes_is_refused(providers, is_refused):
+    models = [{"name": provider, "provider": provider} for provider in providers]
+    checked = SimpleNamespace(
+        spec=SimpleNamespace(limits={"gpu_seconds": 9.0}, identity=lambda: {"models": models})
+    )
+    if not is_refused:
+        check._check_gpu_seconds(checked)
+        return
+    with pytest.raises(
+        SpecError, match="limits nothing, as all models run elsewhere; give tokens"
+    ) as refused:
+        check._check_gpu_seconds(checked)
+    assert refused.value.path == "stopping.budget.gpu_seconds"
+
+
 def finish_a_round(campaign, number=0, **texts):
     """Three comparisons, whose texts had 9 tokens of input and 6 of output and took 0.75 s."""
     round_ = campaign.plan(number, [0, 1, 2], [number] * 3)
