@@ -159,12 +159,12 @@ class LeaseHeld(StorageError):
 class LeaseLost(StorageError):
     """Another process took the campaign over; nothing more may be written by this one."""
 
-    def __init__(self, campaign_id: int) -> None:
+    def __init__(self, campaign: str) -> None:
         super().__init__(
-            f"this process lost its lease on campaign {campaign_id}: another process, or another "
+            f"this process lost its lease on campaign '{campaign}': another process, or another "
             "run in this one, took it over and goes on; nothing was written since"
         )
-        self.campaign_id = campaign_id
+        self.campaign = campaign
 
 
 class CampaignDeleted(StorageError):

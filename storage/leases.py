@@ -71,8 +71,8 @@ def require_free(
     """
     lease = find(session, campaign_id)
     if lease and lease.holder != asker and is_live(lease, is_gone=is_gone):
-        name = session.scalar(select(Campaign.name).where(Campaign.id == campaign_id))
-        raise LeaseHeld(str(name), str(lease.holder), lease.heartbeat_at, lease.lifetime)
+        name = _name_of(session, campaign_id)
+        raise LeaseHeld(name, str(lease.holder), lease.heartbeat_at, lease.lifetime)
 
 
 def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
@@ -114,7 +114,7 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
         if not found and session.get(Campaign, lease.campaign_id) is None:
             raise CampaignDeleted(lease.campaign_id)
         if found != [(lease.token,)]:
-            raise LeaseLost(lease.campaign_id)
+            raise LeaseLost(_name_of(session, lease.campaign_id))
         yield session
 
 
@@ -133,6 +133,10 @@ def unreleased(session: Session) -> list[LeaseRecord]:
 def is_live(lease: LeaseRecord, *, is_gone: Callable[[LeaseRecord], bool]) -> bool:
     """Whether somebody writes under this lease, as far as `is_gone` can tell."""
     return lease.released_at is None and not is_gone(lease)
+
+
+def _name_of(session: Session, campaign_id: int) -> str:
+    return str(session.scalar(select(Campaign.name).where(Campaign.id == campaign_id)))
 
 
 def _moment(session: Session, now: dt.datetime) -> dt.datetime:

@@ -66,7 +66,7 @@ def test_another_process_that_takes_the_lease_of_a_decided_campaign_changes_no_e
 def test_who_loses_the_lease_to_a_process_that_decides_shows_its_answer(campaign, monkeypatch, capsys):
     def flow(campaign):
         decide(campaign)
-        raise LeaseLost(campaign.record.id)
+        raise LeaseLost(campaign.record.name)
 
     assert run(campaign, monkeypatch, flow) == exit_codes.DECIDED
     assert "stopped" not in capsys.readouterr().err
@@ -74,7 +74,7 @@ def test_who_loses_the_lease_to_a_process_that_decides_shows_its_answer(campaign
 
 def test_who_loses_the_lease_before_anything_is_decided_says_so(campaign, monkeypatch, capsys):
     def flow(campaign):
-        raise LeaseLost(campaign.record.id)
+        raise LeaseLost(campaign.record.name)
 
     with pytest.raises(LeaseLost):
         run(campaign, monkeypatch, flow)

@@ -168,8 +168,9 @@ def test_who_holds_the_lease_writes(campaign):
 def test_who_lost_the_lease_writes_nothing(campaign):
     lost = acquire(campaign)
     taken = acquire(campaign, TWO, gone=[ONE])
-    with pytest.raises(LeaseLost, match="another process, or another run in this one, took it over"):
+    with pytest.raises(LeaseLost, match="another process, or another run in this one, took it over") as told:
         plan_under(campaign, lost)
+    assert f"its lease on campaign '{campaign.record.name}': " in str(told.value)
     assert n_rounds(campaign) == 0
     plan_under(campaign, taken)
 
