@@ -1,6 +1,6 @@
 """Answers to what users ask of a campaign, running or finished: rows as dictionaries, in a stated order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -334,13 +334,28 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[i
         )
 
 
-def stream(session: Session, statement: Select[Any]) -> Iterator[Row]:
-    """The rows of a statement, fetched some at a time."""
+class Streamed(Iterator[Row]):
+    """The rows of a statement, fetched some at a time, and their columns, also where there is no row."""
+
+    def __init__(self, result: CursorResult[Any]) -> None:
+        self.columns = tuple(result.keys())
+        self._rows = _dictionaries(result)
+
+    def __next__(self) -> Row:
+        return next(self._rows)
+
+    def close(self) -> None:
+        """Fetch no more."""
+        self._rows.close()
+
+
+def stream(session: Session, statement: Select[Any]) -> Streamed:
+    """The rows of a statement."""
     streamed = statement.execution_options(yield_per=ROWS_AT_ONCE)
-    return _dictionaries(session.connection().execute(streamed))
+    return Streamed(session.connection().execute(streamed))
 
 
-def _dictionaries(result: CursorResult[Any]) -> Iterator[Row]:
+def _dictionaries(result: CursorResult[Any]) -> Generator[Row]:
     # Closed even where the asker has seen enough: PostgreSQL keeps a cursor open behind it.
     with result:
         for row in result.mappings():

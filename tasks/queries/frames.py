@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.columns import Kind, cell, guessed_kind, kinds_of
-from winnow.tasks.queries.views import VIEWS, ask
+from winnow.tasks.queries.views import VIEWS, ask, columns_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +55,9 @@ def frame(
         raise SpecError(unknown_name("view", str(view), VIEWS))
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        rows = list(ask(session, campaign, view, candidate=candidate, limit=limit))
-    return _typed(rows, view)
+        found = ask(session, campaign, view, candidate=candidate, limit=limit)
+        rows = list(found)
+    return _typed(rows, view, columns_of(found))
 
 
 def campaigns(storage: str) -> "pd.DataFrame":
@@ -111,10 +112,11 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
     return made
 
 
-def _typed(rows: Sequence[dict[str, object]], view: str) -> "pd.DataFrame":
+def _typed(rows: Sequence[dict[str, object]], view: str, columns: Sequence[str] = ()) -> "pd.DataFrame":
+    """Rows of a view, whose columns may be known without one."""
     import pandas as pd
 
-    kinds = kinds_of(view, rows[0] if rows else ())
+    kinds = kinds_of(view, rows[0] if rows else columns)
     return pd.DataFrame({name: _series([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 

@@ -120,6 +120,11 @@ def ask(
     return rows
 
 
+def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The columns of a view's rows where they are known without a row; else none."""
+    return getattr(rows, "columns", ())
+
+
 def _require_candidate(session: "Session", campaign: "CampaignRecord", candidate: str) -> None:
     # Imported here: the names of the views alone need no database.
     from winnow.storage.records.campaigns import candidate_names

@@ -134,6 +134,19 @@ def test_a_statement_that_finds_nothing_names_its_columns(tmp_path):
     assert pq.read_table(file).column_names == ["n", "s"]
 
 
+def test_a_view_that_is_read_from_one_statement_names_its_columns_where_it_has_no_rows(tmp_path):
+    scored_campaign(tmp_path)
+    storage = f"sqlite:///{next(tmp_path.rglob('*.db'))}"
+    asked = ["query", "letters", "judgments", "--storage", storage]
+    first = winnow(tmp_path, *asked, "--format", "csv").stdout
+    assert first.startswith('"round","position",')
+    assert first.count("\n") == 1
+    file = tmp_path / "nothing.parquet"
+    assert winnow(tmp_path, *asked, "--format", "parquet", "--output", str(file)).returncode == 0
+    schema = pq.read_table(file).schema
+    assert schema.field("round").type == pa.int64()
+
+
 def test_json_of_numbers_that_json_lacks_can_be_read(tmp_path):
     scored_campaign(tmp_path)
     storage = f"sqlite:///{next(tmp_path.rglob('*.db'))}"

@@ -58,6 +58,9 @@ def test_comparisons_can_be_limited_to_a_candidate_and_a_number(storage):
 
 def test_a_view_without_rows_is_an_empty_frame(storage):
     assert frame(storage, "letters", "reuse").empty
+    judgments = frame(storage, "letters", "judgments")
+    assert judgments.empty
+    assert dtypes(judgments)["round"] == "Int64"
 
 
 @pytest.mark.parametrize(

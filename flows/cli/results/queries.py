@@ -1,6 +1,6 @@
 """query: rows out of the results database."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
@@ -14,7 +14,7 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.errors import SpecError, unknown_name
-from winnow.tasks.queries.views import VIEWS, ask
+from winnow.tasks.queries.views import VIEWS, ask, columns_of
 
 # mypy knows the members of no StrEnum that is not written out.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
@@ -96,9 +96,9 @@ def query(
         campaign = campaign_records.get_campaign(session, name)
         with ExitStack() as leaving:
             rows = ask(session, campaign, view, candidate=candidate, limit=limit)
-            if isinstance(rows, Generator):  # closed before the session where its reader has seen enough
-                leaving.callback(rows.close)
-            tell(rows, view=view)
+            if close := getattr(rows, "close", None):  # before the session, where its reader has seen enough
+                leaving.callback(close)
+            tell(rows, view=view, heading=columns_of(rows))
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -143,11 +143,11 @@ def _write_parquet(
         raise WinnowError("parquet is not text: name a file with --output FILE.parquet")
     if view is not None:
         if write_file(output, rows, lambda names: kinds_of(view, names), "parquet") == 0:
-            _write_nothing(output, heading)
+            _write_nothing(output, kinds_of(view, heading))
         return
     found = list(rows)  # what a column holds is known once all of it was seen
     if not found:
-        _write_nothing(output, heading)
+        _write_nothing(output, dict.fromkeys(heading, "text"))
         return
     kinds = {name: guessed_kind(row[name] for row in found) or "text" for name in found[0]}
     uniform = [
@@ -157,12 +157,12 @@ def _write_parquet(
     write_file(output, uniform, lambda _: kinds, "parquet")
 
 
-def _write_nothing(path: Path, heading: Sequence[str]) -> None:
+def _write_nothing(path: Path, kinds: Mapping[str, Kind]) -> None:
     """A table without rows, and without columns where nobody knows them, in the place of an older one."""
     from winnow.flows.reports.rows.formats import write_parquet
 
     with in_place_of(path) as beside:
-        write_parquet(beside, dict.fromkeys(heading, "text"), ())
+        write_parquet(beside, kinds, ())
 
 
 def _as_text(value: Cell) -> str | None:
