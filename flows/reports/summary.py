@@ -198,8 +198,10 @@ def _coverage(status: CampaignStatus) -> str:
     unscored = asked - status.totals["scored"]
     if certificate is not None:
         if certificate.incomplete:
+            lack = "lacks" if certificate.incomplete == 1 else "lack"
+            counts = "counts at its worst" if certificate.is_reliable else "is left out of every mean"
             return (
-                f"{certificate.incomplete} of {asked} comparisons lack a loss, which counts at its worst; "
+                f"{certificate.incomplete:,} of {asked:,} comparisons {lack} a loss, which {counts}; "
                 f"winnow query {status.name} comparisons says why"
             )
         if not unscored:

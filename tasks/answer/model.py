@@ -33,7 +33,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
   the constraints.
 * waiting: people have to label examples, or to judge outputs, before it can go on.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
-* failed: no candidate could be judged, or none be held against the baseline.
+* failed: every candidate was dropped, or none can be held against the baseline.
 """
 
 

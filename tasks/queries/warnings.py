@@ -60,6 +60,8 @@ MOST_FLAGGED = 0.02
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
 
+HARD_ENOUGH = ", and whether the examples are hard enough to tell candidates apart"
+
 FEWEST_OF_ONE_SIDE = 20
 """Duels of pairs that met either way round before it is worth a warning that one side always won: a judge
 that looks at answers alone would do so in one of half a million such campaigns of even candidates, and hardly
@@ -161,10 +163,12 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
             sentence=f"all {counts.scored:,} scores are 0: check some outputs against their targets, the "
             "judge and its parameters, and whether the prompts ask for the answer in the form that it reads",
         )
+    # A certificate is about each candidate by itself.
+    hard = "" if objective == "certify" else HARD_ENOUGH
     return CampaignWarning(
         kind="all-equal",
         sentence=f"all {counts.scored:,} scores are {counts.lowest:g}: check whether the judge can tell "
-        "right from wrong, and whether the examples are hard enough to tell candidates apart",
+        f"right from wrong{hard}",
     )
 
 

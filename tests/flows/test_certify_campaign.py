@@ -668,6 +668,34 @@ def test_an_autoevaluator_that_cannot_be_loaded_leaves_its_losses_unknown_and_sa
         assert row["detail"].startswith("autoevaluator: load_failed: ")
 
 
+@pytest.mark.parametrize("selector", ["eval", "autoeval"])
+def test_losses_that_a_plain_mean_lacks_are_said_to_be_left_out_of_it(tmp_path, selector):
+    write_certify(tmp_path, labelled=certify.N_EXAMPLES, selector={"name": selector})
+    (tmp_path / "small" / "config.json").write_text("{}")
+    text = (tmp_path / "campaign.yaml").read_text().replace("provider: guesses", "provider: transformers")
+    (tmp_path / "campaign.yaml").write_text(text)
+    result = winnow(tmp_path, "run", "campaign.yaml")
+    assert result.returncode == 0, result.stderr
+    lacking = [row for row in asked(tmp_path, "comparisons") if row["human_loss"] is None]
+    assert {row["candidate"] for row in lacking} == {"small/plain"}
+    assert f"{len(lacking)} of " in result.stdout
+    assert "comparisons lack a loss, which is left out of every mean; " in result.stdout
+    assert "counts at its worst" not in result.stdout
+
+
+def test_what_no_human_can_answer_is_no_loss_of_the_baseline_itself(tmp_path):
+    write_certify(tmp_path, certify={"alpha": None, "drop": 0.2, "baseline": "large/plain"})
+    ran(tmp_path)
+    skipped = wanted(tmp_path)[0]
+    done(tmp_path, "label", "survivor", str(write_labels(tmp_path, wanted(tmp_path)[1:])), "--skip", skipped)
+    ran(tmp_path)
+    found = {row["candidate"]: row for row in asked(tmp_path, "comparisons") if row["example"] == skipped}
+    own = found["large/plain"]
+    assert (own["human_loss"], own["reason"], own["detail"]) == (0.0, "no_target", None)
+    said = "whatever a candidate answers, but for large/plain, whose drop below itself is 0"
+    assert said in done(tmp_path, "status", "survivor")
+
+
 def test_labels_and_inputs_of_any_kind_are_shown_without_moving_the_cursor(tmp_path, monkeypatch):
     write_certify(tmp_path)
     data = [json.dumps({"id": f"e{n}", "input": f"\x1b[31m{n}", "target": None}) for n in range(30)]

@@ -635,7 +635,13 @@ def test_outputs_that_people_found_unclear_are_counted(database, monkeypatch):
     said = "people found 2 outputs unclear: in all that is said here of risks each is a loss of 1"
     assert certified(database, monkeypatch, unclear=2)["unclear"] == said
     held = certified(database, monkeypatch, {"name": "held"}, unclear=2, baseline="a")
-    assert held["unclear"] == f"{said}, whatever it is held against"
+    assert held["unclear"] == f"{said}, whatever it is held against, but for a, whose drop below itself is 0"
+
+
+def test_what_is_a_loss_of_1_for_all_others_is_none_for_the_baseline_itself(database, monkeypatch):
+    said = certified(database, monkeypatch, unanswerable=1, unreadable=3, baseline="a")
+    for word in ("skipped", "labels"):
+        assert said[word].endswith("whatever a candidate answers, but for a, whose drop below itself is 0")
 
 
 def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):
@@ -1076,6 +1082,17 @@ def test_of_a_route_only_what_was_scored_is_told(database, monkeypatch):
     )
     late = routes(mean=0.8634, scored=30, late_mean=0.5, late_scored=2)
     assert late == "0.863 mean score of the 30 prompts scored so far; 0.500 of the last 2 of them"
+    assert routes(late_mean=0.5, late_scored=1).endswith("; 0.500 of the last of them")
+
+
+def test_who_was_dropped_over_a_few_outcomes_is_not_said_to_have_been_judged_on_none(database, monkeypatch):
+    for name in ("mean all dropped", "certify all dropped", "route all dropped"):
+        situation = next(each for each in SITUATIONS if each.name == name)
+        answer = answered(database, situation, monkeypatch)
+        few = replace(DROPPED, unscored=1)
+        told = " ".join(sentence for _, sentence in answer_lines(replace(answer, dropped=(few,))))
+        assert "nothing is claimed: every candidate was dropped" in told
+        assert "judged" not in told
 
 
 CIRCLE = ("eliminated",) * 3

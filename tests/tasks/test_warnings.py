@@ -63,6 +63,14 @@ def test_equal_scores_are_told_with_what_to_check(campaign, scores, kind, words)
     assert warning.sentence.startswith(words)
 
 
+def test_a_certificate_need_not_tell_candidates_apart(database):
+    certifying = store_campaign(database, objective="certify")
+    play(certifying, [[1.0, 1.0], [1.0]], **END)
+    assert [each.sentence for each in warnings(certifying)] == [
+        "all 3 scores are 1: check whether the judge can tell right from wrong"
+    ]
+
+
 def test_equal_scores_of_a_campaign_that_goes_on_are_told_of_ten_for_each_candidate_that_has_any(database):
     running = store_campaign(database, n_examples=11)
     play(running, [[1.0] * 10, [1.0] * 9], **NO_END)

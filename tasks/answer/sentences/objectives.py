@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.phrases import (
+    ALL_DROPPED,
     MIXED,
     NOBODY,
     Line,
@@ -63,6 +64,7 @@ def _passed_over(certificate: Certificate) -> list[Line]:
     """What part of all that is said of risks comes from what people passed over."""
     lines = []
     n, unclear = certificate.unanswerable, certificate.unclear
+    own = _own(certificate)
     if n:
         says = (
             "says that no human can answer its example"
@@ -70,16 +72,22 @@ def _passed_over(certificate: Certificate) -> list[Line]:
             else ("say that no human can answer their examples")
         )
         what = f"{count_of(n, 'label')} of the {amount(certificate.labels_used)} used {says}"
-        lines.append(("skipped", f"{what}: {LOSS_OF_1}, whatever a candidate answers"))
+        lines.append(("skipped", f"{what}: {LOSS_OF_1}, whatever a candidate answers{own}"))
     if certificate.unreadable:
         are = "is" if certificate.unreadable == 1 else "are"
         what = f"{count_of(certificate.unreadable, 'label')} {are} nothing that the judge can read"
-        lines.append(("labels", f"{what}: {LOSS_OF_1}, whatever a candidate answers"))
+        lines.append(("labels", f"{what}: {LOSS_OF_1}, whatever a candidate answers{own}"))
     if unclear:
         what = f"people found {count_of(unclear, 'output')} unclear"
-        against = "" if certificate.baseline is None else ", whatever it is held against"
+        against = "" if certificate.baseline is None else f", whatever it is held against{own}"
         lines.append(("unclear", f"{what}: {LOSS_OF_1}{against}"))
     return lines
+
+
+def _own(certificate: Certificate) -> str:
+    """That nothing is a loss of the baseline itself, as the end of a sentence on losses of 1."""
+    baseline = certificate.baseline
+    return "" if baseline is None else f", but for {baseline}, whose drop below itself is 0"
 
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
@@ -173,7 +181,7 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
             f"risks{others} are higher"
         )
     if answer.outcome == "failed":
-        return "none: no candidate could be judged"
+        return f"none: {ALL_DROPPED}"
     return f"none yet: {allowed} is asked for"
 
 
@@ -272,7 +280,8 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
         return [("routes", "nothing known yet"), *_arrived(answer, standing)]
     scored = f"{rounded(standing.mean)} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
     if standing.late_mean is not None and standing.late_scored:
-        scored += f"; {rounded(standing.late_mean)} of the last {standing.late_scored:,} of them"
+        last = "last" if standing.late_scored == 1 else f"last {standing.late_scored:,}"
+        scored += f"; {rounded(standing.late_mean)} of the {last} of them"
     lines = [("routes", scored)]
     best = answer.of_best
     if best is not None and best.estimate is not None:

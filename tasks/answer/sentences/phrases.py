@@ -16,7 +16,8 @@ Line = tuple[str, str]
 MOST_NAMES = 5
 
 MIXED = "a served model changed on the way, so that one candidate stands for two models"
-NOBODY = "nothing is claimed: no candidate could be judged"
+ALL_DROPPED = "every candidate was dropped"
+NOBODY = f"nothing is claimed: {ALL_DROPPED}"
 
 ABOUT_ALL = " hold at once, at every round, with probability "
 """Stands in what `held` says where it is about all intervals and not about one."""

@@ -2,6 +2,7 @@
 
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.sentences.phrases import (
+    ALL_DROPPED,
     Claimed,
     Line,
     estimated,
@@ -36,7 +37,7 @@ def _who(answer: Answer) -> list[Line]:
             ("closest", answer.best or "nobody"),
         ]
     if answer.best is None:
-        nothing = "no candidate could be judged" if answer.outcome == "failed" else "nothing known yet"
+        nothing = ALL_DROPPED if answer.outcome == "failed" else "nothing known yet"
         return [("winner", f"none: {nothing}")]
     first = list_of(answer.ranked[: answer.top_m], most=answer.top_m) if answer.top_m > 1 else answer.best
     return [("winner" if answer.outcome == "winner" else "leading", first)]

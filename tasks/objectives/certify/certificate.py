@@ -41,7 +41,9 @@ class Certificate:
     waits_for: tuple[str, ...]
     """Keys of the examples that the planned round needs labels of."""
     incomplete: int
-    """Comparisons that lack one of the losses that the selector reads, as an engine gave no text for it."""
+    """Comparisons that lack one of the losses that the answer tells of, as an engine gave no text for it.
+
+    To `is_reliable` selectors each counts at its worst; others leave it out of their mean."""
     plain: str | None
     """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
     plain_mean: float | None

@@ -139,7 +139,7 @@ def score_losses(
                 with_metrics(comparison, metrics, scorer.measured(arm, example, human)),
                 detail=comparison.detail
                 or scorer.trouble(arm, example)
-                or (UNANSWERABLE if by_label and not human else None),
+                or (UNANSWERABLE if by_label and not human and arm != certification.baseline else None),
                 human_loss=scorer.loss(arm, example, human),
                 auto_loss=scorer.auto_loss(arm, example),
                 unlabelled_loss=unlabelled.mean,

@@ -29,7 +29,7 @@ Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "
 * decided: the campaign has an answer.
 * undecided: nothing more may be spent or is left to ask, and there is none.
 * waiting: humans have to label examples before it can go on.
-* failed: an error ended the run, or no candidate could be judged.
+* failed: an error ended the run, or every candidate was dropped.
 * winner-changed: the last campaign of the same schedule that had a winner had another one.
 * regression: a gate found a candidate to be worse than the baseline.
 """
