@@ -616,6 +616,23 @@ def certified(database, monkeypatch, changed=None, **of_certificate):
     return dict(answer_lines(answer))
 
 
+@pytest.mark.parametrize(
+    ("selector", "become"),
+    [
+        ("r-eval", "taken to be whatever is worst for the claim"),
+        ("eval", "left out of every mean"),
+        ("autoeval", "left out of every mean"),
+    ],
+)
+def test_texts_that_are_not_stored_are_left_out_of_plain_means(database, monkeypatch, selector, become):
+    situation = next(each for each in SITUATIONS if each.name == "certify by a plain mean")
+    answer = answered(database, situation._replace(name=selector, selector=selector), monkeypatch)
+    said = dict(answer_lines(replace(answer, stored_texts=(30, 40))))["texts"]
+    assert said.startswith(
+        f"stored ones alone: 10 of 40 comparisons have none. What these would have scored is {become}; "
+    )
+
+
 def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
     assert "skipped" not in certified(database, monkeypatch)
     assert certified(database, monkeypatch, {"name": "one"}, unanswerable=1)["skipped"] == (

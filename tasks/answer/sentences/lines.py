@@ -139,12 +139,14 @@ def _stored_lines(answer: Answer) -> list[Line]:
     had, asked = answer.stored_texts
     if had == asked:
         return [("texts", f"all {asked} comparisons are of stored texts, and none was made")]
+    by_plain_mean = answer.certificate is not None and not answer.certificate.is_reliable
+    become = "left out of every mean" if by_plain_mean else "taken to be whatever is worst for the claim"
     return [
         (
             "texts",
             f"stored ones alone: {asked - had:,} of {asked:,} comparisons have none. What these would have "
-            "scored is taken to be whatever is worst for the claim; who has texts follows from what other "
-            "campaigns asked, so that a mean over them is no estimate of the mean on all examples",
+            f"scored is {become}; who has texts follows from what other campaigns asked, so that a mean over "
+            "them is no estimate of the mean on all examples",
         )
     ]
 
