@@ -52,6 +52,8 @@ TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate, best estimate first; candidates nothing is known of come last.
 
+    Of equal estimates that of the candidate that is thought best comes first.
+
     `status`, `estimate`, `lower` and `upper` are those of the latest decision, and so is `ranking`, the score
     that the algorithm orders candidates by where that is no estimate; it is null elsewhere.
     """
@@ -70,7 +72,7 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
                 **counts,
             }
         )
-    return sorted(rows, key=lambda row: (row["estimate"] is None, -(row["estimate"] or 0.0)))
+    return sorted(rows, key=lambda row: (row["estimate"] is None, -(row["estimate"] or 0.0), not row["best"]))
 
 
 def eliminations(session: Session, campaign_id: int) -> list[Row]:

@@ -1,8 +1,14 @@
 """The page in a browser: on a phone and on a desk, sorted by its headings, and read without JavaScript."""
 
+import json
+from itertools import pairwise
+
 import pytest
 from browser_pages import DRAWN, let_axe_in, violations
 from report_campaigns import crowded_campaign, page_of
+
+from winnow.flows.reports.html.figures.certificates import weights
+from winnow.flows.reports.html.figures.duels import head_to_head
 
 N_CANDIDATES = 30
 
@@ -102,3 +108,40 @@ def test_without_javascript_the_answer_and_the_table_can_be_read(chrome, folder)
     assert page.locator("table.sortable tbody tr").count() == N_CANDIDATES
     assert page.locator("table.sortable button").count() == 0
     page.context.close()
+
+
+PLACED = """async ({data, layout}) => {
+  const plot = document.body.appendChild(document.createElement("div"));
+  const narrow = fitted({data, layout}, 350);
+  await Plotly.newPlot(plot, narrow.data, {...narrow.layout, width: 350});
+  const {_size: area, yaxis} = plot._fullLayout, boxes = [...plot.querySelectorAll(".xtick text")];
+  const found = {
+    cell: area.h / yaxis.ticktext.length - plot.data[0].ygap,
+    labels: boxes.filter((each) => each.textContent).map((each) => each.getBoundingClientRect().toJSON()),
+  };
+  plot.remove();
+  return found;
+}"""
+"""The height of a heat map's cells where it is drawn on a phone, and where the labels below it are."""
+
+
+@pytest.mark.parametrize("candidates", [2, 3, 12])
+def test_cells_can_be_seen_on_a_phone_however_few_rows_there_are(pages, candidates):
+    rows = [
+        {"candidate": f"model-{number}/plain", "rho": rho / 10, "weight": 0.1}
+        for number in range(candidates)
+        for rho in range(10)
+    ]
+    found = pages[390].evaluate(PLACED, json.loads(weights(rows).to_json()))
+    assert 8 <= found["cell"] <= 40
+
+
+def test_numbers_of_many_opponents_stand_apart_on_a_phone(pages):
+    names = [f"model-{number}/plain" for number in range(40)]
+    met = [
+        {"candidate": name, "opponent": names[0], "win_rate": 0.5, "wins": 1, "ties": 0, "losses": 1}
+        for name in names[1:]
+    ]
+    labels = pages[390].evaluate(PLACED, json.loads(head_to_head(met, names).to_json()))["labels"]
+    assert len(labels) >= 10
+    assert all(one["right"] < other["left"] for one, other in pairwise(labels))

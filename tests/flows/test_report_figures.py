@@ -21,6 +21,9 @@ from winnow.flows.reports.html.figures.curve import curve
 from winnow.flows.reports.html.figures.duels import head_to_head
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import shortened, shortened_apart
+from winnow.flows.reports.html.figures.over_time import estimates_over_time
+from winnow.flows.reports.html.figures.routes import shares
+from winnow.flows.reports.html.figures.theme import GREY
 from winnow.flows.reports.html.model import first_of
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage.engine.database import open_database
@@ -277,3 +280,34 @@ def test_two_hundred_candidates_are_cut_to_what_can_be_read():
     crowded = head_to_head(met, [row["candidate"] for row in rows]).data[0]
     assert crowded.texttemplate is None
     assert crowded.z[0][1] == 0.5
+
+
+def test_the_lines_that_a_legend_names_are_drawn_above_the_grey_ones():
+    names = [f"model-{number}" for number in range(7)]
+    picks = [{"until": 10, "candidate": name, "picks": 1} for name in names]
+    bets = [{"candidate": name, "labels": 1, "log_e_value": 3.0, "needed": 10.0} for name in names]
+    for figure in (shares(picks), e_values(bets, certified=names, line_as="1/δ = 10")):
+        named = {trace.line.color for trace in figure.data if trace.showlegend}
+        above = [trace.zorder for trace in figure.data if {trace.line.color, trace.marker.color} & named]
+        below = [trace.zorder for trace in figure.data if GREY in (trace.line.color, trace.marker.color)]
+        assert min(above) > max(below)
+
+
+def test_an_axis_of_equal_means_shows_little_more_than_the_mean():
+    rows = [{"candidate": name, "estimate": 1.0, "lower": None, "upper": None} for name in "ab"]
+    axis = {"minallowed": 0.95, "maxallowed": 1.05}
+    assert intervals(rows, title="mean").layout.xaxis.autorangeoptions.to_plotly_json() == axis
+    track = [{"campaign": name, "at": NOW, "estimate": 1.0, "lower": 1.0, "upper": 1.0} for name in "cd"]
+    led = [{"created_at": NOW, "best": "a", "estimate": 1.0}]
+    over_time = estimates_over_time({"a": track}, led, title="mean").layout.yaxis.autorangeoptions
+    assert over_time.to_plotly_json() == axis
+    others = [*rows, {"candidate": "c", "estimate": 0.5, "lower": 0.25, "upper": 0.75}]
+    assert intervals(others, title="mean").layout.xaxis.autorangeoptions.minallowed is None
+
+
+def test_nothing_is_drawn_of_duels_of_which_none_was_judged(tmp_path):
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"), "letters", objective="best-duel")
+    campaign.finish_duels(campaign.plan(0, [(0, 1)], [0]), [(None, [])])
+    with campaign.database.reading() as session:
+        assert list(ask(session, campaign.record, "head-to-head"))
+    assert "head-to-head" not in figures_of(campaign)

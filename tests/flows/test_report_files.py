@@ -12,9 +12,10 @@ from report_campaigns import crowded_campaign, figures_of, scored_campaign
 from stored_campaigns import NOW
 from test_command_line import winnow
 
-from winnow.flows.reports.html.answer_slide import AnswerSlide
+from winnow.flows.reports.html.answer_slide import LETTER_WIDTH, WIDTH, WORDS, AnswerSlide
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import as_slide
+from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
 from winnow.tasks.queries.status import campaign_status
 
@@ -77,6 +78,15 @@ def test_the_first_slide_says_what_the_block_says_and_ends_within_the_picture(tm
     bottom = (1.0 - last.y) * 900 + (last.text.count("<br>") + 1) * last.font.size * 1.35
     assert last.font.size >= 11
     assert copies > 1 or bottom <= 900
+
+
+def test_names_that_are_longer_than_a_line_end_within_the_first_slide(tmp_path):
+    with crowded_campaign(tmp_path, 3).database.reading() as session:
+        status = campaign_status(session, campaign_records.get_campaign(session, "letters"), in_full=True)
+    slide = replace(AnswerSlide.of(status, NOW), lines=[("winner", f"{'Long-' * 40}/plain"), ("sure", "yes")])
+    name, size = slide.figure().layout.annotations[1].text, slide.figure().layout.annotations[1].font.size
+    assert name.replace("<br>", "") == f"{'Long-' * 40}/plain"
+    assert max(map(len, name.split("<br>"))) * size * LETTER_WIDTH <= WIDTH - WORDS
 
 
 def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, monkeypatch):

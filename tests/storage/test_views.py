@@ -101,6 +101,11 @@ def test_an_estimate_of_zero_ranks_above_none_at_all_and_below_the_positive(camp
     assert [row["candidate"] for row in ask(campaign, campaign_views.leaderboard)] == ["c", "b", "a"]
 
 
+def test_of_equal_estimates_that_of_the_leader_comes_first(campaign):
+    campaign.finish(campaign.plan(0, [0], [0]), [0.0], best=2, estimates=[0.5, 0.75, 0.5])
+    assert [row["candidate"] for row in ask(campaign, campaign_views.leaderboard)] == ["b", "c", "a"]
+
+
 def test_a_campaign_without_a_round_has_a_leaderboard_that_knows_nothing(campaign):
     board = ask(campaign, campaign_views.leaderboard)
     assert [row["candidate"] for row in board] == ["a", "b", "c"]

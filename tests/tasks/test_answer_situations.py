@@ -712,6 +712,7 @@ def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, 
         "of those with human losses (a), the plain mean of human losses would say a (0.300), without any "
         "guarantee"
     )
+    assert said["untested"].startswith("c: nothing is known of its risk, as the tests go")
     assert said["untested"].endswith("the first that is not certified: b")
     nobody = dict.fromkeys("abc")
     said = certified(database, monkeypatch, {"name": "nobody"}, **untested | {"means": nobody})

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from plotly.graph_objects import Figure
 
@@ -72,9 +73,15 @@ class AnswerSlide:
         return figure
 
     def _broken(self, size: int) -> tuple[int, list[list[str]]]:
-        """A size of letters, and each sentence as the lines that it then takes."""
+        """A size of letters, and each sentence as the lines that it then takes.
+
+        A word that is longer than a line is broken anywhere: nobody can scroll a picture.
+        """
         letters = int((WIDTH - WORDS - LEFT) / (size * LETTER_WIDTH))
-        return size, [hanging("", sentence, letters) for _, sentence in self.lines]
+        return size, [
+            [part for line in hanging("", sentence, letters) for part in wrap(line, letters) or [""]]
+            for _, sentence in self.lines
+        ]
 
 
 def _caption(status: CampaignStatus, decided_at: dt.datetime) -> str:

@@ -109,7 +109,8 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
     if certificate.in_sequence:
         fails = "is not certified" if certificate.is_reliable else "does not pass"
         why = f", as the tests go from the dearest to the cheapest and end at the first that {fails}: {first}"
-    return [("untested", f"{list_of(untested)}: nothing is known of their risks{why}")]
+    whose = "its risk" if len(untested) == 1 else "their risks"
+    return [("untested", f"{list_of(untested)}: nothing is known of {whose}{why}")]
 
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:

@@ -34,9 +34,10 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
         colour = LINES[number] if number < len(LINES) else GREY
         passed = _first_passing(own) if name in certified else None
         path = _path(own, colour, "certified" if name in certified else "not certified")
-        figure.add_trace(path.update(showlegend=number < len(LINES)))
+        is_coloured = number < len(LINES)
+        figure.add_trace(path.update(showlegend=is_coloured, zorder=int(is_coloured)))
         if passed is not None:
-            figure.add_trace(_star(passed, colour))
+            figure.add_trace(_star(passed, colour).update(zorder=int(is_coloured)))
     needed = rows[0]["needed"]
     figure.add_hline(needed, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
     figure.add_annotation(

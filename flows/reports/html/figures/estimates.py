@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from plotly.graph_objects import Figure, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
-from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, around_one_value, dressed
 from winnow.storage.json_types import Row
 from winnow.tasks.answer.sentences.rounding import ends
 
@@ -42,11 +42,12 @@ def intervals(
         figure.add_annotation(
             x=line, y=1, yref="paper", yanchor="bottom", text=line_as, showarrow=False, font={"color": ORANGE}
         )
+    shown = [line, *(row[key] for row in known for key in (value, "lower", "upper"))]
     return dressed(
         figure,
         rows=len(known),
         meta=ROWS,
-        xaxis={"title": title, "zeroline": False},
+        xaxis={"title": title, "zeroline": False, **around_one_value(shown)},
         yaxis=name_axis([row["candidate"] for row in known], downwards=True),
         showlegend=bool(marked) and line is None,
     )

@@ -6,7 +6,7 @@ from plotly.graph_objects import Bar, Figure, Scatter
 
 from winnow.flows.reports.html.figures.estimates import reach
 from winnow.flows.reports.html.figures.labels import as_label, shortened
-from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, dressed
+from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, around_one_value, dressed
 from winnow.storage.json_types import JsonView
 
 
@@ -26,10 +26,12 @@ def estimates_over_time(
         figure.add_trace(_track(name, rows, colour))
     led = [row for row in winners if row["best"] is not None and row["estimate"] is not None]
     figure.add_trace(_leaders(led))
+    shown = [row[key] for rows in tracks.values() for row in rows for key in ("estimate", "lower", "upper")]
+    values = [*shown, *(row["estimate"] for row in led)]
     return dressed(
         figure,
         xaxis={"title": "begun", "type": "date"},
-        yaxis={"title": title, "zeroline": False},
+        yaxis={"title": title, "zeroline": False, **around_one_value(values)},
         showlegend=True,
     ).update_layout(legend={"y": -0.25, "yanchor": "top"})
 

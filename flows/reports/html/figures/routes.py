@@ -34,6 +34,7 @@ def shares(rows: Sequence[Row]) -> Figure:
                 line={"color": LINES[number] if number < len(LINES) else GREY, "width": 2},
                 name=shortened(name),
                 showlegend=number < len(LINES),
+                zorder=int(number < len(LINES)),
                 hovertemplate="%{customdata}<br>%{y:.1%} of the prompts up to %{x:,}<extra></extra>",
             )
         )

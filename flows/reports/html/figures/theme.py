@@ -1,6 +1,6 @@
 """What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from textwrap import wrap
 from types import MappingProxyType
@@ -27,6 +27,8 @@ SQUARE = "square"
 ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 
+BESIDE_ONE_VALUE = 0.05
+"""What an axis shows on either side of a value that is the only one."""
 TITLE_WIDTH = 38
 """Characters of an axis's title that a phone has room for in a line."""
 NO_AXIS: JsonView = MappingProxyType({})
@@ -85,6 +87,18 @@ def reaching(ends: Sequence[float] | None) -> JsonObject:
     ends of a logarithmic axis are decades.
     """
     return {} if ends is None else {"autorangeoptions": {"minallowed": ends[0], "maxallowed": ends[1]}}
+
+
+def around_one_value(values: Iterable[float | None]) -> JsonObject:
+    """An axis that shows little more than the value, where all that are known are one; of itself, else.
+
+    Of itself it would reach from 0 to twice that value.
+    """
+    known = {each for each in values if each is not None}
+    if len(known) != 1:
+        return {}
+    (value,) = known
+    return reaching((value - BESIDE_ONE_VALUE, value + BESIDE_ONE_VALUE))
 
 
 def _axis(axis: JsonView) -> JsonObject:

@@ -23,7 +23,7 @@ from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 
 def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
     """Win rates of all pairs that met."""
-    met = list(ask(session, campaign, "head-to-head"))
+    met = [row for row in ask(session, campaign, "head-to-head") if row["win_rate"] is not None]
     if not met:
         return None
     board, cut = first_of(list(ask(session, campaign, "leaderboard")), campaign.name, "head-to-head")
