@@ -3,9 +3,14 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
@@ -126,6 +131,31 @@ SETTINGS = {
 """Nothing is sent anywhere, asked for or watched; errors that are bugs go to the terminal."""
 
 
+PAGES = ("campaign", "over-time", "matrix", "compare", "factors", "judges", "comparisons", "sql", "label")
+"""What an address may end in, but for that of the first page."""
+
+PLACE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
+"""Tells a page's script where its server is: of itself it asks below the page's address first, in vain."""
+
+
+def page_routes() -> list[Route]:
+    """Where a browser asks for the pages."""
+
+    async def answer(_: Request) -> HTMLResponse:
+        return HTMLResponse(_page(), headers={"cache-control": "no-cache"})
+
+    return [Route(f"/{page}", answer) for page in PAGES]
+
+
+@cache
+def _page() -> str:
+    """The HTML that streamlit's script begins in."""
+    from streamlit import file_util
+
+    page = (Path(file_util.get_static_dir()) / "index.html").read_text("utf-8")
+    return page.replace("<head>", f"<head>{PLACE}", 1)
+
+
 def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     """Serve until a signal ends it; the environment holds the token, if one is asked for."""
     from starlette.middleware import Middleware
@@ -134,7 +164,8 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     from winnow.flows.reports.dashboard.plots import library_route
 
     gate = Gate.at(host, allowed=allowed, token=os.environ.pop(TOKEN_VARIABLE, None))
-    app = App(SCRIPT, routes=[library_route()], middleware=[Middleware(Door, gate=gate, port=port)])
+    door = Middleware(Door, gate=gate, port=port)
+    app = App(SCRIPT, routes=[library_route(), *page_routes()], middleware=[door])
     app.run(config={**SETTINGS, "server.address": host, "server.port": port})
 
 

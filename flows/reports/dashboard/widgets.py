@@ -262,15 +262,19 @@ def choose_campaign(names: Sequence[str]) -> str | None:
         st.text(NO_CAMPAIGNS)
         return None
     wanted = st.session_state.get(CHOSEN) or st.query_params.get(ADDRESS)
-    newest_first = list(reversed(names))
-    if st.session_state.get(BOX) not in newest_first:
+    newest_first, held = list(reversed(names)), st.session_state.get(BOX)
+    if held not in newest_first:
         is_here = wanted in newest_first
         st.session_state[BOX] = wanted if is_here else newest_first[0]
         st.session_state[MISSED] = None if is_here or wanted is None else (wanted, newest_first[0])
+    elif held == st.session_state.get(CHOSEN):
+        # The box of a page that was just opened would begin with the newest, whatever another one held.
+        st.session_state[BOX] = held
     name = choose_name(st.sidebar, "Campaign", newest_first, key=BOX, most=LONGEST_IN_SIDEBAR)
     if name is None:
         return None
-    if (missed := st.session_state.get(MISSED)) is not None and missed[1] == name:
+    missed = st.session_state.get(MISSED)
+    if missed is not None and missed[0] not in names and missed[1] == name:
         show_soft(
             f"{missed[0]!r} is none of the campaigns that this page shows. This is {name!r}.", key="missed"
         )
