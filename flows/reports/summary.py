@@ -102,10 +102,20 @@ def further_lines(status: CampaignStatus) -> list[Line]:
 
 def resume_command(status: CampaignStatus, storage: str) -> str | None:
     """The command that goes on with a campaign, None where somebody runs it, it has ended, or none can."""
+    return f"winnow resume {status.name} {storage_option(storage)}" if _can_be_resumed(status) else None
+
+
+def nothing_yet(status: CampaignStatus) -> str:
+    """What a page says of a campaign without a finished round."""
+    sentence = "No round is finished yet: there is nothing more to show."
+    if status.state == "waiting" or not _can_be_resumed(status):
+        return sentence
+    return f"{sentence} winnow resume {status.name} goes on with it."
+
+
+def _can_be_resumed(status: CampaignStatus) -> bool:
     is_of_program = status.answer.is_of_program or status.answer.named_by_program is not None
-    if status.state not in TO_GO_ON or is_of_program:
-        return None
-    return f"winnow resume {status.name} {storage_option(storage)}"
+    return status.state in TO_GO_ON and not is_of_program
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:

@@ -8,7 +8,7 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.sentences.rounding import amount, ends, rounded
+from winnow.tasks.answer.sentences.rounding import amount, ends, percentage, rounded
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
@@ -70,7 +70,7 @@ class Tally:
         most = campaign.checked.most
         spent = (
             f"{amount(self.told)} of {amount(most)} comparisons "
-            f"({self.told / campaign.checked.grid:.1%} of the grid)"
+            f"({percentage(self.told / campaign.checked.grid)} of the grid)"
             if campaign.labels_used is None
             else f"{amount(self.told)} comparisons, {campaign.labels_used} of {amount(most)} labels"
         )

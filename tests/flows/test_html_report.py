@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import campaign_processes as processes
 import certify_campaigns as certify
@@ -27,6 +28,7 @@ from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import cells
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
 from winnow.flows.reports.html.sections.sections import PAGES, sections_of
+from winnow.flows.reports.summary import nothing_yet
 
 
 @pytest.fixture
@@ -111,6 +113,23 @@ def test_a_campaign_that_waits_for_its_first_labels_has_a_page(tmp_path, monkeyp
     provide_models(monkeypatch)
     processes.store(certify.write_certify(tmp_path))
     assert "there is nothing more to show" in page_of(tmp_path, "survivor")
+
+
+@pytest.mark.parametrize(
+    ("state", "by_program", "is_named"),
+    [
+        ("new", None, True),
+        ("interrupted", None, True),
+        ("waiting", None, False),
+        ("running", None, False),
+        ("new", "the judge", False),
+    ],
+)
+def test_a_page_without_a_round_names_the_command_where_that_goes_on(state, by_program, is_named):
+    answer = SimpleNamespace(is_of_program=False, named_by_program=by_program)
+    said = nothing_yet(SimpleNamespace(name="letters", state=state, answer=answer))
+    assert said.startswith("No round is finished yet")
+    assert ("winnow resume letters" in said) == is_named
 
 
 def test_hostile_names_keys_prompts_and_texts_are_shown_and_do_nothing(scored, tmp_path):

@@ -60,12 +60,6 @@ class Section:
     groups: Sequence[SampleGroup] = ()
 
 
-def nothing_yet(name: str) -> str:
-    """What a page says of a campaign without a finished round."""
-    sentence = "No round is finished yet: there is nothing more to show."
-    return f"{sentence} If nobody runs it, winnow resume {name} does."
-
-
 def first_of(rows: Sequence[T], campaign: str, view: str) -> tuple[Sequence[T], str]:
     """Of rows or names, those that fit into a figure, and a sentence about those that do not."""
     if len(rows) <= MOST_CANDIDATES:

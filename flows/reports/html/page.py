@@ -18,9 +18,9 @@ from plotly.offline import get_plotlyjs
 from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
-from winnow.flows.reports.html.model import Section, nothing_yet
+from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.rows.people import decimals_of
-from winnow.flows.reports.summary import further_lines
+from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.block import block_lines, named_winner
@@ -60,7 +60,7 @@ def page(
         further=[(word, sentence(said)) for word, said in further_lines(status)],
         board=board,
         sections=sections,
-        nothing_yet=readable(nothing_yet(campaign.name)),
+        nothing_yet=readable(nothing_yet(status)),
         definition=readable(yaml.safe_dump(dict(campaign.spec), sort_keys=False, allow_unicode=True)),
         versions=", ".join(f"{name} {version}" for name, version in campaign.versions.items()),
         themes=themes(),

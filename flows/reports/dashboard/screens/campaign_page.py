@@ -1,7 +1,5 @@
 """One campaign as it stands: its answer, its leaderboard and the figures of its report, live."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
@@ -14,8 +12,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_soft,
 )
 from winnow.flows.reports.html.figures.labels import readable, sentence
-from winnow.flows.reports.html.model import Section, nothing_yet
-from winnow.flows.reports.summary import further_lines
+from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.block import block_lines
@@ -38,7 +35,7 @@ def show() -> None:
             look = _look(name)
             _head(look.status)
             _leaderboard(look)
-            _sections(name, look.sections)
+            _sections(look)
             st.fragment(_wait, run_every=EVERY)(name, look)
 
 
@@ -79,15 +76,15 @@ def _numbers_first(row: Row) -> Row:
     return {**first, **row}
 
 
-def _sections(name: str, sections: Sequence[Section]) -> None:
-    for section in sections:
+def _sections(look: Snapshot) -> None:
+    for section in look.sections:
         if section.figure is None and not section.table:
             continue
         st.header(section.title)
         show_soft(section.note, key=section.name)
         if section.figure is not None:
-            show_figure(section.figure, key=f"figure-{section.name}", of=name)
+            show_figure(section.figure, key=f"figure-{section.name}", of=look.status.name)
         if section.table:
             show_rows(section.table, key=f"table-{section.name}")
-    if not sections:
-        st.text(readable(nothing_yet(name)))
+    if not look.sections:
+        st.text(readable(nothing_yet(look.status)))

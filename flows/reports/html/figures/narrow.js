@@ -14,7 +14,7 @@ const withNamesAbove = (layout, frame) => {
   const height = Math.max(layout.height, frame + ticktext.length * NARROW_ROW_HEIGHT);
   const names = ticktext.map((text, row) => ({
     text, x: 0, xref: "paper", xanchor: "left", y: tickvals[row], yanchor: "bottom", yshift: 7, showarrow: false,
-    font: { size: 11 }, bgcolor: layout.template?.layout.hoverlabel.bgcolor, // no line runs through a name
+    font: { size: 11 }, bgcolor: layout.template?.layout.hoverlabel?.bgcolor, // no line runs through a name
   }));
   return {
     ...layout,
