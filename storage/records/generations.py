@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.database import once_a_look
 from winnow.storage.engine.raw_sql import (
     PARAMETERS_AT_ONCE,
     ids_with,
@@ -143,7 +144,8 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
         session.execute(update(Generation).where(paid).values(round_id=round_id))
 
 
-def engines_of(session: Session, campaign_id: int, models: Sequence[str]) -> dict[str, list[str]]:
+@once_a_look
+def engines_of(session: Session, campaign_id: int, models: tuple[str, ...]) -> dict[str, list[str]]:
     """By model, the engine of the first text that a campaign paid for, and that of the last if it is another.
 
     Models that wrote none are left out.

@@ -94,7 +94,7 @@ def engines_by_model(session: Session, campaign: CampaignRecord) -> dict[str, li
     models = [*campaign.spec.get("models", []), *(model for _, model in judging_models(campaign.spec))]
     # A function scores one call at a time; of thousands of them, each is a model of its own.
     written = [str(each.get("name")) for each in models if each.get("provider") != FUNCTION]
-    return engines_of(session, campaign.id, written)
+    return engines_of(session, campaign.id, tuple(written))
 
 
 def _is_unsteady(identity: str, *, streams: bool, ahead: bool) -> bool:

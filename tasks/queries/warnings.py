@@ -236,8 +236,8 @@ def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning
     return CampaignWarning(
         kind="other-engine",
         sentence=f"the first texts of {model} are by {first}, the last by {last}{others}: engines may write "
-        "different texts, so that what was scored is in part one and in part the other; compare some of "
-        "both, or run the campaign anew under another name with reuse: none",
+        "different texts, so that a model's name stands in part for the one and in part for the other; "
+        "compare some of both, or run the campaign anew under another name with reuse: none",
     )
 
 

@@ -63,7 +63,7 @@ lowest of the means on the first 6 examples and on the others.""",
 Batches of {champion.BATCH}, no budget, at {len(champion.DELTAS)} values of delta; the list says how many arms
 and examples there are. It is wrong to name an arm that is worse than the best of those that were not dropped,
 of those that meet the constraint where there is one, or to name none. Intervals of means, which are shown and
-decide nothing, are worked out in the first hundred campaigns of a cell alone.""",
+decide nothing, are worked out in the first hundred campaigns of a cell, and need not be in the others.""",
     "gate": f"""
 {gate.N_ARMS} arms, the first of them the baseline, {gate.N_EXAMPLES} examples, batches of {gate.BATCH},
 delta = {gate.DELTA}, epsilon = {gate.EPSILON}: to be right on one example fewer is no worse, on two it is
