@@ -109,13 +109,15 @@ def started(folder, *command):
 
 
 def wait_for_decisions(folder, process, count):
-    while process.poll() is None:
-        ready = (folder / "winnow.db").exists() and processes.rows(
-            folder, "SELECT 1 FROM sqlite_master WHERE name = 'decisions'"
-        )
-        if ready and len(processes.rows(folder, "SELECT 1 FROM decisions")) >= count:
-            return
-        time.sleep(0.005)
+    database = folder / "winnow.db"
+    of_tables = "SELECT 1 FROM sqlite_master WHERE name = 'decisions'"
+    while process.poll() is None and not (database.exists() and processes.rows(folder, of_tables)):
+        time.sleep(0.1)
+    with closing(sqlite3.connect(database)) as reader:
+        while process.poll() is None:
+            if len(reader.execute("SELECT 1 FROM decisions").fetchall()) >= count:
+                return
+            time.sleep(0.005)
     raise AssertionError(f"the campaign ended before it was killed: {(folder / 'told.txt').read_text()}")
 
 
