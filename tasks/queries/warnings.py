@@ -193,20 +193,26 @@ def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | N
 def _truncated(counts: Counts) -> CampaignWarning | None:
     if counts.truncated <= MOST_FLAGGED * counts.texts:
         return None
+    were, are, ends = (
+        ("was", "is judged as it stands", "its end")
+        if counts.truncated == 1
+        else ("were", "are judged as they stand", "their ends")
+    )
     return CampaignWarning(
         kind="truncated",
-        sentence=f"{_share(counts.truncated, counts.texts)} were cut off by max_tokens or the context window "
-        "and are judged as they stand: check whether answers are missing at their ends, and raise max_tokens",
+        sentence=f"{_share(counts.truncated, counts.texts)} {were} cut off by max_tokens or the context "
+        f"window and {are}: check whether answers are missing at {ends}, and raise max_tokens",
     )
 
 
 def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | None:
     if counts.no_answer <= MOST_FLAGGED * counts.texts:
         return None
+    hold, are, some = ("holds", "is", "it") if counts.no_answer == 1 else ("hold", "are", "some of them")
     return CampaignWarning(
         kind="no-answer",
-        sentence=f"{_share(counts.no_answer, counts.texts)} hold no answer that the judge can read and are "
-        f"{_fate(campaign)}: check some of them, the prompt's instructions, and the judge's extract",
+        sentence=f"{_share(counts.no_answer, counts.texts)} {hold} no answer that the judge can read and "
+        f"{are} {_fate(campaign)}: check {some}, the prompt's instructions, and the judge's extract",
     )
 
 
@@ -216,8 +222,8 @@ def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning 
         return None
     return CampaignWarning(
         kind="cut-reply",
-        sentence=f"{cut:,} of {replies:,} replies of judges without a verdict were cut off: raise "
-        "the judge's max_tokens, or ask for a shorter reply",
+        sentence=f"{cut:,} of {replies:,} replies of judges without a verdict "
+        f"{'was' if cut == 1 else 'were'} cut off: raise the judge's max_tokens, or ask for a shorter reply",
     )
 
 

@@ -212,15 +212,15 @@ def test_texts_without_an_answer_that_are_left_unscored_are_called_that(campaign
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
         (warning,) = campaign_warnings(session, record, has_ended=False)
-    assert "are left unscored" in warning.sentence
+    assert "1 of 2 texts (50.0%) holds no answer that the judge can read and is left unsc" in warning.sentence
 
 
 @pytest.mark.parametrize(
     ("fates", "said"),
     [
-        (("wrong", "unscored"), "are counted as wrong or left unscored by the part of it that reads none: "),
-        (("unscored", "unscored"), "are left unscored by the part of it that reads none: "),
-        (("wrong",), "are counted as wrong: "),
+        (("wrong", "unscored"), "is counted as wrong or left unscored by the part of it that reads none: "),
+        (("unscored", "unscored"), "is left unscored by the part of it that reads none: "),
+        (("wrong",), "is counted as wrong: "),
     ],
 )
 def test_each_part_of_a_judge_says_what_becomes_of_a_text_without_an_answer(campaign, fates, said):
