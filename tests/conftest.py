@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import certifi
@@ -209,6 +210,15 @@ def _own_configuration(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
         yield
+
+
+@pytest.fixture
+def sqlite_database(tmp_path):
+    """A new SQLite database in the test's folder, which is closed behind it."""
+    from stored_campaigns import new_database
+
+    with closing(new_database(tmp_path / "results.db")) as database:
+        yield database
 
 
 @pytest.fixture(scope="session")

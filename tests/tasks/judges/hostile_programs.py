@@ -7,6 +7,10 @@ system call by its name.
 """
 
 import platform
+import sys
+
+OVERFLOWN = "RecursionError" if sys.version_info >= (3, 12) else "SIGSEGV"
+"""What becomes of C code of Python's that calls itself too often."""
 
 CALLS = {
     "x86_64": {
@@ -140,7 +144,7 @@ LOOPS = {
     "deep recursion": ("def f(): return f()", "RecursionError"),
     "a stack that overflows": (
         "import json, sys; sys.setrecursionlimit(10**9)\ndef f():\n    x = []\n"
-        "    for _ in range(10**5): x = [x]\n    return json.dumps(x)", "SIGSEGV"),
+        "    for _ in range(10**5): x = [x]\n    return json.dumps(x)", OVERFLOWN),
     "a wrong address": ("ctypes.string_at(1)", "SIGSEGV"),
     "a huge result": ("def f(): return 'x' * (40 << 20)", "MiB"),
     "a result within itself": ("def f():\n    x = []\n    x.append(x)\n    return x", "RecursionError"),

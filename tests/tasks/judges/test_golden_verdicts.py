@@ -6,6 +6,7 @@ verdicts of a version are never edited; more rows may be added.
 """
 
 import json
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -86,12 +87,20 @@ def verdict(name, row):
     return [found.score, found.answer, found.reason]
 
 
+def golden(name, row):
+    """The library that works out bleu adds with `sum`, which rounds less since Python 3.12."""
+    score, *rest = row["verdict"]
+    if name == "bleu" and score is not None and sys.version_info >= (3, 12):
+        score = pytest.approx(score, rel=1e-14)
+    return [score, *rest]
+
+
 @pytest.mark.parametrize("name", JUDGES)
 def test_a_judge_gives_the_verdicts_of_its_version(name):
     rows = table(name, version(name))
     assert len(rows) >= 10
     for row in rows:
-        assert verdict(name, row) == row["verdict"], f"raise VERSION of {name}: {row}"
+        assert verdict(name, row) == golden(name, row), f"raise VERSION of {name}: {row}"
 
 
 @pytest.mark.parametrize("option", OPTIONS)
