@@ -7,7 +7,7 @@ import pytest
 from browser_pages import DRAWN, let_axe_in, violations
 from report_campaigns import crowded_campaign, page_of
 
-from winnow.flows.reports.html.figures.certificates import weights
+from winnow.flows.reports.html.figures.certificates import e_values, weights
 from winnow.flows.reports.html.figures.duels import head_to_head
 
 N_CANDIDATES = 30
@@ -108,6 +108,29 @@ def test_without_javascript_the_answer_and_the_table_can_be_read(chrome, folder)
     assert page.locator("table.sortable tbody tr").count() == N_CANDIDATES
     assert page.locator("table.sortable button").count() == 0
     page.context.close()
+
+
+AXIS = """async ({data, layout}) => {
+  const plot = document.body.appendChild(document.createElement("div"));
+  await Plotly.newPlot(plot, data, layout);
+  const found = {range: plot._fullLayout.yaxis.range, ticks: plot.querySelectorAll(".ytick").length};
+  plot.remove();
+  return found;
+}"""
+
+
+def test_extremes_do_not_flatten_the_e_values_around_the_line(pages):
+    rows = [
+        {"candidate": name, "labels": label, "log_e_value": slope * label, "needed": 10.0}
+        for name, slope in (("a", 0.2), ("b", -2.0))
+        for label in range(1, 40)
+    ]
+    figure = e_values(rows, certified={"a"}, line_as="1/δ = 10")
+    found = pages[1280].evaluate(AXIS, json.loads(figure.to_json()))
+    low, high = found["range"]
+    assert -3.5 < low < -2.5  # in powers of ten, as all that follows
+    assert 3.0 < high < 4.0
+    assert 3 <= found["ticks"] <= 10
 
 
 PLACED = """async ({data, layout}) => {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from plotly.graph_objects import Figure, Heatmap, Scatter
 
 from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened
-from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, ROWS, WEIGHTS, dressed, reaching
+from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, ROWS, WEIGHTS, dressed
 from winnow.storage.json_types import Row
 
 LARGEST_LOG = 690.0
@@ -39,6 +39,7 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
         if passed is not None:
             figure.add_trace(_star(passed, colour).update(zorder=int(is_coloured)))
     needed = rows[0]["needed"]
+    low, high = _decades(rows)
     figure.add_hline(needed, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
     figure.add_annotation(
         x=0,  # where all begin, below the line
@@ -57,8 +58,9 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
             "title": "e-value",
             "type": "log",
             "exponentformat": "power",
-            **reaching(_decades(rows)),
-            "dtick": math.ceil((_decades(rows)[1] - _decades(rows)[0]) / MOST_TICKS),
+            # Values and no powers: what is below 0 is no end of a logarithmic axis, and would be passed over.
+            "autorangeoptions": {"clipmin": 10.0**low, "clipmax": 10.0**high},
+            "dtick": math.ceil((high - low) / MOST_TICKS),
         },
         showlegend=True,
     ).update_layout(height=460)
@@ -133,12 +135,13 @@ def _drawn(row: Row) -> float:
     return math.exp(max(-LARGEST_LOG, min(LARGEST_LOG, row["log_e_value"])))
 
 
-def _decades(rows: Sequence[Row]) -> list[float]:
+def _decades(rows: Sequence[Row]) -> tuple[float, float]:
+    """Powers of ten at which the view ends."""
     logs = [row["log_e_value"] / math.log(10) for row in rows]
     line = math.log10(rows[0]["needed"])
     low = max(min(0.0, *logs), LEAST_DECADE)
     high = min(max(line, *logs), line + MOST_DECADES)
-    return [low - 0.2, high + 0.4]
+    return low - 0.2, high + 0.4
 
 
 def _literal(text: str) -> str:

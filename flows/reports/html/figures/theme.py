@@ -83,8 +83,8 @@ def dressed(
 def reaching(ends: Sequence[float] | None) -> JsonObject:
     """An axis that shows what is between two values until a reader zooms; of itself, without any.
 
-    A `range` would put an end to the zoom of a figure that is drawn again with another one. As there, the
-    ends of a logarithmic axis are decades.
+    A `range` would put an end to the zoom of a figure that is drawn again with another one. Not for a
+    logarithmic axis.
     """
     return {} if ends is None else {"autorangeoptions": {"minallowed": ends[0], "maxallowed": ends[1]}}
 
