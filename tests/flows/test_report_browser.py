@@ -110,6 +110,26 @@ def test_without_javascript_the_answer_and_the_table_can_be_read(chrome, folder)
     page.context.close()
 
 
+PRINTED = """() => {
+  dispatchEvent(new Event("beforeprint"));
+  const heights = [...document.querySelectorAll(".plot")].map((plot) => plot.getBoundingClientRect().height);
+  const buttons = [...document.querySelectorAll("th button")].map((each) => getComputedStyle(each).display);
+  dispatchEvent(new Event("afterprint"));
+  return {heights, buttons};
+}"""
+"""How high figures are on paper, and how what is in the headings of tables is laid out."""
+
+
+def test_on_paper_no_figure_is_higher_than_a_page_and_headings_stand_on_each_page_of_a_table(chrome, folder):
+    page = opened(chrome, folder, 1280)
+    page.wait_for_function(DRAWN)
+    page.emulate_media(media="print")
+    # Chrome repeats a heading on each page unless something in it is laid out as a box of its own.
+    assert set((found := page.evaluate(PRINTED))["buttons"]) == {"contents"}
+    assert max(found["heights"]) <= 820  # of the 970 pixels of a letter page, beside title and note
+    page.context.close()
+
+
 AXIS = """async ({data, layout}) => {
   const plot = document.body.appendChild(document.createElement("div"));
   await Plotly.newPlot(plot, data, layout);

@@ -1,6 +1,7 @@
 (() => {
-  // Pixels of an A4 or letter page between its margins, and of a figure that is narrow.
+  // Pixels of an A4 or letter page between its margins; its height has room for the title and the note of a figure.
   const PAPER_WIDTH = 690;
+  const PAPER_HEIGHT = 820;
   const themes = JSON.parse(document.getElementById("themes").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const plots = [...document.querySelectorAll(".plot")];
@@ -10,15 +11,17 @@
     for (const plot of plots) {
       const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
       const figure = fitted({ data, layout: { ...layout, template } }, size.width ?? plot.clientWidth);
-      plot.style.height = `${figure.layout.height}px`;
-      Plotly.react(plot, figure.data, { ...figure.layout, ...size }, { responsive: true, displayModeBar: false });
+      const height = Math.min(figure.layout.height, size.height ?? Infinity);
+      plot.style.height = `${height}px`;
+      Plotly.react(plot, figure.data, { ...figure.layout, ...size, height }, { responsive: true, displayModeBar: false });
     }
   };
 
   const draw = () => {
     paint(theme());
     dark.addEventListener("change", () => paint(theme()));
-    window.addEventListener("beforeprint", () => paint(themes.light, { autosize: false, width: PAPER_WIDTH }));
+    const paper = { autosize: false, width: PAPER_WIDTH, height: PAPER_HEIGHT };
+    window.addEventListener("beforeprint", () => paint(themes.light, paper));
     window.addEventListener("afterprint", () => paint(theme()));
   };
 
