@@ -460,6 +460,24 @@ def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkey
     assert "; who joined later is compared on the prompts since then, with probability" in said
 
 
+def test_who_shares_the_best_mean_of_a_route_is_named_and_who_was_dropped_is_not_compared(
+    database, monkeypatch
+):
+    def said(*estimates, **changes):
+        situation = next(each for each in SITUATIONS if each.name == "route budget")
+        found = answered(
+            database, situation._replace(name=str(estimates)), monkeypatch, estimates=estimates, **changes
+        )
+        return dict(answer_lines(found))["single"]
+
+    own = "b has the best mean of its own, 0.800 of the 20 prompts scored of it"
+    assert said(0.2, 0.8, None) == own
+    assert said(0.8, 0.8, None) == f"{own}, and so has a"
+    assert said(0.8, 0.8, 0.8) == f"{own}, and so have a, c"
+    dropped = said(0.8, 0.8, 0.9, status=("active", "active", "dropped"))
+    assert dropped == f"of those that were not dropped, {own}, and so has a"
+
+
 def said_of(database, monkeypatch, situation):
     return answered(database, situation, monkeypatch)
 

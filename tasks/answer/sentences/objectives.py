@@ -287,7 +287,11 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
     best = answer.of_best
     if best is not None and best.estimate is not None:
         given = f"{rounded(best.estimate)} of the {count_of(standing.single_scored, 'prompt')} scored of it"
-        lines.append(("single", f"{best.name} has the best mean of its own, {given}"))
+        of_left = "of those that were not dropped, " if answer.dropped else ""
+        known = (each for each in answer.candidates if each.estimate == best.estimate)
+        alike = [each.name for each in known if each != best and each.status != "dropped"]
+        too = f", and so {'has' if len(alike) == 1 else 'have'} {list_of(alike)}" if alike else ""
+        lines.append(("single", f"{of_left}{best.name} has the best mean of its own, {given}{too}"))
     lines.append(("pays", _pays(answer, standing)))
     why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
     lines.append(("sure", f"heuristic: {why}"))
