@@ -478,6 +478,31 @@ def test_who_shares_the_best_mean_of_a_route_is_named_and_who_was_dropped_is_not
     assert dropped == f"of those that were not dropped, {own}, and so has a"
 
 
+def test_of_the_baseline_of_a_certificate_nothing_is_said_to_be_unknown(database, monkeypatch):
+    def said(word, *status, best=None):
+        name = "certify none" if best is None else "certify certified"
+        situation = next(each for each in SITUATIONS if each.name == name)
+        situation = situation._replace(name=f"{word} {status}", status=status, best=best)
+        found = answered(database, situation, monkeypatch)
+        found = replace(found, certificate=replace(found.certificate, baseline="b"))
+        return dict(answer_lines(found))[word]
+
+    why = "as the tests go from the dearest to the cheapest and end at the first that is not certified: a"
+    assert said("untested", "refuted", "untested", "untested") == (
+        f"c: nothing is known of its risk, {why}; nor was b tested, though its drop below itself is 0"
+    )
+    assert said("untested", "refuted", "untested", "refuted") == (
+        f"b: its drop below itself is 0, which was not tested, {why}"
+    )
+    shown = "a mean drop of at most 0.2 below b was neither shown nor ruled out with the labels so far"
+    assert said("open", "refuted", "active", "active") == (
+        f"c: {shown}; nor was it shown of b, though its drop below itself is 0"
+    )
+    assert said("open", "certified", "active", "refuted", best=0) == (
+        "b: its drop below itself is 0, which its test did not show with the labels so far"
+    )
+
+
 def said_of(database, monkeypatch, situation):
     return answered(database, situation, monkeypatch)
 

@@ -1,5 +1,6 @@
 """The sentences that may be said of an answer that certifies, and of one that routes prompts."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.earlier import Earlier
@@ -32,6 +33,7 @@ COSTS = {
 }
 """What a cost says, by `certify.cost`."""
 LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
+DROP_OF_0 = "its drop below itself is 0"
 GIVEN = ("price", "custom")
 """Those that the file gives a number for."""
 
@@ -94,8 +96,18 @@ def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
     """Who would be the answer if more were known."""
     if not answer.unsettled:
         return []
-    what = f"{_allowed(certificate)} was neither shown nor ruled out"
-    return [("open", f"{list_of(answer.unsettled)}: {what} with the labels so far")]
+    others, baseline = _apart(answer.unsettled, certificate)
+    if not others:
+        return [("open", f"{baseline}: {DROP_OF_0}, which its test did not show with the labels so far")]
+    what = f"{_allowed(certificate)} was neither shown nor ruled out with the labels so far"
+    too = f"; nor was it shown of {baseline}, though {DROP_OF_0}" if baseline else ""
+    return [("open", f"{list_of(others)}: {what}{too}")]
+
+
+def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], str | None]:
+    """Names without the baseline's, and that one where it is among them: of its drop all is known."""
+    others = [name for name in names if name != certificate.baseline]
+    return others, None if len(others) == len(names) else certificate.baseline
 
 
 def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
@@ -109,8 +121,12 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
     if certificate.in_sequence:
         fails = "is not certified" if certificate.is_reliable else "does not pass"
         why = f", as the tests go from the dearest to the cheapest and end at the first that {fails}: {first}"
-    whose = "its risk" if len(untested) == 1 else "their risks"
-    return [("untested", f"{list_of(untested)}: nothing is known of {whose}{why}")]
+    others, baseline = _apart(untested, certificate)
+    if not others:
+        return [("untested", f"{baseline}: {DROP_OF_0}, which was not tested{why}")]
+    whose = "its risk" if len(others) == 1 else "their risks"
+    too = f"; nor was {baseline} tested, though {DROP_OF_0}" if baseline else ""
+    return [("untested", f"{list_of(others)}: nothing is known of {whose}{why}{too}")]
 
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
