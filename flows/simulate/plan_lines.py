@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
@@ -146,7 +147,7 @@ def _tokens(plan: Plan) -> str:
 def _rendered(plan: Plan | Ceiling) -> str:
     how = f"prompts of {count_of(plan.sampled_examples, 'example')} were rendered"
     if plan.guessed_tokens:
-        models = ", ".join(plan.guessed_tokens)
+        models = list_of(plan.guessed_tokens)
         how += f"; no tokenizer is at hand for {models}: 4 characters are taken for a token"
     return how
 

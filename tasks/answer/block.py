@@ -50,7 +50,7 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
     """That a run may not be had again; nothing where all engines are steady."""
     if not engines:
         return []
-    whose, verb = ", ".join(engines), "writes" if len(engines) == 1 else "write"
+    whose, verb = list_of(engines), "writes" if len(engines) == 1 else "write"
     said = (
         "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
         f"others: what {whose} {verb} may depend on what is written beside it"

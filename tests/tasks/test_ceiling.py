@@ -1,10 +1,12 @@
 """The most that campaigns take whose stop is not foreseen, counted by hand."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
+from winnow.flows.simulate.plan_lines import ceiling_lines
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
 
@@ -87,6 +89,12 @@ def test_no_more_labels_are_promised_than_can_be_had_and_no_autoevaluator_is_nam
     )
     assert found.size.endswith("6 of 6 examples can be labelled (6 are), at most 6 labels are used")
     assert found.unforeseen.endswith("that hangs on their losses")
+    assert found.size.startswith("8 candidates, tested from the dearest on: ")
+    # Whose names are all told is read by nobody.
+    assert found.size.partition(" can be labelled")[0].endswith(" and 3 more; 6 of 6 examples")
+    many = dataclasses.replace(found, guessed_tokens=tuple(f"m{number}" for number in range(100)))
+    said = " ".join(" ".join(ceiling_lines(many)).split())
+    assert "no tokenizer is at hand for m0, m1, m2, m3, m4 and 95 more: 4 characters are taken" in said
 
 
 def test_every_prompt_that_is_routed_counts_as_if_the_dearest_answered_it(checked, folder):

@@ -57,3 +57,5 @@ def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_text
         f"others: what {LOW} writes may depend on what is written beside it",
     )
     assert f": what {LOW}, {SERVER} write may depend on what" in repeat_lines((LOW, SERVER))[0][1]
+    many = repeat_lines([f"openai {number}" for number in range(60)])[0][1]
+    assert ": what openai 0, openai 1, openai 2, openai 3, openai 4 and 55 more write may" in many

@@ -10,6 +10,7 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
+from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
@@ -72,7 +73,7 @@ class Certify(ScoredCampaign):
         labellable, per_label = parts.blocks.shape
         labelled = sum(bool(self.dataset.examples[each].targets) for each in parts.labellable)
         of_these = "" if self.spec.judge.type == HUMAN else f" ({labelled} are)"
-        order = ", ".join(f"{name} ({cost:g})" for name, cost in self.certification.costs.items())
+        order = list_of([f"{name} ({cost:g})" for name, cost in self.certification.costs.items()])
         of_each = (
             f", {count_of(per_label, 'unlabelled example')} belong{'s' * (per_label == 1)} to each"
             if per_label
