@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import time
+from types import SimpleNamespace
 
 import campaign_processes as processes
 import psutil
@@ -235,6 +236,31 @@ def test_a_cluster_whose_head_is_gone_is_waited_for_and_then_told_of_with_the_re
     with pytest.raises(ClusterUnavailable, match=gone):
         start(model, settings)
     assert len(looked) == 2
+
+
+def test_a_cluster_that_goes_while_a_model_loads_is_missed_long_before_the_model_is_late(
+    cluster, model, settings, monkeypatch
+):
+    """Ray says nothing then of what was asked of it."""
+    monkeypatch.setattr("winnow.tasks.engines.ray.engine.LOOK_EVERY_S", 0.1)
+    with ray_engines(cluster, 2.0, engines=2) as on_gpus:  # for which no machine has room
+        engine = on_gpus(model, settings)
+        monkeypatch.setattr(joining, "AWAY_S", 0.2)
+        monkeypatch.setattr(joining, "_answers", lambda head: False)
+        with pytest.raises(ClusterUnavailable, match="does not answer any more; nothing that was stored is"):
+            engine.generate(requests(1))
+        engine.close()
+
+
+def test_ray_is_told_how_patient_it_is_when_a_cluster_is_joined_which_is_when_it_reads_that(monkeypatch):
+    """Not when it is imported: it then ended the process a minute after the head, in words of its own."""
+    told, name = [], "RAY_gcs_rpc_server_reconnect_timeout_s"
+    monkeypatch.delenv(name, raising=False)
+    fake = SimpleNamespace(init=lambda **_: told.append(os.environ[name]), shutdown=lambda: None)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    with joining._cluster("auto"):
+        assert name not in os.environ
+    assert told == [str(joining.RAYS_PATIENCE_S)]
 
 
 def test_the_head_is_where_ray_joined_it(cluster, start):

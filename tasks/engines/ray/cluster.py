@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -69,14 +70,16 @@ def ray_engines(
     if address == "local":
         _settle_token()
     require("ray", "execution.cluster: ray")
-    with _rays_patience():
-        import ray
+    import ray
 
     from winnow.tasks.engines.ray.engine import RayEngine
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
-        require_head(address)
-        return RayEngine(model, settings, gpus=_gpus(model) if gpus == "auto" else gpus)
+        is_there = partial(require_head, address)
+        is_there()
+        return RayEngine(
+            model, settings, gpus=_gpus(model) if gpus == "auto" else gpus, require_head=is_there
+        )
 
     if ray.is_initialized():
         yield start
@@ -87,7 +90,7 @@ def ray_engines(
 
 @contextmanager
 def _rays_patience() -> Generator[None, None, None]:
-    """Set what Ray reads when it is imported, and nothing that a cluster started here would inherit."""
+    """Set what Ray reads when a process joins a cluster: later than it is imported, and once."""
     name = "RAY_gcs_rpc_server_reconnect_timeout_s"
     if name in os.environ:
         yield
@@ -139,7 +142,8 @@ def _cluster(address: str) -> Generator[None, None, None]:
     import ray
 
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        with _rays_patience():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray has no common class for what may be wrong with an address
         why = one_sentence(error, limit=200)
         raise ClusterUnavailable(f"there is no Ray cluster at {address!r} ({why}); {REMEDY}") from error

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
@@ -24,6 +24,9 @@ POLITE_SECONDS = 10.0
 """Longer than an engine's own process takes to be ended by force."""
 
 FORCED_SECONDS = 10.0
+
+LOOK_EVERY_S = 5.0
+"""Seconds between two looks at whether the cluster is there, while a model loads."""
 
 
 Result = TypeVar("Result")
@@ -54,12 +57,17 @@ class RayEngine:
         model: Started by its own provider.
         settings: `load_timeout` includes the wait for room.
         gpus: How many the engine takes: 0, a part of one, or a whole number.
+        require_head: Raises where the cluster is gone; asked again and again while the model loads, of which
+            nothing more is heard then.
     """
 
-    def __init__(self, model: ModelRef, settings: EngineSettings, *, gpus: float) -> None:
+    def __init__(
+        self, model: ModelRef, settings: EngineSettings, *, gpus: float, require_head: Callable[[], None]
+    ) -> None:
         self._name = model.name
         self._settings = settings
         self._gpus = gpus
+        self._require_head = require_head
         self._deadline = time.monotonic() + settings.load_timeout
         self._identity: str | None = None
         self._is_idle = False
@@ -106,12 +114,18 @@ class RayEngine:
 
     def _wait_until_loaded(self) -> str:
         if self._identity is None:
-            try:
-                self._identity = self._result(self._loading, max(0.0, self._deadline - time.monotonic()))
-            except GetTimeoutError as error:
-                raise EngineTimeout(self._name, self._why_late()) from error
+            while not ray.wait([self._loading], timeout=max(0.0, min(LOOK_EVERY_S, self._left_s)))[0]:
+                if self._left_s <= 0.0:
+                    raise EngineTimeout(self._name, self._why_late())
+                self._require_head()
+            self._identity = self._result(self._loading, None)
             self._is_idle = True
         return self._identity
+
+    @property
+    def _left_s(self) -> float:
+        """Seconds until the model has to be loaded."""
+        return self._deadline - time.monotonic()
 
     def _why_late(self) -> str:
         limit = f"within {self._settings.load_timeout:g} s"
