@@ -137,7 +137,7 @@ def require_a_server(
         gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
         if gone and is_lost:
             so_far = (
-                "no server answers any more"
+                "no server that the round asks answers any more"
                 if campaign.allowance.answered
                 else "no comparison has an outcome yet"
             )

@@ -384,7 +384,8 @@ def test_a_judge_whose_credit_ends_leaves_its_round_unrecorded_and_says_so(datab
         grader = served_model(judging.url, "grader", chat=True)
         judge = {"type": "llm", "model": grader, "rubric": "Right.", "scale": "yes/no", "read": "text"}
         with pytest.raises(
-            NoServer, match=r"model 'grader': .* wants to be paid .*; no server answers any more"
+            NoServer,
+            match=r"model 'grader': .* wants to be paid .*; no server that the round asks answers any more",
         ):
             run(database, served_spec(served_model(server.url), judge=judge))
         record, _ = begun(database, served_spec(served_model(server.url), judge=judge))
