@@ -61,8 +61,9 @@ def _of_duels(campaign: CampaignRecord) -> tuple[Section, ...]:
 
 
 def _of_certificates(campaign: CampaignRecord) -> tuple[Section, ...]:
+    baseline = campaign.spec["certify"]["baseline"]
     risks: Section = (
-        f"Risks: {losses_of(campaign.spec['selector']['name'])}, least first, and intervals",
+        f"Risks: {losses_of(campaign.spec['selector']['name'], baseline)}, least first, and intervals",
         _by_id(certify_views.leaderboard),
     )
     if campaign.spec["selector"]["name"] in TRUSTS_A_MEAN:

@@ -15,6 +15,7 @@ from report_campaigns import (
 )
 from stored_campaigns import NOW, decision, generation, new_database, store_campaign
 
+from winnow.flows.reports import text_report
 from winnow.flows.reports.html.figures.budget import allocation, tokens
 from winnow.flows.reports.html.figures.certificates import e_values, weights
 from winnow.flows.reports.html.figures.curve import curve
@@ -32,6 +33,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
+from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.queries.views import ask
 
 
@@ -179,6 +181,26 @@ def test_the_page_of_certificates_shows_what_the_views_answer(certified):
     assert found["risks"].figure.layout.shapes[0].x0 == 0.15
     assert [row["certified"] for row in found["certificates"].table] == [True, True, False]
     assert "certified" in page_of(certified, "survivor")
+
+
+def test_where_a_drop_is_allowed_the_risks_are_said_to_be_drops(certified):
+    with open_database(f"sqlite:///{certified}/winnow.db").reading() as session:
+        campaign = campaign_records.get_campaign(session, "survivor")
+        allowed = {**campaign.spec["certify"], "alpha": None, "drop": 0.15, "baseline": "large/plain"}
+        campaign = replace(campaign, spec={**campaign.spec, "certify": allowed})
+        found = {section.name: section for section in sections_of(session, campaign)}["risks"]
+    assert found.note.startswith("The mean drop below large/plain against human labels, least first")
+    assert found.figure.layout.xaxis.title.text == "mean drop"
+    titles = [title for title, _ in text_report.SECTIONS["certify"](campaign)]
+    assert "Risks: mean drop below large/plain against human labels, least first, and intervals" in titles
+
+
+def test_weights_of_one_factor_alone_are_no_table(monkeypatch):
+    rows = [{"candidate": name, "rho": 0.0, "weight": 1.0} for name in "ab"]
+    monkeypatch.setattr(evidence, "weights", lambda *_: rows)
+    assert evidence.weight_table(None, None) == []
+    rows.append({"candidate": "a", "rho": 0.5, "weight": 0.0})
+    assert evidence.weight_table(None, None)[0] == {"candidate": "a", "0.00": 1.0, "0.50": 0.0}
 
 
 def test_shares_of_prompts_stand_by_window_and_by_type(routed):

@@ -119,9 +119,12 @@ def paths(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def weight_table(session: Session, campaign: CampaignRecord) -> list[Row]:
-    """The weights with a column for each factor rho."""
+    """The weights with a column for each factor rho; nothing where there is one alone, which has them all."""
     table: dict[str, Row] = {}
-    for row in weights(session, campaign):
+    rows = list(weights(session, campaign))
+    if len({row["rho"] for row in rows}) < 2:
+        return []
+    for row in rows:
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[
             "weight"
         ]

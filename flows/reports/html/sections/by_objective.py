@@ -139,15 +139,16 @@ def risks(session: Session, campaign: CampaignRecord) -> Section | None:
         return None
     rows, cut = first_of(known, campaign.name, "leaderboard")
     allowed, symbol = _allowed(campaign.spec["certify"])
+    baseline = campaign.spec["certify"]["baseline"]
     certified = () if _trusts_a_mean(campaign) else _certified(session, campaign)
     return Section(
         name="risks",
         title="Risks",
-        note=f"The {losses_of(campaign.spec['selector']['name'])}, least first, with intervals, and the "
-        f"highest that is allowed. {DIAMONDS if certified else 'Nothing is certified.'}{cut}",
+        note=f"The {losses_of(campaign.spec['selector']['name'], baseline)}, least first, with intervals, "
+        f"and the highest that is allowed. {DIAMONDS if certified else 'Nothing is certified.'}{cut}",
         figure=intervals(
             rows,
-            title="risk (mean loss)",
+            title="risk (mean loss)" if baseline is None else "mean drop",
             marked=certified,
             marked_as="certified",
             line=allowed,
