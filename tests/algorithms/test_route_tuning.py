@@ -118,9 +118,7 @@ def test_all_is_learned_anew_less_half_the_mean_with_what_was_chosen(make):
     assert tuned.smoothness == chosen
     assert tuned.eta == chosen.noise
     plain = make(replace(config, bandwidth=chosen.bandwidth, alpha=chosen.alpha))
-    half = (
-        sum(scores[:128]) / 128 / 2.0
-    )  # of numpy's numbers, as they are told: Python's are summed otherwise
+    half = sum(scores[:128]) / 128 / 2.0  # of numpy's numbers, which are told: Python's are summed otherwise
     for arm, context, score in zip(arms.tolist(), contexts, scores.tolist(), strict=True):
         plain.learn(arm, context, score - half)
     means, deviations = plain.predict(contexts[5], [0, 1])
