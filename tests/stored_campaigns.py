@@ -33,11 +33,21 @@ from winnow.storage.records.values import (
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
 
+OPENED = []
+"""Databases that a test has opened and may leave open."""
+
 
 def new_database(path):
-    """An open database at this path, with all tables and no rows."""
+    """An open database at this path, with all tables and no rows, closed behind the test at the latest."""
     shutil.copyfile(_empty_database(), path)
-    return open_database(f"sqlite:///{path}")
+    OPENED.append(open_database(f"sqlite:///{path}"))
+    return OPENED[-1]
+
+
+def close_opened():
+    """Close all of them; those that are used again open what they need."""
+    while OPENED:
+        OPENED.pop().close()
 
 
 @cache

@@ -1,7 +1,7 @@
 """The browser of comparisons: filters, pages, one comparison with its judgments, and a bound on the wait."""
 
 import pytest
-from stored_campaigns import NOW, generation, judgment, store_campaign
+from stored_campaigns import NOW, generation, judgment, new_database, store_campaign
 
 from winnow.storage.engine.statements import give_up_after, run_sql
 from winnow.storage.errors import QueryRefused
@@ -142,10 +142,8 @@ def test_an_endless_statement_is_broken_off(duelled):
         run_sql(session, ENDLESS)
 
 
-def test_a_search_that_takes_too_long_says_so_and_the_next_one_may_take_its_time(
-    sqlite_database, monkeypatch
-):
-    duelled = duels_in(sqlite_database)
+def test_a_search_that_takes_too_long_says_so_and_the_next_one_may_take_its_time(tmp_path, monkeypatch):
+    duelled = duels_in(new_database(tmp_path / "winnow.db"))
     monkeypatch.setattr("winnow.storage.engine.statements.STEPS_BETWEEN_CLOCKS", 1)
     with duelled.database.reading() as session:
         with (

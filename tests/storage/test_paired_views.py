@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import event
-from stored_campaigns import NOW, store_campaign
+from stored_campaigns import NOW, new_database, store_campaign
 
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import outcomes as outcome_records
@@ -37,8 +37,8 @@ def test_duels_count_once_an_example_from_either_side(campaign):
 @pytest.mark.parametrize(
     ("asking", "names"), [(paired_views.score_differences, "ab"), (paired_views.positions_scored, "a")]
 )
-def test_the_scores_of_a_candidate_are_found_in_the_index_of_pairs(sqlite_database, asking, names):
-    campaign, asked = store_campaign(sqlite_database), []
+def test_the_scores_of_a_candidate_are_found_in_the_index_of_pairs(tmp_path, asking, names):
+    campaign, asked = store_campaign(new_database(tmp_path / "winnow.db")), []
     engine = campaign.database.engine
     event.listen(engine, "before_cursor_execute", lambda *seen: asked.append(seen[2:4]))
     with campaign.database.reading() as session:

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 from sqlalchemy import text
-from stored_campaigns import NOW, decision, generation, judgment, store_campaign
+from stored_campaigns import NOW, decision, generation, judgment, new_database, store_campaign
 
 from tests.benchmarks.storage_filling import fill
 from winnow.storage.admin import prune as pruning
@@ -264,6 +264,7 @@ def test_no_more_tokens_were_cached_than_there_are(database, impossible):
         store(campaign, campaign.plan(0, [0], [0]), "a", cached_tokens=impossible)
 
 
-def test_the_databases_that_benchmarks_fill_add_up_too(sqlite_database):
-    fill(sqlite_database, 1_100)  # more than a round
-    assert wrong(sqlite_database) == []
+def test_the_databases_that_benchmarks_fill_add_up_too(tmp_path):
+    database = new_database(tmp_path / "winnow.db")
+    fill(database, 1_100)  # more than a round
+    assert wrong(database) == []

@@ -360,9 +360,9 @@ def test_metrics_are_part_of_what_a_campaign_is_and_their_functions_have_to_be_a
 
 
 @pytest.fixture
-def grown(sqlite_database, monkeypatch):
+def grown(tmp_path, monkeypatch):
     """A campaign whose examples are tagged with their number, and the rounds after which scores are read."""
-    campaign = store_campaign(sqlite_database)
+    campaign = store_campaign(new_database(tmp_path / "grown.db"))
     read, ask = [], tag_counts.outcomes_since
     monkeypatch.setattr(tag_counts, "outcomes_since", lambda *asked: read.append(asked[-1]) or ask(*asked))
     return campaign, replace(campaign.record, execution={"tags": ["input"]}), read

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scripted_engines import provide_all
 from stepwise_campaigns import begun, write_campaign
-from stored_campaigns import store_campaign
+from stored_campaigns import new_database, store_campaign
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
@@ -20,8 +20,8 @@ MENDED = [{"name": "plain", "template": "{{ input }} ="}, {"name": "asked", "tem
 
 
 @pytest.fixture
-def campaign(sqlite_database):
-    return store_campaign(sqlite_database).record
+def campaign(tmp_path):
+    return store_campaign(new_database(tmp_path / "results.db")).record
 
 
 def drawn(database, path):
@@ -31,10 +31,10 @@ def drawn(database, path):
 
 
 def test_a_campaign_with_a_mended_prompt_draws_other_examples_and_one_that_stops_later_the_same(
-    sqlite_database, tmp_path, monkeypatch
+    tmp_path, monkeypatch
 ):
     provide_all(monkeypatch)
-    database = sqlite_database
+    database = new_database(tmp_path / "results.db")
     given = {
         "numbers": range(60),
         "selector": CHAMPION,

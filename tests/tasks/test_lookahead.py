@@ -1,6 +1,7 @@
 """How many rounds are in flight: what the file may say, and what `auto` becomes, once."""
 
 import pytest
+from stored_campaigns import new_database
 
 from winnow.algorithms.registry import looks_ahead, selector_names
 from winnow.tasks.engines.pool.placement import auto_lookahead, rounds_ahead
@@ -42,15 +43,13 @@ def test_what_engines_take_at_once_is_that_of_those_that_can_be_at_work_together
     assert number == 6 * at_once - 1
 
 
-def test_the_number_is_settled_when_the_campaign_begins_and_kept_whatever_changes(
-    campaign_file, sqlite_database
-):
+def test_the_number_is_settled_when_the_campaign_begins_and_kept_whatever_changes(campaign_file, tmp_path):
     file = campaign_file(
         "batch_size: 8", "batch_size: 1\nlookahead: auto", add="execution: {group_size: 64}\n"
     )
     checked = check_campaign_file(file)
     assert checked.lookahead == 1  # two pairs, a twentieth of 48
-    database = sqlite_database
+    database = new_database(tmp_path / "results.db")
     stored = open_campaign(database, checked)
     assert stored.spec["lookahead"] == 1
     again = check_campaign_file(file, ["execution.group_size=1", "stopping.budget=48"])
@@ -61,9 +60,9 @@ def test_the_number_is_settled_when_the_campaign_begins_and_kept_whatever_change
         open_campaign(database, check_campaign_file(file, ["lookahead=3"]))
 
 
-def test_a_number_that_auto_became_is_not_worked_out_anew(campaign_file, sqlite_database, monkeypatch):
+def test_a_number_that_auto_became_is_not_worked_out_anew(campaign_file, tmp_path, monkeypatch):
     file = campaign_file("batch_size: 8", "batch_size: 1\nlookahead: auto")
-    database = sqlite_database
+    database = new_database(tmp_path / "results.db")
     with monkeypatch.context() as patch:
         patch.setattr("winnow.tasks.objectives.resolved.auto_lookahead", lambda *_: 7)
         assert open_campaign(database, check_campaign_file(file)).spec["lookahead"] == 7

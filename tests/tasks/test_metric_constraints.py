@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import yaml
 from stepwise_campaigns import begun, run_round, write_campaign
+from stored_campaigns import new_database
 
 from winnow.flows.api.select import select
 from winnow.storage.records import rounds as round_records
@@ -120,8 +121,8 @@ def test_constraints_are_a_part_of_what_a_campaign_is_and_nobody_joins_it(tmp_pa
     assert checked(tmp_path, constraints=None).takes_more_candidates
 
 
-def test_other_bounds_or_metrics_draw_other_examples_but_not_without_constraints(sqlite_database, tmp_path):
-    database = sqlite_database
+def test_other_bounds_or_metrics_draw_other_examples_but_not_without_constraints(tmp_path):
+    database = new_database(tmp_path / "results.db")
 
     def seed(name, **changes):
         with begun(database, written(tmp_path, name, dataset=data, **changes)) as campaign:
@@ -142,8 +143,8 @@ def test_other_bounds_or_metrics_draw_other_examples_but_not_without_constraints
     assert seed("plain-too", constraints=None, metrics=one) == plain
 
 
-def test_what_is_stored_is_told_again(sqlite_database, tmp_path):
-    database = sqlite_database
+def test_what_is_stored_is_told_again(tmp_path):
+    database = new_database(tmp_path / "results.db")
     with begun(database, written(tmp_path, batch_size=6)) as campaign:
         for _ in range(3):
             run_round(campaign)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stored_campaigns import store_campaign
+from stored_campaigns import new_database, store_campaign
 
 import winnow
 from winnow.algorithms.claims import Claim
@@ -109,9 +109,11 @@ ANSWER = Answer(
 )
 
 
-def undecided(database, budget=16, epsilon=0.0, **changes):
+def undecided(tmp_path, budget=16, epsilon=0.0, **changes):
     """The lines of a campaign whose two best were both scored on the same eight of twenty examples."""
-    campaign = store_campaign(database, n_examples=20, budget=budget, epsilon=epsilon)
+    campaign = store_campaign(
+        new_database(tmp_path / "winnow.db"), n_examples=20, budget=budget, epsilon=epsilon
+    )
     differences = {
         "against": 0,
         "delta": 0.05,
@@ -137,8 +139,8 @@ def undecided(database, budget=16, epsilon=0.0, **changes):
         ]
 
 
-def test_an_undecided_answer_says_what_would_settle_it_as_an_estimate(sqlite_database):
-    in_full, in_short = undecided(sqlite_database)
+def test_an_undecided_answer_says_what_would_settle_it_as_an_estimate(tmp_path):
+    in_full, in_short = undecided(tmp_path)
     wanted = examples_to_separate(8, 20, gap=0.1, reach=0.2, epsilon=0.0)
     assert in_full["next"] == (
         f"about {2 * (wanted - 8)} more comparisons of a and b would separate the two, if their "
@@ -147,8 +149,8 @@ def test_an_undecided_answer_says_what_would_settle_it_as_an_estimate(sqlite_dat
     assert "next" not in in_short
 
 
-def test_what_is_reckoned_is_how_epsilon_would_be_shown_where_there_is_one(sqlite_database):
-    in_full, _ = undecided(sqlite_database, epsilon=0.05)
+def test_what_is_reckoned_is_how_epsilon_would_be_shown_where_there_is_one(tmp_path):
+    in_full, _ = undecided(tmp_path, epsilon=0.05)
     wanted = examples_to_separate(8, 20, gap=0.1, reach=0.2, epsilon=0.05)
     assert in_full["next"] == (
         f"about {2 * (wanted - 8)} more comparisons of a and b would show that b is not ahead by more than "
@@ -166,16 +168,16 @@ def test_what_is_reckoned_is_how_epsilon_would_be_shown_where_there_is_one(sqlit
         {"claim": {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}},
     ],
 )
-def test_where_it_cannot_be_reckoned_or_is_settled_nothing_is_said(sqlite_database, changes):
+def test_where_it_cannot_be_reckoned_or_is_settled_nothing_is_said(tmp_path, changes):
     if changes.get("claim"):
         changes = changes | {"status": ["best", "eliminated", "eliminated"], "reason": "confident"}
-    for lines in undecided(sqlite_database, **changes):
+    for lines in undecided(tmp_path, **changes):
         assert "next" not in lines
 
 
-def test_held_out_examples_are_none_that_separate_the_two(sqlite_database):
+def test_held_out_examples_are_none_that_separate_the_two(tmp_path):
     """The winner's and the runner-up's are all asked for in any case, and no interval rests on them."""
-    campaign = store_campaign(sqlite_database, n_examples=20, budget=16)
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"), n_examples=20, budget=16)
     spec = {**campaign.record.spec, "holdout": 0.3}
     with campaign.database.writing() as session:
         session.get_one(Campaign, campaign.record.id).spec = spec
