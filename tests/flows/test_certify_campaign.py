@@ -1,6 +1,7 @@
 """Campaigns that certify from end to end: labels in portions, kills, baselines, refusals, evidence."""
 
 import io
+import itertools
 import json
 import math
 import sys
@@ -553,6 +554,11 @@ def test_the_replayed_evidence_agrees_with_what_was_decided(finished):
         "E-values against labels; the line to reach once is 1/delta = 10",
     ):
         assert heading in told
+    table = told.partition(heading)[2].partition("Weights")[0]
+    for name, own in itertools.groupby(path, key=lambda row: row["candidate"]):
+        *_, end = own
+        [line] = [each for each in table.splitlines() if name in each]
+        assert line.rstrip(" |").endswith(f"{end['e_value']:.3g} at {end['labels']}")
 
 
 @pytest.mark.parametrize(("selector", "labels"), [("r-eval", 60), ("eval", 60)])

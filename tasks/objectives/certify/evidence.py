@@ -103,18 +103,22 @@ def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def paths(session: Session, campaign: CampaignRecord) -> list[Row]:
-    """E-values against labels for a terminal: one row per candidate, a column for each of some counts."""
+    """E-values against labels for a terminal: one row per candidate, a column for each of some counts.
+
+    A test may end between two of these counts: `last` is what it came to, and with how many labels.
+    """
     rows = e_values(session, campaign)
     most = max((row["labels"] for row in rows), default=0)
     looks = sorted({round(most * look / LOOKS) for look in range(1, LOOKS + 1)} - {0})
     found = {(row["candidate"], row["labels"]): row for row in rows}
-    names = list(dict.fromkeys(row["candidate"] for row in rows))
+    ends = {row["candidate"]: row for row in rows}
     return [
         {
             "candidate": name,
             **{str(look): _at(found.get((name, look))) for look in looks},
+            "last": f"{_at(end)} at {end['labels']}",
         }
-        for name in names
+        for name, end in ends.items()
     ]
 
 
