@@ -132,12 +132,12 @@ def require_a_server(
     """
     of_texts = any(_is_lost(each) for each in texts)
     of_replies = any(each.is_answered and each.reason in OUT_OF_REACH for each in comparisons)
-    for of_judges, is_lost in ((False, of_texts), (True, of_replies)):
+    for of_judges, is_lost, what_for in ((False, of_texts, "for texts"), (True, of_replies, "to judge")):
         models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
         gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
         if gone and is_lost:
             so_far = (
-                "no server that the round asks answers any more"
+                f"no server that the round asks {what_for} answers any more"
                 if campaign.allowance.answered
                 else "no comparison has an outcome yet"
             )

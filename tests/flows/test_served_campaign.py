@@ -145,7 +145,7 @@ def test_a_key_whose_credit_ends_within_a_campaign_decides_nothing(folder, monke
                 assert ran.returncode == 1
                 assert "add credit to the account of $TEST_KEY, or raise its limit" in ran.stderr
                 assert (
-                    "no server that the round asks answers any more, and this round is not recorded"
+                    "no server that the round asks for texts answers any more, and this round is not recorded"
                     in ran.stderr
                 )
                 assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]
