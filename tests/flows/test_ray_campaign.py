@@ -320,6 +320,7 @@ def test_an_actor_killed_in_the_middle_of_a_campaign_is_replaced_and_nothing_is_
         actor.kill()
     process.join(PATIENCE_S)
     assert process.exitcode == 0
+    assert len(first) == 2
     assert processes.history(tmp_path) == plain
 
 

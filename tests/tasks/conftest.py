@@ -71,9 +71,7 @@ def scripted_models(monkeypatch):
 @pytest.fixture
 def database(tmp_path):
     """A new database with all tables and no rows."""
-    database = new_database(tmp_path / "results.db")
-    yield database
-    database.close()
+    return new_database(tmp_path / "results.db")
 
 
 @pytest.fixture

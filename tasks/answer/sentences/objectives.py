@@ -304,8 +304,8 @@ def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
     if best is not None and best.estimate is not None:
         given = f"{rounded(best.estimate)} of the {count_of(standing.single_scored, 'prompt')} scored of it"
         of_left = "of those that were not dropped, " if answer.dropped else ""
-        known = (each for each in answer.candidates if each.estimate == best.estimate)
-        alike = [each.name for each in known if each != best and each.status != "dropped"]
+        left = (each for each in answer.candidates if each != best and each.status != "dropped")
+        alike = [each.name for each in left if each.estimate == best.estimate]
         too = f", and so {'has' if len(alike) == 1 else 'have'} {list_of(alike)}" if alike else ""
         lines.append(("single", f"{of_left}{best.name} has the best mean of its own, {given}{too}"))
     lines.append(("pays", _pays(answer, standing)))

@@ -80,7 +80,7 @@ def risk_of(campaign: CampaignRecord) -> float:
     return risk
 
 
-def losses_of(selector: str, baseline: str | None = None) -> str:
+def losses_of(selector: str, baseline: str | None) -> str:
     """What the estimates of a selector are means of; with a baseline, losses are drops from it."""
     what = "loss" if baseline is None else f"drop below {baseline}"
     whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"

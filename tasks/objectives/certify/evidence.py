@@ -125,14 +125,11 @@ def paths(session: Session, campaign: CampaignRecord) -> list[Row]:
 def weight_table(session: Session, campaign: CampaignRecord) -> list[Row]:
     """The weights with a column for each factor rho; nothing where there is one alone, which has them all."""
     table: dict[str, Row] = {}
-    rows = list(weights(session, campaign))
-    if len({row["rho"] for row in rows}) < 2:
-        return []
-    for row in rows:
+    for row in weights(session, campaign):
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[
             "weight"
         ]
-    return list(table.values())
+    return [row for row in table.values() if len(row) > 2]  # beside its name
 
 
 def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
