@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 
-from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.asking.calls import JudgeCall
 from winnow.tasks.judges.asking.judge_models import judge_models

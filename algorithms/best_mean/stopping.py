@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.best_mean.predictions.consistency import check_possible
+from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals

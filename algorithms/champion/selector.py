@@ -14,7 +14,7 @@ from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
 from winnow.algorithms.champion.constraints import checked_constraints
 from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Goal, Start, mode_of, race_costs_more
 from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.top_m import check_top_m

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.best_mean.predictions.consistency import check_possible
+from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
 from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.differences import by_means, by_race, differences
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.shown_intervals import ShownIntervals
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.thrift import Thrift

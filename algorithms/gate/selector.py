@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.best_mean.predictions.consistency import check_possible
+from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import intervals_of

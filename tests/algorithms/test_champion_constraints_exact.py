@@ -8,7 +8,7 @@ import pytest
 
 from winnow.algorithms.champion.constraints import Constraints
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.protocols import Batch
 

@@ -10,7 +10,7 @@ from winnow.algorithms.champion import evidence as evidence_module
 from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.champion.control_variates import PAST, Controls
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.switch import Mode
 

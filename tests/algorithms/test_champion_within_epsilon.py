@@ -9,7 +9,7 @@ from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.champion import within_epsilon as module
 from winnow.algorithms.champion.draws import Grouped
-from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.race import Race, log_growth
 from winnow.algorithms.champion.switch import Goal, Mode, mode_of, race_costs_more
 from winnow.algorithms.champion.within_epsilon import WithinEpsilon

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from winnow.algorithms.best_mean.predictions.consistency import check_possible
+from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import ImpossibleState

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_champion_exact import HOSTILE, ORDERS, SCORES, TESTED, N, new_evidence, rest_of, tell, tell_column
 
-from winnow.algorithms.champion.evidence import Evidence
+from winnow.algorithms.champion.elimination import Evidence
 
 FILLED, CONTROL = 0, 2
 COLUMN = -1

@@ -28,7 +28,7 @@ PRELOADED = [
     "winnow.tasks.engines.transformers.engine",
     "winnow.tasks.engines.openai.engine",
     "transformers.models.llama.modeling_llama",
-    "winnow.algorithms.best_mean.row_mean",
+    "winnow.algorithms.best_mean.baselines.row_mean",
     "psycopg",
     "route_campaigns",
     "scripted_engines",

@@ -13,7 +13,7 @@ from scripted_engines import ScriptedEngine
 from test_command_line import winnow as winnow_command
 
 import winnow
-from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 from winnow.algorithms.registry import describe as describe_selector
 from winnow.algorithms.state import plugin_registry
 from winnow.algorithms.state.plugin_registry import Registered, plugins, register

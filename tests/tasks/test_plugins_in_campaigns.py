@@ -45,7 +45,7 @@ class Shorter:
 SELECTOR = """
 import acme_words
 
-from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 
 
 class Mine(RowMean):

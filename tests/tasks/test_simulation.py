@@ -22,7 +22,7 @@ from winnow.tasks.simulation.simulate import (
 BROKEN = '''
 """A stranger's selectors, each broken in one way."""
 
-from winnow.algorithms.best_mean.row_mean import RowMean
+from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 from winnow.algorithms.protocols import Batch
 
 
