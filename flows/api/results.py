@@ -127,7 +127,7 @@ class CampaignResults:
             WinnowError: If the campaign cannot go on.
             StorageError: If the database cannot be used, or another process runs the campaign.
         """
-        from winnow.flows.api.going_on import resume
+        from winnow.flows.api.resume import resume
 
         resume(self._storage, self._name, changes or {}, progress=progress, trust=trust)
         return self

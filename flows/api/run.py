@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.flows.api.callers import require_url
-from winnow.flows.api.going_on import allowed, as_in_a_file, interruptible, remedied, to_the_end
+from winnow.flows.api.resume import allowed, as_in_a_file, interruptible, remedied, to_the_end
 
 if TYPE_CHECKING:
     from winnow.flows.api.results import CampaignResults

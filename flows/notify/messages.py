@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.printable import one_line, printable
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.spec.sections.execution import Event
@@ -64,7 +64,7 @@ def message_of(
             "differs_in": list(differing),
         },
         "comparisons": status.totals["answered"],
-        "lines": [[word, printable(said)] for word, said in block_lines(answer, status.totals)],
+        "lines": [[word, printable(said)] for word, said in status_lines(answer, status.totals)],
     }
 
 

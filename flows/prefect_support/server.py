@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from winnow.flows.run.parent_watchdog import exit_with_parent
-from winnow.tasks.data.garbage import not_collecting
+from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
 
 WORK_FOLDER = Path(".winnow")

@@ -11,11 +11,11 @@ from winnow.flows.reports.output import BOLD, GREEN, YELLOW, coloured, terminal_
 from winnow.storage.engine.database import shown_url, storage_option
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.phrases import Line, list_of
 from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
+from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
@@ -49,7 +49,7 @@ def summary_lines(
         has_colours: Show the kind of claim and the winner in colour.
     """
     lines = [_title(status, has_colours)]
-    for line in (*block_lines(status.answer, status.totals), *further_lines(status)):
+    for line in (*status_lines(status.answer, status.totals), *further_lines(status)):
         told = hanging(_head(line[0]), _with_storage(line[1], status.name, shown_url(storage)), width)
         winner = named_winner(status.answer, line)
         if has_colours and winner is not None:

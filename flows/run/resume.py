@@ -16,7 +16,7 @@ from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.data.garbage import not_collecting
+from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 

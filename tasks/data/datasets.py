@@ -15,7 +15,7 @@ import orjson
 from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.sandboxed_templates import compile_condition, holds
 from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, other_separator, read_files
-from winnow.tasks.data.garbage import not_collecting
+from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import DatasetError, unknown_name
 
 ROLES = ("id", "input", "target")

@@ -25,7 +25,7 @@ from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
-from winnow.tasks.data.garbage import not_collecting
+from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign

@@ -16,7 +16,7 @@ from winnow.flows.reports.html.answer_slide import LETTER_WIDTH, WIDTH, WORDS, A
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import as_slide
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import campaign_status
 
 
@@ -72,7 +72,7 @@ def test_the_first_slide_says_what_the_block_says_and_ends_within_the_picture(tm
     assert slide.caption == "letters, 2026-01-02, n = 60 examples, 83 comparisons"
     figure = replace(slide, lines=slide.lines * copies).figure()
     told = [each.text.replace("<br>", " ") for each in figure.layout.annotations]
-    block = block_lines(status.answer, status.totals) * copies
+    block = status_lines(status.answer, status.totals) * copies
     assert told == [text for line in block for text in line]
     last = figure.layout.annotations[-1]
     bottom = (1.0 - last.y) * 900 + (last.text.count("<br>") + 1) * last.font.size * 1.35

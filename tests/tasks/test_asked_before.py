@@ -8,8 +8,8 @@ from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
 from winnow.storage.models import Campaign
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.earlier import Earlier, asked_before, changed_since
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
@@ -124,8 +124,8 @@ def test_the_answer_says_that_the_chances_add_up_and_one_without_a_claim_does_no
         answer = campaign_status(session, record, in_full=True).answer
         listed = campaign_status(session, record).answer
     assert listed.asked_before is None
-    assert dict(block_lines(answer, TOTALS))["asked"] == (
+    assert dict(status_lines(answer, TOTALS))["asked"] == (
         "the same before, by other draws or another test: first, second. The chances that one of these "
         "answers is wrong add up, and an answer that is picked among them may be wrong by their sum"
     )
-    assert "asked" not in dict(block_lines(listed, TOTALS))
+    assert "asked" not in dict(status_lines(listed, TOTALS))

@@ -6,7 +6,7 @@ from faulty_server import Fault, faulty_server, is_canary
 from served_campaigns import N_EXAMPLES, run, served_model, served_spec, write_data
 from sqlalchemy import text
 
-from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.objectives.steps import NoServer
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.warnings import campaign_warnings
@@ -84,7 +84,7 @@ def test_the_answer_counts_the_outputs_of_which_one_of_several_judges_said_nothi
         n_refused = sum(map(refuses, other.calls))
     with database.reading() as session:
         status = campaign_status(session, record)
-    lines = dict(block_lines(status.answer, status.totals))
+    lines = dict(status_lines(status.answer, status.totals))
     assert 0 < n_refused < GRID
     assert lines["judge"] == (
         "every score is what one, other said of an output, asked as the file says; other said nothing that "

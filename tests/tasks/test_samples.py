@@ -12,7 +12,7 @@ from stepwise_campaigns import begun, prune, run_campaign, run_round, write_camp
 from winnow.storage.admin.check import problems
 from winnow.storage.queries import campaign_views, costs, unscored
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
@@ -195,7 +195,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
     assert wrong(database) == []
     with database.reading() as session:
         status = campaign_status(session, campaign_records.get_campaign(session, "several"))
-    lines = dict(block_lines(status.answer, status.totals))
+    lines = dict(status_lines(status.answer, status.totals))
     assert lines["judge"].startswith("scores come from rules and from what judge said of an output")
 
 
@@ -317,6 +317,6 @@ def test_the_answer_says_what_a_score_is(tmp_path, database):
             name: campaign_status(session, campaign_records.get_campaign(session, name))
             for name in ("several", "plain")
         }
-    lines = {name: dict(block_lines(each.answer, each.totals)) for name, each in statuses.items()}
+    lines = {name: dict(status_lines(each.answer, each.totals)) for name, each in statuses.items()}
     assert lines["several"]["score"] == "of an example: pass@2 of 4 texts, as they were drawn"
     assert "score" not in lines["plain"]

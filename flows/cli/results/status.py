@@ -226,12 +226,12 @@ def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[P
 
 def _as_json(status: "CampaignStatus", storage: str) -> JsonObject:
     from winnow.flows.reports.summary import resume_command
-    from winnow.tasks.answer.block import block_lines
+    from winnow.tasks.answer.status_lines import status_lines
 
     answer, best = status.answer, status.answer.of_best
     found = asdict(status)
     del found["answer"]
-    lines = block_lines(answer, status.totals)
+    lines = status_lines(answer, status.totals)
     return {
         **found,
         **asdict(answer),

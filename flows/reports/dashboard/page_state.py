@@ -17,7 +17,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, seems_gone
-from winnow.tasks.data.garbage import not_collecting
+from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from winnow.flows.reports.output import in_place_of
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
 from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.printable import escaped, printable
 from winnow.tasks.queries.status import CampaignStatus
 
@@ -139,5 +139,5 @@ def _word(candidate: CandidateStanding) -> str:
 def _sentences(status: CampaignStatus) -> list[str]:
     """The answer's block without what the cases say already."""
     of_cases = set(WORDS.values())
-    lines = block_lines(status.answer, status.totals)
+    lines = status_lines(status.answer, status.totals)
     return [f"{word}: {said}" for word, said in lines if word not in of_cases]

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.phrases import estimated
 from winnow.tasks.answer.sentences.rounding import rounded, span
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.printable import escaped
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -44,7 +44,7 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
     """
     said = [
         f"- **{escaped(word)}**: {escaped(sentence)}"
-        for word, sentence in block_lines(status.answer, status.totals)
+        for word, sentence in status_lines(status.answer, status.totals)
     ]
     warned = [f"- **check**: {escaped(warning.sentence)}" for warning in status.warnings]
     return "\n".join(

@@ -10,10 +10,10 @@ from plotly.graph_objects import Figure
 from winnow.flows.reports.html.figures.labels import as_label
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.summary import hanging
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.phrases import Line
 from winnow.tasks.answer.sentences.rounding import amount
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
 
 WIDTH, HEIGHT = 1600, 900
@@ -44,7 +44,7 @@ class AnswerSlide:
         return cls(
             title=headline(status.answer, status.state),
             caption=_caption(status, decided_at),
-            lines=block_lines(status.answer, status.totals),
+            lines=status_lines(status.answer, status.totals),
         )
 
     def figure(self) -> Figure:

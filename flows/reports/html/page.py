@@ -23,8 +23,8 @@ from winnow.flows.reports.rows.people import decimals_of
 from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.block import block_lines, named_winner
 from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words
+from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.queries.status import CampaignStatus
 
 RESOURCES = files("winnow.flows.reports.html")
@@ -55,7 +55,7 @@ def page(
         badge=badge(answer),
         answer=[
             (word, *_around(named_winner(answer, (word, said)), said))
-            for word, said in block_lines(answer, status.totals)
+            for word, said in status_lines(answer, status.totals)
         ],
         further=[(word, sentence(said)) for word, said in further_lines(status)],
         board=board,

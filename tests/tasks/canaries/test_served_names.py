@@ -7,7 +7,7 @@ from served_campaigns import N_EXAMPLES, run, served_model, served_spec
 from sqlalchemy import select
 
 from winnow.storage.models import Generation
-from winnow.tasks.answer.block import block_lines
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.canaries.changes import SeveralNames, server_changes
 from winnow.tasks.queries.status import campaign_status
 
@@ -41,7 +41,7 @@ def said(database, record):
     """The words and sentences of a campaign's answer."""
     with database.reading() as session:
         status = campaign_status(session, record)
-    return block_lines(status.answer, status.totals)
+    return status_lines(status.answer, status.totals)
 
 
 @ON_BOTH

@@ -15,8 +15,8 @@ from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
 
 EVERY = 2.0
@@ -56,7 +56,7 @@ def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
     with st.container(border=True, key="answer"):
-        lines = (*block_lines(status.answer, status.totals), *further_lines(status))
+        lines = (*status_lines(status.answer, status.totals), *further_lines(status))
         for number, (word, said) in enumerate(lines):  # a word may begin several lines
             left, right = st.columns([1, 8])
             with left:

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.html.render import write_report
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.block import block_lines
 from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.sentences.winner import estimated_lead
+from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.printable import printable
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import answered_by, ask
@@ -70,7 +70,7 @@ def campaign_run(session: Session, campaign: CampaignRecord, folder: Path) -> Ca
         tags=_tags(status),
         has_ended=status.state == "ended",
         note="\n".join(
-            printable(f"{word}: {said}") for word, said in block_lines(status.answer, status.totals)
+            printable(f"{word}: {said}") for word, said in status_lines(status.answer, status.totals)
         ),
         leaderboard=list(ask(session, campaign, "leaderboard")),
         files=_files(session, campaign, folder),

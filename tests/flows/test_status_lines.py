@@ -8,9 +8,9 @@ from stored_campaigns import new_database
 
 from winnow.flows.reports.output import GREEN, PLAIN
 from winnow.flows.reports.summary import hanging, print_summary, summary_lines
-from winnow.tasks.answer.block import block_lines, cost, named_winner
 from winnow.tasks.answer.follow_ups import running_of
 from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.status_lines import cost, named_winner, status_lines
 from winnow.tasks.queries.status import campaign_status
 
 STORAGE = "sqlite:///winnow.db"
@@ -70,7 +70,7 @@ def test_page_and_terminal_say_the_same_of_every_outcome(tmp_path):
         status = status_of(campaign)
         text = " ".join(Elements(page_of(folder)).text.split())
         whole = summary_lines(status, STORAGE)
-        for word, sentence in block_lines(status.answer, status.totals):
+        for word, sentence in status_lines(status.answer, status.totals):
             assert f"{word}{sentence}" in text
             assert f"  {word:<10}{sentence}" in [line.replace(f" --storage {STORAGE}", "") for line in whole]
         assert whole[0] == f"letters: {headline(status.answer, status.state)}"
@@ -114,7 +114,7 @@ def test_badge_and_winner_have_colours_only_where_they_are_asked_for(decided, mo
 
 
 def test_only_a_winner_is_named_as_one(decided):
-    lines = block_lines(decided.answer, decided.totals)
+    lines = status_lines(decided.answer, decided.totals)
     assert [named_winner(decided.answer, line) for line in lines if line[0] == "winner"] == ["b"]
     undecided = replace(decided.answer, outcome="undecided")
     assert not any(named_winner(undecided, line) for line in lines)

@@ -17,7 +17,7 @@ SETTLES = ("sure", "open", "next")
 who reads no more than a screen of a phone has both."""
 
 
-def block_lines(answer: Answer, totals: JsonView) -> list[Line]:
+def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
     """A word and a sentence for each thing that there is to say: who, how well, how surely, at what cost.
 
     Args:
