@@ -1,4 +1,4 @@
-"""What a program begins or goes on with runs to its end, or to an interrupt, wherever the program stands."""
+"""Resuming campaigns from programs: to their end or an interrupt, in a notebook or a thread as well."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REMEDY = "undo the change, or give the campaign another name, which makes no text a second time"
-"""What a program can do that began a campaign with another definition."""
+"""The remedy for a program that began a campaign with another definition."""
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:

@@ -42,7 +42,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     """
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
-    from winnow.tasks.queries.warnings import own_judge, there_twice
+    from winnow.tasks.queries.warnings.from_spec import own_judge, there_twice
     from winnow.tasks.setup.check import without_targets
     from winnow.tasks.setup.load import check_spec_file
     from winnow.tasks.setup.trust import permissions

@@ -15,7 +15,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences.lines import headline, subject
 from winnow.tasks.queries.status import CampaignStatus
-from winnow.tasks.queries.warnings import EarlyWarnings
+from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 
 if TYPE_CHECKING:  # answers are logged too where no round is run
     from winnow.tasks.campaign.session import CampaignSession

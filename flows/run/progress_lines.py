@@ -10,7 +10,7 @@ from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences.rounding import amount, ends, percentage, rounded
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.queries.warnings import EarlyWarnings
+from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
 
 IN_QUESTION = "active"

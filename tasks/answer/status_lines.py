@@ -1,4 +1,4 @@
-"""The answer as a short block that can be quoted, the same in the terminal and on pages."""
+"""The answer as lines of a word and a sentence, as `winnow status` and the pages show it."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""
 
 SETTLES = ("sure", "open", "next")
-"""What tells how far the question is settled. The cost stands after it, before all that explains the answer:
-who reads no more than a screen of a phone has both."""
+"""The lines that tell how far the question is settled. The cost stands after them, before all that explains
+the answer: a reader of no more than a phone's screen has both."""
 
 
 def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
@@ -59,7 +59,7 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
 
 
 def _score_lines(answer: Answer) -> list[Line]:
-    """What a score is, where it is not that of one text."""
+    """The meaning of a score, where it is not that of one text."""
     if answer.samples is None:
         return []
     n, reducer = answer.samples
@@ -67,7 +67,7 @@ def _score_lines(answer: Answer) -> list[Line]:
 
 
 def cost(answer: Answer, totals: JsonView) -> str:
-    """What the answer took, beside an evaluation of every candidate on every example."""
+    """The comparisons that the answer took, beside an evaluation of every candidate on every example."""
     spent = f"{count_of(totals['answered'], 'comparison')} in {rounds(totals['rounds'])}"
     if answer.certificate is not None:
         what = "human label" if answer.people is None else "example"

@@ -1,4 +1,4 @@
-"""When Python need not look for garbage."""
+"""Python's garbage collection, turned off while many objects are made that stay."""
 
 import gc
 from collections.abc import Generator

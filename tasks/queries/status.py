@@ -28,7 +28,8 @@ from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limi
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
-from winnow.tasks.queries.warnings import CampaignWarning, campaign_warnings
+from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.tasks.campaign.replay import restored
-from winnow.tasks.queries.warnings import campaign_warnings
+from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 from winnow.tasks.setup.open_campaign import reopen_campaign
 
 pytestmark = pytest.mark.usefixtures("prefect_api")

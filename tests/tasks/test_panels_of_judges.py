@@ -9,7 +9,7 @@ from sqlalchemy import text
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.objectives.steps import NoServer
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.queries.warnings import campaign_warnings
+from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 
 GRID = 2 * N_EXAMPLES
 DOWN = Fault(status=503, body=b"")

@@ -6,7 +6,7 @@ import pytest
 from scripted_engines import provide_all
 from stepwise_campaigns import Steps, begun, write_campaign
 
-from winnow.tasks.queries.warnings import there_twice
+from winnow.tasks.queries.warnings.from_spec import there_twice
 from winnow.tasks.rounds.generate import plan_generations
 from winnow.tasks.setup.load import check_campaign_file
 

@@ -1,0 +1,1 @@
+"""Warnings of what may be wrong with a campaign though nothing failed."""

@@ -1,0 +1,207 @@
+"""Warnings of what may be wrong with a campaign, each in a sentence that says what to check."""
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.engine.database import Database
+from winnow.storage.queries import warnings as warning_views
+from winnow.storage.queries.warnings import Counts
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.running import engines_by_model
+from winnow.tasks.answer.sentences.rounding import count_of
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES, VERDICT_MISSING
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind, own_judge, there_twice
+from winnow.tasks.queries.warnings.one_example import one_example
+from winnow.tasks.spec.stored_spec import judge_parts, judging_models
+
+MOST_FLAGGED = 0.02
+"""Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
+
+FEWEST_EQUAL = 10
+"""Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
+
+HARD_ENOUGH = ", and whether the examples are hard enough to tell candidates apart"
+
+FEWEST_OF_ONE_SIDE = 20
+"""Duels of pairs that met either way round before it is worth a warning that one side always won: a judge
+that looks at answers alone would do so in one of half a million such campaigns of even candidates, and hardly
+ever where one of a pair is better."""
+
+FEWEST_TOLD_EARLY = 50
+"""Comparisons before anything is warned of while a campaign runs: the first few say little."""
+
+
+def campaign_warnings(
+    session: Session, campaign: CampaignRecord, *, has_ended: bool
+) -> list[CampaignWarning]:
+    """Return the warnings about a campaign as it is after its last finished round.
+
+    All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
+    the scores of two candidates, and only where a best-mean campaign has ended with a best one. Of duels the
+    first are looked at until each side has won one, and of each model the first text and the last.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        has_ended: Whether nothing is asked any more.
+    """
+    counts = warning_views.counts(session, campaign.id)
+    found = [
+        _equal_scores(counts, campaign.objective, has_ended=has_ended),
+        _truncated(counts),
+        _no_answer(counts, campaign),
+        _cut_replies(session, campaign),
+        own_judge(campaign.spec),
+        there_twice(campaign.spec),
+        _one_side(session, campaign),
+        _other_engine(session, campaign),
+    ]
+    if has_ended and campaign.objective == "best-mean":
+        decision = outcome_records.latest_decision(session, campaign.id)
+        found.append(None if decision is None else one_example(session, campaign, decision))
+    return [warning for warning in found if warning is not None]
+
+
+class EarlyWarnings:
+    """The warnings about a campaign while it runs, each kind once.
+
+    They are looked for whenever there are twice as many comparisons as at the last time, and not in the last
+    round, behind which the answer has it.
+    """
+
+    def __init__(self) -> None:
+        self._told: set[Kind] = set()
+        self._next = FEWEST_TOLD_EARLY
+
+    def new(
+        self, database: Database, campaign: CampaignRecord, *, comparisons: int, stop: bool
+    ) -> list[CampaignWarning]:
+        """Return the warnings of kinds that were not told before.
+
+        Args:
+            database: Holds the campaign.
+            campaign: The campaign.
+            comparisons: Number of its comparisons.
+            stop: Whether it stops after this round.
+        """
+        if stop or comparisons < self._next:
+            return []
+        self._next = 2 * comparisons
+        with database.reading() as session:
+            found = campaign_warnings(session, campaign, has_ended=False)
+        new = [warning for warning in found if warning.kind not in self._told]
+        self._told.update(warning.kind for warning in new)
+        return new
+
+
+def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> CampaignWarning | None:
+    if counts.scored < 2 or counts.lowest is None or counts.lowest != counts.highest:
+        return None
+    if counts.scored < FEWEST_EQUAL * counts.candidates and not has_ended:
+        return None
+    if objective == "best-duel":
+        return CampaignWarning(
+            kind="all-equal",
+            sentence=f"all {count_of(counts.scored // 2, 'scored duel')} are ties: check the judge's replies "
+            "and whether the candidates' answers differ at all",
+        )
+    if counts.lowest == 0.0:
+        return CampaignWarning(
+            kind="all-zero",
+            sentence=f"all {counts.scored:,} scores are 0: check some outputs against their targets, the "
+            "judge and its parameters, and whether the prompts ask for the answer in the form that it reads",
+        )
+    # A certificate is about each candidate by itself.
+    hard = "" if objective == "certify" else HARD_ENOUGH
+    return CampaignWarning(
+        kind="all-equal",
+        sentence=f"all {counts.scored:,} scores are {counts.lowest:g}: check whether the judge can tell "
+        f"right from wrong{hard}",
+    )
+
+
+def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    """A warning if an answer's place alone decides: in duels, or in all that models were asked about them."""
+    if campaign.objective != "best-duel":
+        return None
+    look = warning_views.side_that_won
+    if any(True for _ in judging_models(campaign.spec)):  # which are shown the answers in either order
+        look = warning_views.place_that_won
+    found = look(session, campaign.id)
+    if found is None or found.duels < FEWEST_OF_ONE_SIDE:
+        return None
+    place = "first" if found.is_first else "second"
+    return CampaignWarning(
+        kind="one-side",
+        sentence=f"the answer shown {place} was always preferred, also where the same two candidates stood "
+        "the other way round: check whether the judge looks at the answers at all",
+    )
+
+
+def _truncated(counts: Counts) -> CampaignWarning | None:
+    if counts.truncated <= MOST_FLAGGED * counts.texts:
+        return None
+    were, are, ends = (
+        ("was", "is judged as it stands", "its end")
+        if counts.truncated == 1
+        else ("were", "are judged as they stand", "their ends")
+    )
+    return CampaignWarning(
+        kind="truncated",
+        sentence=f"{_share(counts.truncated, counts.texts)} {were} cut off by max_tokens or the context "
+        f"window and {are}: check whether answers are missing at {ends}, and raise max_tokens",
+    )
+
+
+def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | None:
+    if counts.no_answer <= MOST_FLAGGED * counts.texts:
+        return None
+    hold, are, some = ("holds", "is", "it") if counts.no_answer == 1 else ("hold", "are", "some of them")
+    return CampaignWarning(
+        kind="no-answer",
+        sentence=f"{_share(counts.no_answer, counts.texts)} {hold} no answer that the judge can read and "
+        f"{are} {_fate(campaign)}: check {some}, the prompt's instructions, and the judge's extract",
+    )
+
+
+def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    cut, replies = warning_views.cut_replies(session, campaign.id, (VERDICT_MISSING, TOO_FEW_JUDGES))
+    if cut <= MOST_FLAGGED * replies:
+        return None
+    return CampaignWarning(
+        kind="cut-reply",
+        sentence=f"{cut:,} of {replies:,} replies of judges without a verdict "
+        f"{'was' if cut == 1 else 'were'} cut off: raise the judge's max_tokens, or ask for a shorter reply",
+    )
+
+
+def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    """A warning if a model's engine changed between runs; what a server runs is known by its answers."""
+    found = engines_by_model(session, campaign)
+    changed = {
+        model: engines
+        for model, engines in found.items()
+        if len(engines) > 1 and not any(each.split(" ")[0] in REMOTE for each in engines)
+    }
+    if not changed:
+        return None
+    model, (first, last) = next(iter(changed.items()))
+    others = f", and {count_of(len(changed) - 1, 'more model')} likewise" if len(changed) > 1 else ""
+    return CampaignWarning(
+        kind="other-engine",
+        sentence=f"the first texts of {model} are by {first}, the last by {last}{others}: engines may write "
+        "different texts, so that a model's name stands in part for the one and in part for the other; "
+        "compare some of both, or run the campaign anew under another name with reuse: none",
+    )
+
+
+def _fate(campaign: CampaignRecord) -> str:
+    """Words for the score of a text without an answer; each part of a combined judge has its own."""
+    parts = list(judge_parts(campaign.spec.get("judge", {})))
+    fates = {"left unscored" if each.get("no_answer") == "unscored" else "counted as wrong" for each in parts}
+    return " or ".join(sorted(fates)) + (" by the part of it that reads none" if len(parts) > 1 else "")
+
+
+def _share(part: int, texts: int) -> str:
+    return f"{part:,} of {texts:,} texts ({part / texts:.1%})"

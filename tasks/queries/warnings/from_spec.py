@@ -1,0 +1,103 @@
+"""The kinds of warnings, and those that need nothing but what a campaign's file says."""
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.spec.stored_spec import judging_fingerprints, judging_models
+
+Kind = Literal[
+    "all-zero",
+    "all-equal",
+    "truncated",
+    "no-answer",
+    "one-example",
+    "own-judge",
+    "one-side",
+    "twice",
+    "cut-reply",
+    "other-engine",
+]
+"""The subject of a warning:
+
+* all-zero: no output got any point.
+* all-equal: every output got the same score.
+* truncated: texts were ended by max_tokens or the context window.
+* no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
+* cut-reply: replies of models that judge were ended by max_tokens before they came to a verdict.
+* one-side: every duel was won by the side that was shown first, or second.
+* own-judge: a model judges outputs of its own.
+* twice: two models, prompts, guardrails or generate_configs differ in nothing but their names.
+* other-engine: a model's first and last texts were written by different engines.
+* one-example: without one of the examples, the best and the second would be much closer, or change places.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignWarning:
+    """One thing that may be wrong."""
+
+    kind: Kind
+    sentence: str
+    """The finding, and what to check."""
+
+
+def own_judge(identity: JsonView) -> CampaignWarning | None:
+    """A warning if a model of the judge, or of a metric's, is a candidate's as well, by its weights.
+
+    Args:
+        identity: Of the campaign, as it is stored.
+    """
+    known = judging_fingerprints(identity)
+    names = [each.get("name", each.get("judge_id")) for _, each in judging_models(identity)]
+    judging = {known[name]: name for name in names if name in known}
+    for candidate, fingerprint in identity.get("model_fingerprints", {}).items():
+        if fingerprint in judging:
+            return CampaignWarning(
+                kind="own-judge",
+                sentence=f"{judging[fingerprint]} judges outputs of its own, those of {candidate}; models "
+                "tend to favour those: let another one judge, or hold some verdicts against a human's",
+            )
+    return None
+
+
+LISTS = ("models", "prompts", "guardrails", "generate_configs")
+
+WEIGHTS = ("model", "revision", "lora", "chat_template", "served_identity", "model_base_url")
+"""Keys of a model that its fingerprint stands for, wherever a copy of it is."""
+
+
+def there_twice(identity: JsonView) -> CampaignWarning | None:
+    """A warning if two of the choices that make candidates are the same, so that these are asked the same.
+
+    Args:
+        identity: Of the campaign, as it is stored; one that excludes candidates may have only one of two.
+    """
+    if identity.get("exclude"):
+        return None
+    for kind in LISTS:
+        known: dict[str, str] = {}
+        for choice in identity.get(kind) or ():
+            name = choice["name"]
+            first = known.setdefault(json.dumps(_content(identity, kind, choice), sort_keys=True), name)
+            if first != name:
+                return CampaignWarning(
+                    kind="twice",
+                    sentence=f"{kind} {first} and {name} differ in nothing but their names: candidates that "
+                    "differ only in these are asked the same, and comparisons are spent on them twice; "
+                    "leave one out",
+                )
+    return None
+
+
+def _content(identity: JsonView, kind: str, choice: JsonView) -> JsonObject:
+    """The contents of a choice without its name."""
+    name = choice["name"]
+    content = {key: value for key, value in choice.items() if key != "name"}
+    if kind == "prompts":
+        content["shown"] = identity.get("few_shot_examples", {}).get(name)
+    if kind == "models":
+        content = {key: value for key, value in content.items() if key not in WEIGHTS}
+        content["fingerprint"] = identity.get("model_fingerprints", {}).get(name, name)
+    return content

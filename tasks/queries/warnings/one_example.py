@@ -1,0 +1,142 @@
+"""A warning where a single example decides: without it the two best candidates would be much closer."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.queries import warnings as warning_views
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning
+from winnow.tasks.spec.stored_spec import baseline_name, grouping_of
+
+MOST_OF_THE_GAP = 1 / 3
+"""Share of the gap between the two best candidates beyond which one example is worth a warning."""
+
+
+def one_example(
+    session: Session, campaign: CampaignRecord, decision: DecisionRecord
+) -> CampaignWarning | None:
+    """A warning if one example is worth more than a third of the gap between the best and the second."""
+    names = campaign_records.candidate_names(session, campaign.id)
+    if decision.best is None or not _compares_two(campaign):
+        return None
+    best = names.index(decision.best)
+    second = _second(decision, best)
+    if second is None:
+        return None
+    ids = campaign_records.candidate_ids(session, campaign.id)
+    if campaign.spec.get("holdout") is None:  # its scores are in the stats too
+        told = Gap.of_sums(*warning_views.score_sums(session, ids[best], ids[second]))
+        if told.size <= 0.0 or told.most_worth <= MOST_OF_THE_GAP * told.size:
+            return None  # without a look at every score
+    pairs = partial(_pairs, session, campaign, ids[best], ids[second])
+    gap = Gap.of((a, b) for _, a, b in pairs())
+    if gap.size < ROUNDING or min(gap.counts) < 2:
+        return None
+    worth, key = max((gap.size - gap.without(a, b), key) for key, a, b in pairs())
+    if worth <= MOST_OF_THE_GAP * gap.size:
+        return None
+    return CampaignWarning(
+        kind="one-example",
+        sentence=f"without example {key!r}, {names[best]} would be {_ahead(gap.size - worth)} "
+        f"{names[second]} in the mean of the scored examples, and not {_ahead(gap.size)} it: check that "
+        "example and its target, and use more examples",
+    )
+
+
+def _compares_two(campaign: CampaignRecord) -> bool:
+    """Whether the answer rests on how far the best mean is above the second; of gates and the m best not."""
+    selector = campaign.spec["selector"]
+    is_plain = baseline_name(selector) is None and grouping_of(campaign.spec) is None
+    return is_plain and selector["params"].get("top_m", 1) == 1
+
+
+def _pairs(
+    session: Session, campaign: CampaignRecord, first: int, second: int
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """Key and both scores of each example that the two were compared by; held-out ones had no part in it."""
+    found = warning_views.score_pairs(session, first, second)
+    if campaign.spec.get("holdout") is None:
+        return found
+    from winnow.tasks.objectives.best_mean.holdout.split import selection_keys
+
+    seen = selection_keys(session, campaign)
+    return (each for each in found if each[0] in seen)
+
+
+ROUNDING = 1e-9
+"""Means that differ by less are equal: what is left is what adding up has rounded."""
+
+
+def _ahead(gap: float) -> str:
+    if abs(gap) < ROUNDING:
+        return "level with"
+    texts = [f"{abs(gap):.{decimals}f}" for decimals in range(4, 13)]
+    return f"{next(text for text in texts if float(text))} {'ahead of' if gap > 0 else 'behind'}"
+
+
+def _second(decision: DecisionRecord, best: int) -> int | None:
+    """The closest rival of the best, as an answer's runner-up is; None where there is no rival.
+
+    A high estimate on a few examples makes none, where it is known how far everybody is behind in the worst
+    case; elsewhere it is the highest estimate.
+    """
+    found = decision.differences
+    known: Sequence[float | None] = found["lower"] if found is not None and found["against"] == best else ()
+    # Of candidates that joined after the decision it says nothing.
+    lower = [*known, *[None] * (len(decision.status) - len(known))]
+    rivals: Sequence[tuple[bool, float, float, int]] = [
+        (status == "active", -2.0 if behind is None else behind, estimate, -arm)
+        # Of who joined since, who has no estimate either, `lower` says nothing.
+        for arm, (estimate, status, behind) in enumerate(
+            zip(decision.estimates, decision.status, lower, strict=False)
+        )
+        if arm != best and estimate is not None and status not in SET_ASIDE
+    ]
+    return -max(rivals)[-1] if rivals else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """The distance between the means of two candidates' scores."""
+
+    sums: tuple[float, float]
+    counts: tuple[int, int]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[float | None, float | None]]) -> "Gap":
+        """From both scores on each example, None where there is none; they are read once and not kept."""
+        sums, counts = [0.0, 0.0], [0, 0]
+        for pair in pairs:
+            for side, score in enumerate(pair):
+                if score is not None:
+                    sums[side] += score
+                    counts[side] += 1
+        return cls(sums=(sums[0], sums[1]), counts=(counts[0], counts[1]))
+
+    @classmethod
+    def of_sums(cls, first: tuple[float, int], second: tuple[float, int]) -> "Gap":
+        """From the sum of each one's scores and how many they are."""
+        return cls(sums=(first[0], second[0]), counts=(first[1], second[1]))
+
+    @property
+    def most_worth(self) -> float:
+        """The most that leaving out one example can take away: no score is below 0 or above 1."""
+        return sum(1.0 / (count - 1) if count > 1 else math.inf for count in self.counts)
+
+    @property
+    def size(self) -> float:
+        """In score units, positive where the first is ahead; 0 where one of them has no score."""
+        return self.without(None, None) if min(self.counts) else 0.0
+
+    def without(self, first: float | None, second: float | None) -> float:
+        """The gap without an example on which they have these scores; each has others."""
+        ahead, behind = (
+            (total - (score or 0.0)) / (count - (score is not None))
+            for total, count, score in zip(self.sums, self.counts, (first, second), strict=True)
+        )
+        return ahead - behind
