@@ -1,4 +1,4 @@
-"""What an answer on a benchmark says of new examples: the best candidate and its closest rival.
+"""The best candidate and its closest rival on new examples like those of the benchmark.
 
 A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
 random sample of those that matter, the differences of two candidates on the examples that both were scored
@@ -34,7 +34,7 @@ LEAST = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """How the best candidate compares with its closest rival on new examples like the benchmark's."""
+    """A comparison of the best candidate with its closest rival on new examples like the benchmark's."""
 
     winner: str
     """The best candidate; of the m best, the last of them; of a gate, who has the highest estimate."""
@@ -50,7 +50,7 @@ class Beyond:
     """The one of them that was chosen after scores on these examples had been seen: to it they are no random
     sample, whatever they are to the others."""
     alike: int = 0
-    """How many of the examples put a prompt to the winner that one before them did."""
+    """Number of examples that put a prompt to the winner which an earlier example put already."""
     earlier: Earlier | None = None
     """A campaign begun earlier that has outcomes of other candidates or by another judge on such examples."""
     difference: float | None

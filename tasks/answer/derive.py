@@ -86,26 +86,21 @@ def answer_of(
     servers = tuple(server_changes(session, campaign))
     earlier = earlier_of(session, campaign)
     is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
-    claim, outcome = Claim(), None
+    claim = Claim()
     if has_ended:
+        is_mixed = any(each.mixes for each in servers)
+        is_seen = earlier is not None
         claim = claim_at(
-            campaign,
-            decision,
-            reason,
-            is_mixed=any(each.mixes for each in servers),
-            is_seen=earlier is not None,
-            is_redrawn=is_redrawn,
+            campaign, decision, reason, is_mixed=is_mixed, is_seen=is_seen, is_redrawn=is_redrawn
         )
-        outcome = outcome_at(names, campaign, decision, reason, claim)
+    outcome = outcome_at(names, campaign, decision, reason, claim) if has_ended else None
     held_out = _held_out(session, campaign, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     # With examples held out a limit may end it though selection has nothing left to ask.
     is_open = outcome == "undecided" and decision is not None and decision.reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
-    additions = _additions(session, campaign, names) if campaign.objective == "best-mean" else ()
-    answer = Answer(
-        campaign=campaign.name,
-        objective=campaign.objective,
+    answer = replace(
+        _question(campaign, names, n_examples),
         outcome="waiting" if waits else outcome,
         claim=claim,
         reason=reason,
@@ -113,25 +108,12 @@ def answer_of(
         candidates=_candidates(names, decision),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
         lacking=_lacking(session, campaign, names, decision) if is_open else (),
-        additions=additions,
-        expects_additions=campaign.spec["selector"]["params"].get("additions") == "expected",
-        n_examples=n_examples,
+        additions=_additions(session, campaign, names) if campaign.objective == "best-mean" else (),
         without_text=without_text,
-        delta=campaign.spec["stopping"]["delta"],
-        epsilon=campaign.spec["stopping"]["epsilon"],
-        baseline=baseline_name(campaign.spec["selector"]),
-        groups=grouping_of(campaign.spec),
         constraints=_constraints(session, campaign, None if decision is None else decision.best),
-        top_m=campaign.spec["selector"]["params"].get("top_m", 1),
-        costs=costs_of(campaign.spec["selector"]),
         people=people,
-        samples=_samples(campaign),
-        judges=_judges(campaign),
         silent=without_opinion(session, campaign.id) if len(_judges(campaign)) > 1 else {},
-        judged_in_part=any(not asks_models(each) for each in judge_parts(campaign.spec.get("judge", {}))),
         stored_texts=_stored_texts(session, campaign),
-        plugin=None if campaign.spec.get("selector_code") is None else campaign.spec["selector"]["name"],
-        is_of_program=any(each.get("provider") == FUNCTION for each in campaign.spec.get("models", ())),
         named_by_program=_named_by_program(campaign, is_done=has_ended and reason != "budget"),
         intervals_if=_intervals_if(campaign, refuted, earlier, is_redrawn=is_redrawn),
         refuted=refuted,
@@ -152,6 +134,34 @@ def answer_of(
     )
 
 
+def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -> Answer:
+    """The question of a campaign, as its file alone has it: an answer with nothing found yet."""
+    spec = campaign.spec
+    selector = spec["selector"]
+    return Answer(
+        campaign=campaign.name,
+        objective=campaign.objective,
+        outcome=None,
+        claim=Claim(),
+        reason="running",
+        best=None,
+        candidates=tuple(CandidateStanding(name=name) for name in names),
+        expects_additions=selector["params"].get("additions") == "expected",
+        n_examples=n_examples,
+        delta=spec["stopping"]["delta"],
+        epsilon=spec["stopping"]["epsilon"],
+        baseline=baseline_name(selector),
+        groups=grouping_of(spec),
+        top_m=selector["params"].get("top_m", 1),
+        costs=costs_of(selector),
+        samples=_samples(campaign),
+        judges=_judges(campaign),
+        judged_in_part=any(not asks_models(each) for each in judge_parts(spec.get("judge", {}))),
+        plugin=None if spec.get("selector_code") is None else selector["name"],
+        is_of_program=any(each.get("provider") == FUNCTION for each in spec.get("models", ())),
+    )
+
+
 def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
     if is_done:
         return None
@@ -163,7 +173,7 @@ def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
 def _held_out(
     session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
 ) -> "HeldOut | None":
-    """Where the held-out examples stand; None where there are none, and then numpy is not imported."""
+    """The standing of the held-out examples; None if there are none, and then numpy is not imported."""
     if campaign.spec.get("holdout") is None:
         return None
     from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
@@ -179,7 +189,7 @@ def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | Non
 
 
 def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -> tuple[Constrained, ...]:
-    """What the best candidate has to meet, and its means so far."""
+    """The constraints that the best candidate has to meet, and its means so far."""
     constraints = constraints_of(campaign.spec)
     if not constraints:
         return ()
@@ -213,7 +223,7 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
 
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
-    """How many comparisons had a text, of how many, where none is made."""
+    """Number of comparisons that had a text, and of all, where no text is made; None elsewhere."""
     if campaign.execution.get("reuse") != ONLY:
         return None
     by_reason = unscored_views.by_reason(session, campaign)
@@ -236,7 +246,7 @@ def _also_spent(limit: BudgetUsage, budgets: Sequence[BudgetUsage]) -> tuple[Bud
 
 
 def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> tuple[Addition, ...]:
-    """Which candidates joined later, those of a list together."""
+    """The candidates that joined later, those of a list together."""
     first_rounds = campaign_records.first_rounds(session, campaign.id)
     joined = sorted(set(first_rounds) - {0})
     return tuple(
@@ -259,7 +269,7 @@ def _intervals_if(
 
 
 def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozenset[str]:
-    """Which of those that are spoken of were scored on every example, in duels against everybody left.
+    """The candidates of whom the answer speaks that were scored on every example, in duels against all left.
 
     An interval without width does not say so: its two ends may meet because it missed the mean. But of one
     that has a width nothing is known exactly, so that its candidate need not be counted.
@@ -307,7 +317,7 @@ def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[
 
 
 def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Difference | None:
-    """How an arm compares with the one that all are compared with, None of that one and of later ones."""
+    """The difference between an arm and the one it is compared with; None of that one and of later ones."""
     found = decision.differences
     if found is None or arm == found["against"] or arm >= len(found["estimates"]):
         return None
@@ -326,7 +336,7 @@ def _unscored(
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """What the candidates of some statuses lack, by position; it is only looked up where there are any."""
+    """The missing scores of candidates with some statuses, by position; looked up only if there are any."""
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(session, campaign.id)
@@ -347,9 +357,9 @@ def _unscored(
 def _lacking(
     session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
 ) -> tuple[Unscored, ...]:
-    """What those in question lack of what the question is about: held-out examples do not settle it.
+    """The missing scores of candidates in question, on the examples of selection: others do not settle it.
 
-    Nor does what candidates lack that are out, as `Answer.contenders` has it.
+    Candidates that bets have ruled out are left out, as in `Answer.contenders`.
     """
     found = _unscored(session, campaign, names, decision, "active", "baseline")
     bets = None if decision is None else decision.bets
