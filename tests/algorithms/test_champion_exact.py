@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from winnow.algorithms.champion import evidence as evidence_module
+from winnow.algorithms.champion import elimination as elimination_module
 from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.champion.control_variates import PAST, Controls
 from winnow.algorithms.champion.draws import Grouped
@@ -147,7 +147,7 @@ REAL = wealth_module.log_factors
 
 
 def test_bets_that_forget_that_draws_are_without_replacement_are_caught(monkeypatch):
-    monkeypatch.setattr(evidence_module, "log_factors", with_replacement)
+    monkeypatch.setattr(elimination_module, "log_factors", with_replacement)
     assert abs(final_wealths(1).mean() - 1.0) > 0.005
 
 

@@ -5,7 +5,7 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.champion import evidence as evidence_module
+from winnow.algorithms.champion import elimination as elimination_module
 from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.champion.control_variates import PAST, Controls
 from winnow.algorithms.champion.race import Race
@@ -181,5 +181,5 @@ def test_the_check_catches_controls_whose_mean_is_not_taken_off(monkeypatch):
     def unfair(played, total, n_examples):
         return fair(played._replace(control=played.control + 0.3), total, n_examples)
 
-    monkeypatch.setattr(evidence_module, "log_factors", unfair)
+    monkeypatch.setattr(elimination_module, "log_factors", unfair)
     assert fails_too_often(wrong_answers([alike], start="champion"), RUNS, DELTA)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 from test_champion_statistical import alike, near_ties
 
-from winnow.algorithms.champion import evidence as evidence_module
+from winnow.algorithms.champion import elimination as elimination_module
 from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.claims import NOTHING_CLAIMED
 from winnow.algorithms.protocols import round_rng
@@ -107,7 +107,7 @@ def test_the_check_catches_controls_whose_mean_is_not_taken_off(monkeypatch):
     def unfair(played, total, n_examples):
         return fair(played._replace(control=played.control + 0.3), total, n_examples)
 
-    monkeypatch.setattr(evidence_module, "log_factors", unfair)
+    monkeypatch.setattr(elimination_module, "log_factors", unfair)
     assert fails_too_often(wrong_after_raised_budgets(alike, start="champion"), RUNS, DELTA)
 
 
