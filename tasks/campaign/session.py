@@ -21,6 +21,7 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
+from winnow.tasks.rounds.draws import seed_of_draws
 from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.replicates import ReplicateCounter
 
@@ -70,6 +71,8 @@ class CampaignSession:
     database: Database
     lease: LeaseRecord
     record: CampaignRecord
+    seed_of_draws: int
+    """See `tasks.rounds.draws`; reckoned once, as every round draws by it."""
     checked: ResolvedCampaign
     candidate_ids: Sequence[int]
     """Database id of each arm."""
@@ -200,6 +203,7 @@ def running(
             database=database,
             lease=lease,
             record=record,
+            seed_of_draws=seed_of_draws(record),
             checked=checked,
             candidate_ids=candidate_ids,
             example_ids=example_ids,

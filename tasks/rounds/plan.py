@@ -10,7 +10,6 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.rounds.draws import seed_of_draws
 
 Ask = Callable[[np.random.Generator], Batch]
 
@@ -67,7 +66,7 @@ def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> Ro
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)
-    batch = ask(round_rng(seed_of_draws(campaign.record), number))
+    batch = ask(round_rng(campaign.seed_of_draws, number))
     if len(batch) == 0:
         return None
     arms, examples = batch.arms.tolist(), batch.examples.tolist()
