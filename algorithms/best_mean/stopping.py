@@ -8,7 +8,7 @@ from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.standing import ROUNDING, Standing
-from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Reason
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch

@@ -1,7 +1,7 @@
 """Time-uniform intervals that predicted scores make narrower, and that hold whatever the predictions are.
 
-Letters as in `confidence`, and: s the predicted scores, sbar_t the mean of s over the examples untold before
-the t-th, w_t a weight in [0, 1], c_t = w_t (s_t - sbar_t) the control of a draw.
+Letters as in `confidence_sequences`, and: s the predicted scores, sbar_t the mean of s over the examples
+untold before the t-th, w_t a weight in [0, 1], c_t = w_t (s_t - sbar_t) the control of a draw.
 
 The draw is uniform, so c_t has mean 0 given the past, and y_t = x_t - c_t the same mean mu_t(m) as x_t: the
 capital of bets on y in place of x is a martingale too, as long as weights and predictions are fixed by the
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Control, Wealth
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 

@@ -1,4 +1,4 @@
-"""The capital of bets on the means of finite populations, as `confidence` defines it and refutes means by it.
+"""The capital of bets on the means of finite populations, as `confidence_sequences` defines it.
 
 Letters as there: K arms, N examples, G grid points, A arms at once, B scores of each.
 """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.decision import Differences
 from winnow.algorithms.state.arrays import FloatArray

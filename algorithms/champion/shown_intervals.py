@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Control, Wealth
 from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.draws import Grouped

@@ -1,7 +1,7 @@
 """What is shown of the difference between each arm's mean and the baseline's, and with which intervals.
 
 Letters: d the mean over all N examples of an arm's score less the baseline's, in [-1, 1]; y = (1 + d) / 2 the
-same in [0, 1], as `confidence` bets on it; s = delta / (K - 1) the share of the error probability
+same in [0, 1], as `confidence_sequences` bets on it; s = delta / (K - 1) the share of the error probability
 that each of the K - 1 arms has.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.stopping import interval_alpha
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.decision import Differences
 from winnow.algorithms.protocols import Batch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.metrics import hardness, true_means, true_values
+from winnow.algorithms.best_mean.metrics import hardness, true_means, true_values
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.reports.output import print_json
 from winnow.flows.reports.rows.writer import print_rows

@@ -7,9 +7,9 @@ from typing import cast
 
 import numpy as np
 
+from winnow.algorithms.best_mean.metrics import true_means
 from winnow.algorithms.claims import NOTHING_CLAIMED
 from winnow.algorithms.decision import statuses
-from winnow.algorithms.metrics import true_means
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray, IntArray

@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from winnow.algorithms.best_mean.metrics import NOBODY
 from winnow.algorithms.claims import ArmStatus, Claim, Reason
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
-from winnow.algorithms.metrics import NOBODY
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
 from winnow.algorithms.registry import create_selector, describe
 from winnow.algorithms.state.arrays import FloatArray, IntArray

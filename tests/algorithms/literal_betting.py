@@ -1,4 +1,4 @@
-"""The betting formula of `confidence` written out draw by draw, and ways to get it wrong."""
+"""The betting formula of `confidence_sequences` written out draw by draw, and ways to get it wrong."""
 
 import numpy as np
 

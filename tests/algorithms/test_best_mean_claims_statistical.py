@@ -5,7 +5,7 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 
 DELTA, RUNS, N = 0.2, 200, 100
 

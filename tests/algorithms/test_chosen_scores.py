@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from literal_betting import literal_capital
 
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Wealth
 
 POPULATIONS = {

@@ -10,7 +10,7 @@ from literal_betting import literal_capital
 from property_settings import tries
 
 from winnow.algorithms.bounds import wealth as module
-from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Wealth
 from winnow.algorithms.errors import InvalidParameter
 

@@ -9,7 +9,7 @@ from selector_worlds import BestMeanWorld
 from winnow.algorithms.best_mean import stopping
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.stopping import single_levels
-from winnow.algorithms.bounds.confidence import EndLevels, FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Wealth
 
 N = 100

@@ -5,7 +5,7 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.errors import RefusedTell, ToldOutOfOrder
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.state.in_flight import InFlight

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.metrics import (
+from winnow.algorithms.best_mean.metrics import (
     NOBODY,
     arms_not_worse,
     arms_within_gap,
@@ -17,6 +16,7 @@ from winnow.algorithms.metrics import (
     ndcg,
     true_means,
 )
+from winnow.algorithms.errors import InvalidParameter
 
 NAN = np.nan
 

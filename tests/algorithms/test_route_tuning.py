@@ -12,7 +12,7 @@ from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.metrics import cumulative_regret
 from winnow.algorithms.route.posteriors import tuned as tuned_posteriors
-from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
+from winnow.algorithms.route.posteriors.fourier_ridge import fourier_posteriors
 from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 from winnow.algorithms.route.posteriors.marginal_likelihood import (
     ALPHAS,
@@ -20,7 +20,7 @@ from winnow.algorithms.route.posteriors.marginal_likelihood import (
     LEAST_NOISE,
     most_probable,
 )
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.random_fourier_features import RandomFeatures
 from winnow.algorithms.route.posteriors.tuned import (
     FIRST_CHOICE,
     LAST_CHOICE,

@@ -6,7 +6,7 @@ import pytest
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.stopping import Stopping, single_levels
-from winnow.algorithms.bounds.confidence import EndLevels
+from winnow.algorithms.bounds.confidence_sequences import EndLevels
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import ImpossibleState, InvalidParameter
 from winnow.algorithms.protocols import Batch

@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean.predictions.completion import FIT_SEED
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.als import Ensemble, EnsembleAls
 from winnow.algorithms.protocols import Batch, round_rng

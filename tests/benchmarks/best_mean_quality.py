@@ -16,7 +16,7 @@ from tests.benchmarks.score_worlds import (
     leaderboard_factors,
     published_subset,
 )
-from winnow.algorithms.metrics import best_arms, budget_to_reach, hits, true_means
+from winnow.algorithms.best_mean.metrics import best_arms, budget_to_reach, hits, true_means
 from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.results import average, measure_by
 from winnow.tasks.simulation.simulate import ComparedSelector, Run, compared_selector, simulate

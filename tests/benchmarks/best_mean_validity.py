@@ -10,8 +10,8 @@ import numpy as np
 from scipy.stats import norm
 
 from tests.benchmarks.score_worlds import World, adversarial
+from winnow.algorithms.best_mean.metrics import best_arms, true_means
 from winnow.algorithms.bounds.binomial import proportion_interval
-from winnow.algorithms.metrics import best_arms, true_means
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector, describe
 

@@ -10,7 +10,7 @@ from tests.benchmarks.tables import Row
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.algorithms.route.posteriors.kernels import Kernel
-from winnow.algorithms.route.posteriors.random_features import fourier
+from winnow.algorithms.route.posteriors.random_fourier_features import fourier
 
 ALPHA, N_ARMS = 1.0, 5
 PARAMETERS = {"linear": {}, "poly3": {"gamma": 5.0}, "rbf": {"bandwidth": 0.5}}

@@ -10,7 +10,7 @@ from stepwise_campaigns import begun, run_round, write_campaign
 from stored_campaigns import new_database
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.metrics import true_values
+from winnow.algorithms.best_mean.metrics import true_values
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.lines import answer_lines
 from winnow.tasks.data.campaign_tables import load_score_table

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from winnow.algorithms.metrics import NOBODY
+from winnow.algorithms.best_mean.metrics import NOBODY
 from winnow.algorithms.protocols import Batch
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, ScoreEnvironment

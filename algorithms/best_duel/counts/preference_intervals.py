@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import betaln, entr, rel_entr, xlogy
 
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.bounds.confidence import FinitePopulationIntervals
+from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 BISECTIONS = 40  # of an interval shorter than 1: to 1e-12

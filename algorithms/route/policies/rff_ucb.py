@@ -2,10 +2,10 @@
 
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
-from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
+from winnow.algorithms.route.posteriors.fourier_ridge import fourier_posteriors
 from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
 from winnow.algorithms.route.posteriors.posteriors import PerArmPosteriors
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.random_fourier_features import RandomFeatures
 from winnow.algorithms.route.posteriors.tuned import TunedPosteriors, is_tuned
 
 

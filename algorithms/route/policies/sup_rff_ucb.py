@@ -3,8 +3,8 @@
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.staged import Staged
-from winnow.algorithms.route.posteriors.fourier import fourier_posteriors
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.fourier_ridge import fourier_posteriors
+from winnow.algorithms.route.posteriors.random_fourier_features import RandomFeatures
 
 
 class SupRffUcb(Staged):

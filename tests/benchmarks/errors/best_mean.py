@@ -11,8 +11,8 @@ import numpy as np
 
 from tests.benchmarks.errors.cells import Scene
 from winnow.algorithms.best_mean.groups import Groups, groups_of
+from winnow.algorithms.best_mean.metrics import true_values
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.metrics import true_values
 from winnow.algorithms.registry import create_selector
 
 N_ARMS, N_EXAMPLES, BATCH, DELTA = 4, 24, 6, 0.2

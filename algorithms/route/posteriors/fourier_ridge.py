@@ -8,7 +8,7 @@ from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policy import Policy, policy_of
 from winnow.algorithms.route.posteriors.linear_ridge import LinearRidge
 from winnow.algorithms.route.posteriors.posteriors import PerArmPosteriors
-from winnow.algorithms.route.posteriors.random_features import RandomFeatures
+from winnow.algorithms.route.posteriors.random_fourier_features import RandomFeatures
 from winnow.algorithms.state.arrays import BoolArray
 
 
