@@ -1,1 +1,1 @@
-"""What surrounds Winnow: demo models and data, deployment files and locked requirements."""
+"""The surroundings of Winnow: demo models and data, deployment files and locked requirements."""

@@ -1,4 +1,4 @@
-"""What columns hold, the same in every database: moments in UTC, any text, names, large integers."""
+"""Types of columns, the same in every database: moments in UTC, any text, names, large integers."""
 
 import datetime as dt
 
@@ -61,7 +61,7 @@ class AnyText(TypeDecorator[str]):
 
 
 NAME = String(255).with_variant(Text(), "postgresql")
-"""What users call something. SQLite holds names to no length, so PostgreSQL does not either."""
+"""A name that users give. SQLite does not limit the length of names, so PostgreSQL does not either."""
 
 LARGE = Integer().with_variant(BigInteger(), "postgresql")
 """Any integer of 64 bits, which in SQLite each INTEGER is."""

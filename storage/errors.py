@@ -1,4 +1,4 @@
-"""What can go wrong in the results database, and who acts.
+"""Errors of the results database, and what to do about each.
 
 * StorageError
   - StorageUnavailable   it cannot be opened or did not answer      (mend the URL or the server, resume)

@@ -1,6 +1,6 @@
-"""What rows and JSON documents are to those who read them: names and values of any JSON type.
+"""Types of rows and JSON documents for those who read them: names, and values of any JSON type.
 
-Who reads a value knows by its column, or by who wrote the document, what it is.
+A reader knows what a value is by its column, or by the writer of the document.
 """
 
 from collections.abc import Mapping, Sequence

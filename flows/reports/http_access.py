@@ -1,4 +1,4 @@
-"""Who may read what is served over HTTP: the names it answers to, its own pages, and those who hold a token.
+"""Access to what is served over HTTP: under known names of the server, from its own pages, with its token.
 
 A browser sends whatever any page tells it to. A page of another origin can point a name of its own at this
 machine (DNS rebinding), after which the browser takes both for one origin; the name in the Host header is
@@ -47,7 +47,7 @@ WRONG_TOKEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What a request must bring."""
+    """The conditions that a request must meet."""
 
     hosts: frozenset[str]
     """Names and addresses that are answered to, in lower case, without ports and brackets."""
@@ -77,7 +77,7 @@ class Gate:
         )
 
     def refusal(self, hosts: Sequence[str], origins: Sequence[str], tokens: Sequence[str]) -> str | None:
-        """Why a request is refused, in a sentence for who made it; None if it is not.
+        """The reason why a request is refused, as a sentence for its sender; None if it is not refused.
 
         Args:
             hosts: Values of its Host headers, of which there must be one.
@@ -127,7 +127,7 @@ def is_loopback(address: str) -> bool:
 
 
 def reachable(bound: str) -> str:
-    """Where a server that listens at this address can be reached from here."""
+    """The address at which this machine reaches a server that listens at `bound`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)
 
 

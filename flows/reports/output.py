@@ -1,4 +1,4 @@
-"""What is said on standard output and standard error, where not rows are written."""
+"""Output to standard output and standard error, except rows, and files that are replaced as a whole."""
 
 import contextlib
 import datetime as dt
@@ -46,7 +46,7 @@ def tell(sentence: str) -> None:
 
 
 DATABASE = b"SQLite format 3\0"
-"""What a SQLite database begins with."""
+"""The first bytes of a SQLite database."""
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one statement may use."""
+    """The limits of one statement."""
 
     seconds: float
     """That it may be waited for; time in which the answer is not asked for does not count."""
@@ -172,5 +172,5 @@ _KINDS: dict[str, Callable[[Any], object]] = {
 
 
 def unpack(value: object) -> object:
-    """What `flows.reports.sql_child.pack` packed."""
+    """The value that `flows.reports.sql_child.pack` packed."""
     return _KINDS[value[0]](value[1]) if isinstance(value, list) else value

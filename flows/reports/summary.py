@@ -91,7 +91,7 @@ def _with_storage(sentence: str, name: str, storage: str) -> str:
 
 
 def further_lines(status: CampaignStatus) -> list[Line]:
-    """What is known beside the answer: what may be wrong with it, what was spent, and what is missing."""
+    """Lines beside the answer: warnings, what was spent, what is left of budgets, and the coverage."""
     return [
         *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
@@ -106,7 +106,7 @@ def resume_command(status: CampaignStatus, storage: str) -> str | None:
 
 
 def nothing_yet(status: CampaignStatus) -> str:
-    """What a page says of a campaign without a finished round."""
+    """The sentence on the page of a campaign without a finished round."""
     sentence = "No round is finished yet: there is nothing more to show."
     if status.state == "waiting" or not _can_be_resumed(status):
         return sentence
@@ -119,7 +119,7 @@ def _can_be_resumed(status: CampaignStatus) -> bool:
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:
-    """How a campaign goes on: a command, or the call of a program that alone can; None where it need not."""
+    """The command that continues a campaign, or the program's call that alone can; None if none is needed."""
     if status.state not in TO_GO_ON:
         return None
     if status.answer.is_of_program:
@@ -143,7 +143,7 @@ def _head(word: str) -> str:
 
 
 def _where(status: CampaignStatus, storage: str) -> list[Line]:
-    """Where everything is, and the commands that show more and go on."""
+    """Lines with the database, and with the commands that show more and that continue the campaign."""
     lines = [
         ("database", storage),
         ("page", f"winnow report {status.name} --html {status.name}.html {storage_option(storage)}"),
@@ -174,7 +174,7 @@ def _spent(status: CampaignStatus) -> str:
 
 
 def _price(status: CampaignStatus) -> str:
-    """What that cost, where no line tells of a limit on it."""
+    """The price with a comma behind it; empty where it is unknown, or a line on its limit tells it."""
     if status.price is None or any(each.kind == "cost" for each in status.budgets):
         return ""
     return f"price {amount(status.price)}, "
@@ -228,7 +228,7 @@ def _coverage(status: CampaignStatus) -> str:
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
-    """Where a campaign stands; see `campaign_status`."""
+    """The status of a campaign; see `campaign_status`."""
     with reading(storage) as session:
         return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
 
@@ -242,7 +242,7 @@ def is_known_settled(storage: str, name: str) -> bool:
 
 
 def campaign_line(storage: str, name: str) -> str:
-    """Where a campaign stands, what it made anew, and whether its series has another winner now."""
+    """A line with a campaign's state, what it made anew, and whether its series has another winner now."""
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
         status = campaign_status(session, record)

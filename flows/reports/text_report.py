@@ -121,7 +121,7 @@ def _eliminations(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
-    """Who beats whom as a table: a numbered column for each candidate, the best ones first."""
+    """The win rates of duels as a table: a numbered column for each candidate, the best ones first."""
     cells = {
         (row["candidate"], row["opponent"]): f"{row['win_rate']:.2f} ({row['duels'] - row['unscored']})"
         for row in duel_views.head_to_head(session, campaign.id)
@@ -151,4 +151,4 @@ SECTIONS: dict[str, Callable[[CampaignRecord], tuple[Section, ...]]] = {
     "certify": _of_certificates,
     "route": _of_routes,
 }
-"""What stands between the answer and the coverage, by objective."""
+"""The sections between the answer and the coverage, by objective."""

@@ -24,7 +24,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainingText:
-    """What a checkpoint reads (`prompt`) and learns to write (`answer`)."""
+    """A text that a checkpoint reads (`prompt`), and the one that it learns to write (`answer`)."""
 
     prompt: str
     answer: str

@@ -1,4 +1,4 @@
-"""What can go wrong while the demo is prepared.
+"""Errors that can occur while the demo is prepared.
 
 * DemoError
   - TrainingFailed   a checkpoint's training process ended without a checkpoint   (read its output above)

@@ -15,10 +15,10 @@ from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.prompts import judge_prompt
 
 FIRST, SECOND, NEITHER = "A", "B", "C"
-"""What a verdict prefers: the answer shown first, the one shown second, neither."""
+"""Verdicts: the answer shown first is preferred, the one shown second, neither."""
 
 WRONG_SHARE = 0.4
-"""How often an answer is given a slip."""
+"""The probability that an answer is given a slip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +32,13 @@ class Pair:
 
     @property
     def verdict(self) -> str:
-        """What a perfect judge says."""
+        """The verdict of a perfect judge."""
         difference = len(self.first) - len(self.second)
         return NEITHER if difference == 0 else FIRST if difference < 0 else SECOND
 
     @property
     def prompt(self) -> str:
-        """What the judge reads."""
+        """The judge's prompt."""
         return judge_prompt(self.task, self.input, self.first, self.second)
 
     @property

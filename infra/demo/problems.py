@@ -127,7 +127,7 @@ TASKS: Mapping[str, Callable[[random.Random], Problem]] = {
     "count": draw_count,
     "unscramble": draw_scrambled_word,
 }
-"""How a problem of each task is drawn, by the name that stands in the prompt."""
+"""Functions that draw a problem of each task, by the name that stands in the prompt."""
 
 
 def _answers(final: str, *, scratch: str, backwards: str) -> dict[str, str]:

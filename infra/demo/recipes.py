@@ -1,4 +1,4 @@
-"""How each demo checkpoint is built: its size, how long it trains and what it mostly sees."""
+"""The recipe of each demo checkpoint: its size, how long it trains and what it mostly sees."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Recipe:
         return self.hidden_size * self.layers * self.steps * self.batch_size
 
     def texts(self) -> Iterator[TrainingText]:
-        """What it learns from, without end; the same on every call."""
+        """The texts that the checkpoint learns from, without end; the same on every call."""
         return training_texts(self.seed, self.mix)
 
 

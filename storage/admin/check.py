@@ -9,7 +9,7 @@ from winnow.storage.tallies.recounting import wrong_tallies
 
 
 def problems(session: Session) -> list[str]:
-    """What is wrong with the database, one sentence each, rounds counted from 1; empty when it is sound."""
+    """The problems of the database, one sentence each, rounds counted from 1; empty when it is sound."""
     found: list[str] = []
     if session.get_bind().dialect.name == "sqlite":
         found += [

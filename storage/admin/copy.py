@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a table holds: equal exactly if the rows are, whatever database keeps them."""
+    """The content of a table: equal exactly if the rows are, whatever database keeps them."""
 
     rows: int
     digest: str
@@ -67,7 +67,7 @@ def copy_database(
 
 
 def content(session: Session, table: Table) -> Content:
-    """What a table holds, read in bounded memory."""
+    """The content of a table, read in bounded memory."""
     digest = _Digest()
     for row in _rows(session, table):
         digest.add(row)
@@ -141,4 +141,4 @@ def set_sequences(session: Session) -> None:
 
 
 _CAMPAIGN_IDS = (PrunedCampaign.campaign_id, ReuseStats.taken_from_id)
-"""Where ids of deleted campaigns stand."""
+"""Columns that hold ids of deleted campaigns."""

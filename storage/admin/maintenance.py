@@ -1,4 +1,4 @@
-"""How large a database is, and giving back what it does not use."""
+"""The size of a database, and giving back the space that it does not use."""
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session

@@ -74,7 +74,7 @@ class Prunable:
     last_active: dt.datetime
     comparisons: int
     judgments: int
-    """What people said of its texts."""
+    """Number of people's judgments of its texts."""
     generations: int
     """Texts that it paid for and no campaign that stays uses."""
     kept: int
@@ -132,7 +132,7 @@ def _latest(times: Iterable[dt.datetime | None]) -> dt.datetime:
 
 
 def _later(session: Session, campaign_id: int) -> list[dt.datetime | None]:
-    """When a text of a campaign was written last, and when people took up or answered what it asks."""
+    """The last moments at which people took up a task of a campaign, answered one, and a text was written."""
     asked = (
         select(func.max(AnnotationTask.held_at), func.max(Annotation.annotated_at))
         .select_from(AnnotationTask)
@@ -244,7 +244,7 @@ def _judged(campaign_id: int) -> Select[tuple[int]]:
 
 
 Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
-"""Which rounds are meant, by a column of their ids."""
+"""Makes the condition that a row is of certain rounds, from the row's column of round ids."""
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:

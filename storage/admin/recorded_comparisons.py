@@ -67,7 +67,7 @@ class RecordedJudgment:
     reason: str | None
     reply: RecordedText | None
     metric: str | None = None
-    """For which metric it was made; None where it is behind the outcome."""
+    """The metric that the call was made for; None where it is behind the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

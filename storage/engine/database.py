@@ -29,7 +29,7 @@ from winnow.storage.errors import (
 )
 
 BUSY_TIMEOUT_MS = 30_000
-"""How long a writer waits for another one before it gives up."""
+"""Milliseconds that a writer waits for another one before it gives up."""
 
 LONGEST = 1_000
 """Characters that are shown of what a driver says."""
@@ -40,7 +40,7 @@ NO_SCHEMA = (
 )
 MAKE_ROOM = "make room on the disk that it is on, then run the command again"
 TOO_MANY = re.compile("connection slots|too many clients|too many connections")
-"""What a server says that takes no further connection; the driver gives no code."""
+"""Matches the message of a server that takes no further connection; the driver gives no code."""
 FEWER = "close some, wait, or have max_connections or the role's limit raised, then run the command again"
 MORE_TIME = "; where its role or database has a statement_timeout, a longer one lets it answer"
 
@@ -120,7 +120,7 @@ class Database:
             raise self.unavailable(error.orig) from error
 
     def unavailable(self, error: BaseException | None) -> StorageUnavailable:
-        """What to raise where the driver says that the database did not do what it was asked to."""
+        """The error to raise where the driver says that the database did not do what it was asked to."""
         waited_s = BUSY_TIMEOUT_MS / 1000
         if type(error).__name__ == "LockNotAvailable":
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
@@ -216,17 +216,17 @@ def is_broken_off(error: BaseException | None) -> bool:
 
 
 def cause(error: DBAPIError) -> str:
-    """What the driver says, in one line."""
+    """The driver's message in one line."""
     return one_line(error.orig)
 
 
 def _said(error: BaseException | None) -> str:
-    """What a server says of a statement of ours, of which nothing is shown."""
+    """A server's message on a statement of Winnow's own, without the statement."""
     return str(error.diag.message_primary)  # type: ignore[union-attr]
 
 
 def one_line(error: BaseException | None) -> str:
-    """What a driver's error says, in one printable line: it may quote any statement."""
+    """A driver's message in one printable line: it may quote any statement."""
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)
@@ -271,7 +271,7 @@ def shown_url(url: str) -> str:
 
 
 def storage_option(url: str) -> str:
-    """How a printed command names a database, as a shell takes it: a URL may have ?, & and spaces."""
+    """A printed command's option for a database, quoted for a shell: a URL may have ?, & and spaces."""
     return f"--storage {shlex.quote(shown_url(url))}"
 
 

@@ -1,4 +1,4 @@
-"""How PostgreSQL is opened: one writer at a time as in SQLite, and readers on one unchanging snapshot.
+"""Opening PostgreSQL: one writer at a time as in SQLite, and readers on one unchanging snapshot.
 
 Every writing transaction first locks one table that no campaign writes to. What holds in SQLite, that nothing
 changes between what a writer reads and what it then writes, so holds here too, and no two writers deadlock.
@@ -42,7 +42,7 @@ IDLE_UNSEEN_S = 5.0
 """An idle connection is trusted for as long; asking each time would cost a round's transactions a tenth."""
 
 IDLE_WRITER = "60s"
-"""How long a writer that is frozen in a transaction, or whose machine is gone, may lock out all others."""
+"""Longest lock-out of all others by a writer that is frozen in a transaction, or whose machine is gone."""
 
 SILENCE = {
     "connect_timeout": 10,
@@ -51,7 +51,7 @@ SILENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""How long a server whose machine or network is gone is waited for, in s and last in ms; a URL may say else.
+"""Waits for a server whose machine or network is gone, in s, the last in ms; a URL may set others.
 
 Left to the system, a connection to it breaks two hours later, or 15 min after something was sent.
 """

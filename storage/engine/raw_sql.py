@@ -181,7 +181,7 @@ def _converted(
 
 @cache
 def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[int, Convert]:
-    """What has to be done to the values at some positions."""
+    """The conversions of those values that need one, by position."""
     found: dict[int, Convert] = {}
     for position, name in enumerate(columns):
         type_ = table.c[name].type

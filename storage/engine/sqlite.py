@@ -1,4 +1,4 @@
-"""How SQLite is opened: transactions begun by us, the write-ahead log, and what a reader may not do.
+"""Opening SQLite: transactions begun by Winnow, the write-ahead log, and what a reader may not do.
 
 Where another machine keeps a file, SQLite cannot be relied on. In WAL mode all processes that use a file
 share memory, which those of two machines cannot, and the locks of network file systems are known to let two
@@ -192,7 +192,7 @@ def read_mounts() -> str:
 
 
 def network_mount(path: str, mounts: str) -> tuple[str, str] | None:
-    """Where the network file system is mounted that a file is on, and its kind; None for a local one.
+    """The mount point and kind of the network file system that a file is on; None for a local one.
 
     Args:
         path: Of a file that need not be there yet.

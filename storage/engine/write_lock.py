@@ -1,4 +1,4 @@
-"""Who holds the lock of writers, and what can be done about it: said to whoever waits for it in vain.
+"""The holder of the write lock, and what can be done about it: told to each writer that waits in vain.
 
 A process that is frozen within a transaction keeps the lock of a SQLite file for as long as it is frozen.
 SQLite has no way to take it away, so the sentence names the process.
@@ -27,7 +27,7 @@ class Process:
     state: str
     """One letter; see proc(5)."""
     started_ticks: int
-    """When it began, in clock ticks since the system did: no setting of the clock changes that."""
+    """The process's start, in clock ticks since the system's start: no setting of the clock changes that."""
 
 
 def look_up(pid: int) -> Process | None:
@@ -80,7 +80,7 @@ def writer_of(path: str) -> int | None:
 
 
 def why_file_is_locked(path: str, waited_s: float) -> str:
-    """Who keeps others from writing to a SQLite file, and what to do, as the rest of a sentence."""
+    """The process that keeps others from writing to a SQLite file and a remedy, as the rest of a sentence."""
     pid, waited = writer_of(path), f"in {waited_s:g} s its write lock did not come free"
     if pid is None:
         return f"{waited}, and nobody is seen to hold it now; run the command again"
@@ -105,7 +105,7 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
 
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
-    """Which session keeps others from writing to a PostgreSQL database, as the rest of a sentence."""
+    """The session that keeps others from writing to PostgreSQL, and a remedy, as the rest of a sentence."""
     waited = f"in {waited_s:g} s a lock did not come free"
     try:
         with engine.connect() as connection:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 SCRIPT = Path(__file__).parent / "app.py"
-"""What streamlit runs."""
+"""The script that streamlit runs."""
 
 STORAGE_VARIABLE = "WINNOW_STORAGE"
 """Holds the URL of the database: on a command line every user of the machine could read its password."""

@@ -50,7 +50,7 @@ def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.
 
 
 def number_formats(frame: pd.DataFrame) -> dict[str, str]:
-    """How the numbers of each column that has fractions are written, all of a column alike."""
+    """The format of each column whose numbers have fractions, the same for all numbers of a column."""
     found = {}
     for name in frame.select_dtypes("float"):
         known = [abs(value) for value in frame[name] if math.isfinite(value)]
@@ -61,7 +61,7 @@ def number_formats(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
-    """What is shown for the long names of each column that has some: they lose their middles."""
+    """Short forms of the names in each column that has a long one: long names lose their middles."""
     if len(frame) > MOST_STYLED:
         return {}
     short = {}

@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """What tells one look from the next."""
+    """The state of a campaign at a look; another look at the same state shows the same."""
 
     campaign_id: int
     rounds: int

@@ -132,14 +132,14 @@ SETTINGS = {
 
 
 PAGES = ("campaign", "over-time", "matrix", "compare", "factors", "judges", "comparisons", "sql", "label")
-"""What an address may end in, but for that of the first page."""
+"""The last parts of the addresses of all pages but the first."""
 
 PLACE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
 """Tells a page's script where its server is: of itself it asks below the page's address first, in vain."""
 
 
 def page_routes() -> list[Route]:
-    """Where a browser asks for the pages."""
+    """The routes that serve the pages."""
 
     async def answer(_: Request) -> HTMLResponse:
         return HTMLResponse(_page(), headers={"cache-control": "no-cache"})

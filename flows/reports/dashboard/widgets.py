@@ -1,6 +1,6 @@
-"""How texts, rows and figures are drawn: what others wrote as text alone, never as Markdown or HTML.
+"""Widgets for texts, rows and figures: a text from others is never taken for HTML, nor makes links or images.
 
-Which campaign the reader looks at is kept from page to page, and in the address of the page.
+The campaign that the reader looks at is kept from page to page, and in the address of the page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ def show_soft(text: str, *, key: str) -> None:
 
 
 def show_problem(sentence: str) -> None:
-    """What went wrong, in a frame."""
+    """Show an error message in a frame."""
     with st.container(border=True):
         st.markdown(":material/error: **No answer**")
         st.text(readable(sentence))
@@ -210,12 +210,12 @@ def as_plain(text: str) -> str:
 
 
 def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> list[Place]:
-    """Where the pages of a table that the reader opened begin; those of `first` once another is asked for.
+    """The starts of the pages that the reader opened in a table; `first` gives them for another table.
 
     Args:
         key: Of the table, in the reader's session.
-        asked: What tells one table from another.
-        first: Where its first page begins.
+        asked: Tells one table from another.
+        first: Returns the start of the table's first page.
     """
     before, places = st.session_state.get(key, (None, []))
     if before != asked:
@@ -226,7 +226,7 @@ def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> l
 
 
 def shown_of_pages(opened: int, found: int, *, most: int) -> str:
-    """Which rows the page shows that was opened last, of `found` ones that were looked for there."""
+    """The numbers of the rows on the page opened last; `found` rows were found for it, `most` fit on it."""
     begin = most * (opened - 1) + 1
     more = "; there are more" if found > most else ""
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
@@ -242,7 +242,7 @@ CHOSEN = "chosen campaign"
 """In the reader's session; what a box holds is forgotten once a page without it is shown."""
 BOX = "campaign box"
 MISSED = "campaign not here"
-"""Which campaign the reader asked for that a page does not have, and which one it shows instead."""
+"""In the reader's session: the campaign asked for that a page does not have, and the one shown instead."""
 LONGEST_IN_SIDEBAR = 24
 """Columns of a terminal that a name may take there."""
 

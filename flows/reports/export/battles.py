@@ -40,7 +40,7 @@ def battles(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def kinds_of(_: Iterable[str]) -> Mapping[str, Kind]:
-    """What the columns of battles hold."""
+    """The kind of value in each column of battles."""
     return KINDS
 
 

@@ -39,7 +39,7 @@ class Part:
     """Its name in the folder; None where there was nothing to write."""
     rows: int
     note: str = ""
-    """Why there is nothing, if there is more to say than that there are no rows."""
+    """The reason why there is nothing, if there is more to say than that there are no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class _Export:
 
 
 def parts_of(objective: str) -> list[str]:
-    """What campaigns of an objective can be exported as: their views, then what other tools read."""
+    """The parts of an export of campaigns of an objective: their views, then what other tools read."""
     return [*answered_by(objective), BATTLES if objective == DUELS else INSPECT]
 
 

@@ -1,4 +1,4 @@
-"""What `winnow gate` found, for a pipeline: JUnit's XML, and Markdown for a pull request."""
+"""The result of `winnow gate` for a pipeline: JUnit's XML, and Markdown for a pull request."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What one candidate did on one dataset, as a log of Inspect: its format is one model on one task.
+"""The results of one candidate on one dataset as a log of Inspect, whose format is one model on one task.
 
 The shape is that of `EvalLog` in inspect_ai 0.3.285 (schema version 2), as JSON; writing it does not need
 Inspect. A score that is not there is NaN with its reason, as `Score.unscored` makes it. All ids are digests
@@ -148,7 +148,7 @@ def _messages(row: Row, sample_id: str, model: str) -> list[JsonObject]:
 
 
 def _input(asked: Sequence[JsonObject]) -> str | list[JsonObject]:
-    """What was asked: a text, or the messages of a chat."""
+    """The prompt: a text, or the messages of a chat."""
     if [each["role"] for each in asked] == ["user"]:
         return str(asked[0]["content"])
     return list(asked) or ""

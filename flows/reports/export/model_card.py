@@ -89,7 +89,7 @@ def _number(value: object) -> str:
 
 
 def _provenance(campaign: CampaignRecord) -> list[str]:
-    """What somebody needs who wants the same decisions again, or doubts that these are the ones."""
+    """The facts needed to reach the same decisions again, or to check the stored ones, as items of a list."""
     spec = dict(campaign.spec)
     digest = sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()
     versions = ", ".join(f"{name} {version}" for name, version in campaign.versions.items())

@@ -31,11 +31,11 @@ SIZES = (26, 24, 22, 20, 18, 16, 14, 12, 11)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSlide:
-    """What the slide says."""
+    """The texts of a slide with a campaign's answer."""
 
     title: str
     caption: str
-    """Which campaign, as of when, and how many examples and comparisons."""
+    """The campaign, the moment of its answer, and its numbers of examples and comparisons."""
     lines: Sequence[Line]
 
     @classmethod

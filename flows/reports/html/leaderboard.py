@@ -26,7 +26,7 @@ class Cell:
 
     text: str
     worth: float | None = None
-    """What the column is sorted by; None of texts, and of numbers that are not known."""
+    """The number by which the column is sorted; None for texts, and for numbers that are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

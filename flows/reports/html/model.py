@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The parts of a report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

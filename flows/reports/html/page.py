@@ -30,7 +30,7 @@ from winnow.tasks.queries.status import CampaignStatus
 RESOURCES = files("winnow.flows.reports.html")
 
 LARGE = 1_000
-"""From where on a number has no fractions."""
+"""The size from which on a number is written without decimals, unless its column has decimals."""
 
 
 def page(
@@ -82,7 +82,10 @@ def _template() -> Template:
 
 @cache
 def _packed_plotly() -> tuple[Markup, str]:
-    """What draws the figures, packed, which takes longer than the rest of a page; how a policy names it."""
+    """The packed library that draws the figures, and its source in a page's policy.
+
+    Both are kept: packing takes longer than the rest of a page.
+    """
     plotly = get_plotlyjs()
     packed = base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0))
     return Markup(packed.decode()), _source(plotly)
@@ -101,7 +104,7 @@ def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:
 
 
 def _decimals(values: Sequence[object]) -> int | None:
-    """How many decimals the numbers of a column have that holds fractions; None of others."""
+    """The number of decimals of a column whose numbers have fractions; None for other columns."""
     known = [value for value in values if isinstance(value, float) and math.isfinite(value)]
     return decimals_of(known) if any(value % 1.0 for value in known) else None
 
@@ -140,6 +143,6 @@ def _inert(text: str) -> Markup:
 
 
 def _source(script: str) -> str:
-    """How a page's policy names a script of its own."""
+    """The source by which a page's policy allows a script of the page's own."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""What spreadsheets take for the beginning of a formula, as OWASP lists it under CSV injection."""
+"""Characters that spreadsheets take for the beginning of a formula, by OWASP's list under CSV injection."""
 
 
 def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:

@@ -47,6 +47,6 @@ def without_shared(names: Sequence[str]) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """How many characters all names begin with."""
+    """The number of characters with which all names begin alike."""
     first, last = min(names), max(names)
     return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -41,7 +41,7 @@ MOST_RECORDS = 20
 """Rows that are shown one below the other where a table is too wide; of more, only the first columns are."""
 
 A_PIPE = "a wider terminal or a pipe, as | less -S,"
-"""What shows every column of any command."""
+"""The ways to see every column, with any command."""
 
 PAGER_OPTIONS = "FRX"
 """For `less`, where nobody set options of their own: no pager for a single screen, colours, and it stays."""
@@ -185,7 +185,10 @@ def _column(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool) 
 
 
 def _outward(name: str, row: Mapping[str, Cell]) -> str:
-    """How a number is rounded: ends of an interval so that what is written holds, all else to the nearest."""
+    """The rounding of a number: outward for the two ends of an interval, to the nearest for all else.
+
+    An interval whose ends are equal is rounded to the nearest as well.
+    """
     if name not in OUTWARD or row.get("lower") == row.get("upper"):
         return ROUND_HALF_EVEN
     return OUTWARD[name]
@@ -208,7 +211,7 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
-    """How many decimals all numbers of a column get; None where they are too different for that.
+    """The number of decimals of all numbers of a column; None where some are too large or too small for that.
 
     The larger they are the fewer, but no number that is not 0 is written as 0.
     """
@@ -232,7 +235,7 @@ def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
 
 
 def _widths(columns: Sequence[Column], width: int | None) -> dict[str, int]:
-    """How wide each column is: texts give up what is too much, those that can spare most first."""
+    """The width of each column: if all are too wide, the text that can spare most is narrowed first."""
     widths = {column.name: column.width for column in columns}
     spare = {column.name: column.width - column.least_width for column in columns}
     taken = sum(widths.values()) + len(GAP) * (len(widths) - 1)

@@ -170,7 +170,7 @@ def _as_text(value: Cell) -> str | None:
 
 
 def _shown(format_: Format) -> Callable[[str], str]:
-    """What standard output is sent of a line: a terminal obeys what it is shown, a pipe gets it all."""
+    """The form of a line for standard output: a pipe gets it all, a terminal no control characters."""
     if not sys.stdout.isatty():
         return str
     return printable if format_ == "csv" else escaped

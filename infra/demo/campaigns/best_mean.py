@@ -83,7 +83,7 @@ def campaign_text(folder: Path, data: Path, recipes: Sequence[Recipe]) -> str:
 
 
 def common_sections(folder: Path, data: Path, recipes: Sequence[Recipe]) -> dict[str, str]:
-    """What every campaign of the demo has: storage, models, prompts, generate_configs and data, as YAML."""
+    """The parts that all campaigns of the demo share, as YAML: storage, models, prompts, configs and data."""
     models = [
         f"  - name: {recipe.name}\n"
         f"    provider: vllm\n"

@@ -110,7 +110,7 @@ def unlabelled_lines() -> str:
 
 
 def label_lines() -> str:
-    """What a human answers to each of them, one a line."""
+    """A human's answers to all examples of the demos, one a line."""
     return "".join(
         json.dumps({"id": each.id, "target": each.target}) + "\n" for each in evaluation_examples()
     )

@@ -67,7 +67,7 @@ OF_CANDIDATES = (
         ),
     ),
 )
-"""What is known of candidates: each table, and its columns beside the key. All but the status may be null."""
+"""Tables of what is known of candidates, and their columns beside the key: all but `status` may be null."""
 
 
 def upgrade() -> None:

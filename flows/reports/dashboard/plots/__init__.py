@@ -19,7 +19,7 @@ from streamlit.components.v2.types import ComponentRenderer
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 
 ADDRESS = "/winnow-plotly.js"
-"""Where the dashboard's server has the library that draws."""
+"""The address of the library that draws figures, on the dashboard's server."""
 DAY = 86_400
 """Seconds that a browser may keep it."""
 
@@ -42,7 +42,7 @@ def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:
 
 
 def library_route() -> Route:
-    """Where a browser asks for the library; it stands behind the same door as all else."""
+    """The route that serves the library; access to it is checked as for all other addresses."""
     file = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
     async def answer(_: Request) -> FileResponse:

@@ -62,7 +62,10 @@ def show() -> None:
 
 
 def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
-    """What the reader compares: at first the two best candidates of the campaign."""
+    """The candidates that the reader compares, at first the two best of the campaign.
+
+    None if both are to be of one campaign, and it has a single candidate.
+    """
     left, right, beside = st.columns(3)
     newest_first = list(reversed(names))
     wanted = st.query_params.get(OTHER)
@@ -130,7 +133,7 @@ def _show(first: Side, second: Side) -> None:
 
 
 def why_nothing(first: Side, second: Side) -> str:
-    """Why no example has a score of both, and what to do about it."""
+    """The reason why no example has a score of both, and a remedy if there is one."""
     same = first.campaign.id == second.campaign.id
     if "best-duel" in (first.campaign.objective, second.campaign.objective):
         met = "These two never met in a duel that has an outcome"
@@ -146,7 +149,7 @@ def why_nothing(first: Side, second: Side) -> str:
 
 
 def sentence(first: Side, second: Side, found: PairedDifference) -> str:
-    """Who is ahead by how much, as far as that is known."""
+    """A sentence with the mean difference, its interval, and how many examples either one is higher on."""
     even = found.n - found.first_higher - found.second_higher
     names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
     mean, (lower, upper) = rounded(found.mean, "+"), ends(found.lower, found.upper, "+")
@@ -226,7 +229,7 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
 
 
 def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
-    """How a campaign ended, and what it took."""
+    """A row with a campaign's state and answer, and what the campaign has spent."""
     best, totals = status.answer.of_best, status.totals
     return {
         "campaign": status.name,

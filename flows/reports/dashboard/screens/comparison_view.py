@@ -51,13 +51,13 @@ def listed(rows: Sequence[Row]) -> list[Row]:
 
 
 def heading(row: Row) -> str:
-    """Who was compared on what."""
+    """The names of the compared candidates and of the example."""
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
     return f"{row['candidate']}{rival} on example {row['example']}"
 
 
 def facts(row: Row) -> list[str]:
-    """How it ended and where it was planned."""
+    """The comparison's outcome, the place where it was planned, its judge and its losses."""
     return [
         ending(row),
         place_of(row),
@@ -138,7 +138,7 @@ def _columns(count: int) -> list[st.delta_generator.DeltaGenerator]:
 
 
 def judgment_line(row: Row, judgment: Row) -> str:
-    """Who was asked, in which order, and what was understood."""
+    """A judge's call in one line: metric, judge, order of the answers, attempt and verdict."""
     again = f", attempt {judgment['attempt'] + 1}" if judgment["attempt"] else ""
     verdict = (
         f"no verdict: {judgment['reason']}"

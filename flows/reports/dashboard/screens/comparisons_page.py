@@ -25,11 +25,11 @@ BECAUSE = "none: "
 
 
 def ask_filters(choices: Choices, *, campaign_id: int) -> Filters:
-    """What the reader asked for, in boxes above the table.
+    """The filters that the reader chose in boxes above the table.
 
     Args:
-        choices: What the campaign's comparisons can be filtered by.
-        campaign_id: Whose choices these are.
+        choices: The values by which the campaign's comparisons can be filtered.
+        campaign_id: The campaign.
     """
     words_box, candidate_box, judge_box, ending_box, range_box = st.columns([3, 3, 2, 2, 2])
     words = words_box.text_input("Search", placeholder="in prompts, answers and keys of examples")
@@ -64,7 +64,7 @@ def filters_of(
     ending: str | None,
     between: tuple[float, float] | None,
 ) -> Filters:
-    """What the boxes mean; None is a box that was left as it is."""
+    """The filters that the boxes stand for; None is a box that was left as it is."""
     low, high = between or (None, None)
     return Filters(
         words=(words or "").strip(),

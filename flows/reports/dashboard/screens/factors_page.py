@@ -1,4 +1,4 @@
-"""What models, prompts and ways of sampling add to scores, each for itself and two together."""
+"""The effects of models, prompts and ways of sampling on scores, each for itself and two together."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def show() -> None:
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
-    """Why there is nothing to show, and what to do about it; None where there is something."""
+    """The reason why there is nothing to show, and what to do about it; None where there is something."""
     if campaign.objective == "best-duel":
         return (
             "Duels give a candidate no score of its own, so that no effects can be told: Compare shows two "

@@ -1,4 +1,4 @@
-"""How the judges of a campaign behave: who changes sides, who agrees with whom, what could not be read."""
+"""The judges of a campaign: flipped verdicts, agreement among judges, and verdicts that could not be read."""
 
 from collections.abc import Sequence
 
@@ -98,7 +98,7 @@ def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
 
 
 def why_nothing(campaign: CampaignRecord) -> str:
-    """Why there is nothing to show, and what to do about it."""
+    """The reason why there is nothing to show, and what to do about it."""
     if is_human(campaign.spec):
         return f"Nobody has judged anything yet: winnow label {campaign.name} gives the first task."
     return (
@@ -109,7 +109,7 @@ def why_nothing(campaign: CampaignRecord) -> str:
 
 
 def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
-    """How far another campaign agrees, whose judge saw the same texts: people, say, or a second model."""
+    """Show how far a campaign agrees with another one, whose judge saw the same texts: people, or a model."""
     others = [each.name for each in reversed(records) if each.id != campaign.id]
     if not others:
         return

@@ -1,4 +1,4 @@
-"""Where people judge: one output or pair at a time, by keyboard or mouse; the only page that writes."""
+"""The page on which people judge one output or pair at a time, by keyboard or mouse; no other page writes."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ def show() -> None:
 
 
 def _annotator() -> str:
-    """Who judges; while nobody has said so, they are asked in the middle of the page, and it is empty.
+    """The name of the person who judges; empty, and asked for in the middle of the page, until it is given.
 
     Each name has a box of its own: once it is written, no box has the focus, and keys are those of buttons.
     """

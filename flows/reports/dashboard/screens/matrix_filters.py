@@ -1,4 +1,4 @@
-"""What the reader of the matrix asks for: candidates, and what examples are to be like."""
+"""The filters of the matrix: its candidates, and the conditions on its examples."""
 
 import json
 import time
@@ -28,7 +28,7 @@ ANY = "any"
 TAGS = "tags of the matrix"
 """In the reader's session: what was read of the examples."""
 PATIENCE_S = 10.0
-"""How long a page may take to look for a regular expression."""
+"""Seconds that a page may spend on looking for a regular expression."""
 
 PATTERNS: dict[Pattern, str] = {
     "all": "all that were asked",
@@ -40,19 +40,19 @@ PATTERNS: dict[Pattern, str] = {
 
 
 class Asked(NamedTuple):
-    """What is asked for."""
+    """The candidates and conditions that the reader chose."""
 
     candidates: tuple[str, ...]
     pattern: Pattern
     reason: str | None
-    """Why one of the candidates has no score."""
+    """The reason for which one of the candidates has no score."""
     tag: TagValue | None
     words: str
     is_regex: bool
     """Whether the words are a regular expression."""
 
     def fits(self) -> Callable[[str, JsonView], bool] | None:
-        """What is asked of the key and the fields of an example beside words; None where nothing is.
+        """A test of an example's key and fields for the tag and the regular expression; None without these.
 
         Raises:
             WinnowError: If there is no such regular expression.
@@ -82,7 +82,7 @@ class Asked(NamedTuple):
 
 
 def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
-    """What the reader asks for, in boxes above the table."""
+    """The candidates and conditions that the reader chose in boxes above the table."""
     first = list(ranked[:SHOWN_FIRST])
     linked = st.query_params.get(CANDIDATE)
     if linked is not None and linked in ranked and linked not in first:

@@ -83,7 +83,7 @@ def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
 
 
 def _first(campaign: CampaignRecord) -> list[int]:
-    """Where the first page begins: with the example that the page's address names when it is opened."""
+    """The start of the first page: the example that the page's address names when the page is opened."""
     key = st.query_params.get(EXAMPLE)
     if STARTS in st.session_state or key is None:
         return [0]

@@ -91,7 +91,7 @@ def _show(series: Series) -> None:
 
 
 def summary(rows: Sequence[Row], campaigns: int) -> str:
-    """How often another one won and what all of it cost, in one line."""
+    """The number of times that the winner changed and the cost of all campaigns, in one line."""
     changes = sum(bool(row["changed"]) for row in rows)
     cut = (
         f"the last {MOST_CAMPAIGNS} of {campaigns} campaigns"

@@ -1,4 +1,4 @@
-"""What helps to write a statement in the browser: names of views and columns, and statements kept there."""
+"""Help with writing a statement in the browser: names of views and columns, and statements kept there."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -24,7 +24,7 @@ TABLES = ("leaderboard", "rounds", "curve", "costs")
 """Views that are kept beside the report, where the campaign answers them."""
 REPORT = "report.html"
 TAG, FINAL = "winnow.", "final/"
-"""What the names of tags begin with, and those of metrics that a later look may have no more."""
+"""Beginnings of the names of tags, and of those metrics that a later look may no longer have."""
 LONGEST = 500
 """Characters of a parameter or a tag."""
 KEY_DIGITS = 24
@@ -33,13 +33,13 @@ KEY_DIGITS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRun:
-    """What a tracker is told."""
+    """A campaign in the form in which a tracker takes it."""
 
     key: str
     """Of lowercase letters and digits; the same whenever this campaign is exported."""
     name: str
     group: str | None
-    """What the schedule's campaigns have in common."""
+    """The name that all campaigns of its schedule share; None without a schedule."""
     params: Mapping[str, Scalar]
     """Of the definition, which never changes."""
     steps: Sequence[Mapping[str, float]]

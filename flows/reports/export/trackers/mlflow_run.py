@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KEY, GROUP = f"{TAG}key", f"{TAG}schedule"
 """The tag by which a campaign's run is found again, and that of the schedule it belongs to."""
 NOTE = "mlflow.note.content"
-"""Where MLflow keeps a description, in Markdown."""
+"""The tag in which MLflow keeps a description, in Markdown."""
 MOST_METRICS, MOST_PARAMS = 1_000, 100
 """In one request, as MLflow allows."""
 
@@ -128,5 +128,5 @@ def _markdown(note: str) -> str:
 
 
 def as_uri(given: str) -> str:
-    """What MLflow takes for a folder that is written as a path."""
+    """The URI by which MLflow takes a folder that is given as a path; any other URI as it is."""
     return given if ":" in given else Path(given).absolute().as_uri()

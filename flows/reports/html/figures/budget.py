@@ -1,4 +1,4 @@
-"""Where the budget went: comparisons, tokens and seconds by candidate."""
+"""Figures of what the budget was spent on: comparisons, tokens and seconds by candidate."""
 
 from collections.abc import Sequence
 

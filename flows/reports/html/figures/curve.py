@@ -1,4 +1,4 @@
-"""How the answer grew surer: the leader of each round and its interval against what was spent."""
+"""The answer as it grew surer: the leader of each round and its interval against what was spent."""
 
 from collections.abc import Sequence
 
@@ -123,7 +123,7 @@ def _last(row: Row) -> Scatter:
 
 
 def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: int) -> None:
-    """How many candidates were still in question, from all of them down."""
+    """Add a line with the number of candidates that were still in question, from all of them down."""
     left = [candidates - number for number in range(len(out_at) + 1)]
     figure.add_trace(
         Scatter(

@@ -1,4 +1,4 @@
-"""Who beats whom."""
+"""The figure of head-to-head win rates."""
 
 from collections.abc import Sequence
 

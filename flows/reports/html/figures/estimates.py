@@ -1,4 +1,4 @@
-"""What is known of each candidate: a dot and an interval a row, best on top."""
+"""The figure of the candidates' estimates: a dot and an interval for each, best on top."""
 
 from collections.abc import Collection, Sequence
 
@@ -80,7 +80,7 @@ def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatt
 
 
 def reach(high: float | None, low: float | None) -> float | None:
-    """How far apart two ends are; None where one is not known, and no bar is drawn."""
+    """The distance between two ends; None if one is unknown, in which case no bar is drawn."""
     return None if high is None or low is None else high - low
 
 

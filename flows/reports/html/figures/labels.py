@@ -18,7 +18,7 @@ def readable(text: str) -> str:
 
 
 UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h)\b)")
-"""What stands between a number and its unit."""
+"""Matches the space between a number and its unit."""
 
 
 def sentence(text: str) -> str:

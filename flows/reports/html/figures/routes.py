@@ -1,4 +1,4 @@
-"""Who was chosen: shares of the prompts over time, and by type of prompt."""
+"""Figures of routing: the candidates' shares of the prompts over time, and by type of prompt."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What all figures share: colours that every kind of colour vision tells apart, light and dark, and sizes."""
+"""The look of all figures: colours that every kind of colour vision tells apart, light and dark; sizes."""
 
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -28,7 +28,7 @@ ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
 """Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
 
 BESIDE_ONE_VALUE = 0.05
-"""What an axis shows on either side of a value that is the only one."""
+"""The range that an axis shows on either side of a value that is the only one."""
 TITLE_WIDTH = 38
 """Characters of an axis's title that a phone has room for in a line."""
 NO_AXIS: JsonView = MappingProxyType({})
@@ -43,7 +43,7 @@ def themes() -> dict[str, JsonObject]:
 
 
 def narrow_script() -> str:
-    """How a browser lays a figure out for its width: the function `fitted` of pages that draw figures."""
+    """The script with the function `fitted`, by which a browser lays a figure out for its width."""
     return (files("winnow.flows.reports.html.figures") / "narrow.js").read_text("utf-8")
 
 

@@ -56,7 +56,7 @@ def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
 
 
 def judges(session: Session, campaign: CampaignRecord) -> Section | None:
-    """How the models that judge treated places."""
+    """The section on how the models that judge treat the two places of an answer."""
     rows = list(ask(session, campaign, "judges"))
     if not rows:
         return None
@@ -77,12 +77,12 @@ DIAMONDS = (
 
 
 def evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
-    """What there is beside the risks: nothing where a plain mean is trusted."""
+    """The sections beside the risks; none where a plain mean is trusted."""
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 
 def certificates(session: Session, campaign: CampaignRecord) -> Section | None:
-    """Who is certified, and what a plain mean would have said."""
+    """The section on which candidates are certified, with plain estimates for comparison."""
     rows = evidence.standings(session, campaign)
     if not any(row["labels"] for row in rows):
         return None
@@ -117,7 +117,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> Section | None:
 
 
 def weights(session: Session, campaign: CampaignRecord) -> Section | None:
-    """How far the autoevaluator is relied on."""
+    """The section on how far each candidate's bets rely on the autoevaluator."""
     rows = list(ask(session, campaign, "weights"))
     tested = {row["candidate"] for row in evidence.standings(session, campaign) if row["labels"]}
     own = [row for row in rows if row["candidate"] in tested]

@@ -39,7 +39,7 @@ MOST_LEADS = 10
 """Changes of the lead that are told in words."""
 
 COUNTED = ("comparisons", "no_answer", "truncated")
-"""What the section on coverage adds up over candidates."""
+"""Columns that the section on coverage sums over candidates."""
 
 
 def estimates(
@@ -64,7 +64,7 @@ def estimates(
 
 
 def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
-    """When each candidate was shown to be out, and what shows it."""
+    """The section on when each candidate was shown to be out, and by which evidence."""
     found = campaign_views.eliminations(session, campaign.id)
     if not found:
         return None
@@ -96,13 +96,13 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
 
 
 def curve_read_once() -> CurvePoints:
-    """What the section of the curve shows, nothing of it read yet."""
+    """A store for the points of the section of the curve, with nothing read yet."""
     return CurvePoints(most=MOST_ROUNDS, changes=MOST_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOnce:
-    """What grows with a campaign and is read once: a later look with the same one reads what came since."""
+    """Data that grow with a campaign: a later look with the same instance reads only what came since."""
 
     points: CurvePoints = field(default_factory=curve_read_once)
     counts: TagCounts = field(default_factory=TagCounts)
@@ -191,11 +191,11 @@ MEASURED = {
     "certify": "the answers to labelled examples",
     "route": "the answers to the prompts that each candidate was given, which others were not",
 }
-"""What metrics are about, by objective."""
+"""The texts that metrics are about, by objective."""
 
 
 def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
-    """What further judges said of each candidate."""
+    """The section on the scores that further judges gave each candidate."""
     found = list(ask(session, campaign, "metrics"))
     if not found:
         return None
@@ -220,7 +220,7 @@ def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
 
 
 def _what_metrics_decided(campaign: CampaignRecord) -> str:
-    """What part metrics have in the answer, as the end of a sentence."""
+    """The part that metrics have in the answer, as the end of a sentence."""
     constraints = constraints_of(campaign.spec)
     if not constraints:
         return "nothing was decided by them"
@@ -334,7 +334,7 @@ def cost_in_seconds(session: Session, campaign: CampaignRecord) -> Section | Non
 
 
 def loading(session: Session, campaign: CampaignRecord) -> Section | None:
-    """What loading took, model by model."""
+    """The section on the loads of each model and the time that they took."""
     by_model = loads_by_model(session, campaign.id)
     if not by_model:
         return None
@@ -350,7 +350,7 @@ def loading(session: Session, campaign: CampaignRecord) -> Section | None:
 
 
 def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
-    """What has no outcome, by reason."""
+    """The section on how many comparisons have an outcome, and how many have none for which reason."""
     reasons: dict[str | None, Row] = {}
     for row in ask(session, campaign, "coverage"):
         start = {"reason": row["reason"] or "scored", **dict.fromkeys(COUNTED, 0), "candidates": 0}
@@ -371,7 +371,7 @@ def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
 
 
 def _loading(session: Session, campaign: CampaignRecord) -> str:
-    """What loading models took, where it took anything."""
+    """A sentence on the time that loading models took; empty if there were no loads."""
     totals = campaign_views.totals(session, campaign.id)
     loads, seconds = totals["loads"], totals["load_seconds"]
     if not loads:
@@ -384,7 +384,7 @@ def _loading(session: Session, campaign: CampaignRecord) -> str:
 
 
 def _caching(session: Session, campaign: CampaignRecord) -> str:
-    """What prefix caches spared engines, where they tell."""
+    """A sentence on the share of tokens found in prefix caches; empty if no engine tells."""
     rate = cache_hit_rate(session, campaign.id)
     if rate is None:
         return ""

@@ -68,7 +68,7 @@ def _sample(row: Row) -> Sample:
 
 
 def place_of(row: Row) -> str:
-    """Where a comparison was planned, counted from 1; both numbers are stored from 0."""
+    """The round and position at which a comparison was planned, counted from 1; both are stored from 0."""
     return f"round {row['round'] + 1}, position {row['position'] + 1}"
 
 

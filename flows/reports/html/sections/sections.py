@@ -1,4 +1,4 @@
-"""What stands on the page, by objective: rows are asked for, figures are made of them."""
+"""The sections of the page, by objective: rows are asked for, figures are made of them."""
 
 from collections.abc import Callable
 
@@ -67,7 +67,7 @@ PAGES: dict[str, Callable[[CampaignRecord, ReadOnce], tuple[Builder, ...]]] = {
     "certify": _of_certificates,
     "route": _of_routes,
 }
-"""What stands between the answer and what is on every page, by objective."""
+"""The sections between the answer and those that every page has, by objective."""
 
 SAMPLES = {
     "best-mean": {"good": "Highest scores", "bad": "Lowest scores"},
@@ -75,7 +75,7 @@ SAMPLES = {
     "certify": {"bad": "Highest losses", "good": "Lowest losses"},
     "route": {"good": "Highest scores", "bad": "Lowest scores"},
 }
-"""What comparisons to read are headed by, by objective and kind."""
+"""The headings of comparisons to read, by objective and kind."""
 
 
 def sections_of(
