@@ -1,4 +1,4 @@
-"""What people judge in the place of a model or a rule: the tasks that rounds set them, and what they said."""
+"""People's judgments in the place of a model or a rule: the tasks that rounds set, and their answers."""
 
 import datetime as dt
 
@@ -31,12 +31,12 @@ class AnnotationTask(Base):
     presentation_order: Mapped[str] = mapped_column(String(16))
     """Whether the first candidate's text is shown first ("original", as of any single text) or second."""
     held_by: Mapped[str | None] = mapped_column(NAME)
-    """Who was shown it last and may be answering just now."""
+    """The person who was shown it last and may be answering just now."""
     held_at: Mapped[dt.datetime | None]
 
 
 class Annotation(Base):
-    """What somebody said of a task: the one answer that counts."""
+    """A person's answer to a task: the one answer that counts."""
 
     __tablename__ = "annotations"
     __table_args__ = (
@@ -46,11 +46,11 @@ class Annotation(Base):
 
     task_id: Mapped[int] = mapped_column(ForeignKey("annotation_tasks.id"), primary_key=True)
     verdict: Mapped[float | None]
-    """How far the first candidate is preferred, however the texts stood; of a single text, its score."""
+    """Preference for the first candidate, however the texts stood; of a single text, its score."""
     reason: Mapped[str | None] = mapped_column(String(64))
-    """Why there is none."""
+    """The reason why there is no verdict."""
     annotator: Mapped[str] = mapped_column(NAME)
-    """The name that they gave, or their login's."""
+    """The name that the person gave, or that of their login."""
     source: Mapped[str] = mapped_column(NAME)
     """"terminal", "page", or the file it came in."""
     annotated_at: Mapped[dt.datetime]

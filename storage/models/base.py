@@ -1,4 +1,4 @@
-"""What all models of the schema share."""
+"""The base of all models of the schema."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who is compared: campaigns, their candidates and rounds, what they waited for, and who may write."""
+"""Campaigns, their candidates and rounds, the loads that they waited for, and who may write to them."""
 
 import datetime as dt
 
@@ -23,16 +23,16 @@ class Campaign(Base):
     spec: Mapped[JsonObject]
     """The identity of the campaign, frozen at its first run."""
     execution: Mapped[JsonObject]
-    """How it is run: may change from one run to the next."""
+    """Settings of how it is run, which may change from one run to the next."""
     versions: Mapped[JsonObject]
     """Releases of Winnow and of what it stands on, at the first run."""
     series: Mapped[str | None] = mapped_column(NAME, index=True)
-    """What the campaigns that one schedule begins have in common: the name in their file."""
+    """The name that all campaigns of its schedule share: the one in their file."""
     created_at: Mapped[dt.datetime]
 
 
 class PrunedCampaign(Base):
-    """What is remembered of a deleted campaign: later answers are about examples that it saw as well."""
+    """A deleted campaign, remembered since later answers may be about examples that it saw as well."""
 
     __tablename__ = "pruned_campaigns"
     __table_args__ = ()
@@ -94,7 +94,7 @@ class Round(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
     planned_after: Mapped[int]
-    """How many rounds had been told when the algorithm asked for this one; those between were in flight."""
+    """Number of rounds told when the algorithm asked for this one; those between were in flight."""
     arms: Mapped[JsonArray]
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[JsonArray]
@@ -119,8 +119,8 @@ class ModelLoad(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
     model: Mapped[str] = mapped_column(NAME)
     devices: Mapped[JsonArray]
-    """Where its engine runs, such as [0, 1]; empty where nobody assigned any. On a cluster, which of the
-    places for models it had."""
+    """Devices of its engine, such as [0, 1]; empty where nobody assigned any. On a cluster, its place among
+    those for models."""
     kind: Mapped[str] = mapped_column(String(8))
     """"load" or "wake"."""
     seconds: Mapped[float]
@@ -129,7 +129,7 @@ class ModelLoad(Base):
 
 
 class Lease(Base):
-    """Who may write to a campaign. `token` grows at every takeover; a writer shows the one it was given."""
+    """The right to write to a campaign. `token` grows at every takeover; a writer shows the one it has."""
 
     __tablename__ = "leases"
 

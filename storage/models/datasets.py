@@ -1,4 +1,4 @@
-"""What is asked: the examples of a benchmark, what humans answer to them, and what is remembered of files."""
+"""Examples of datasets, humans' answers to them, prompts that arrived, and what is remembered of files."""
 
 import datetime as dt
 
@@ -41,7 +41,7 @@ class Example(Base):
     """Index of the example in algorithms, from 0."""
     key: Mapped[str] = mapped_column(NAME)
     fields: Mapped[JsonObject]
-    """What a template may show to a model."""
+    """The values that a template may show to a model."""
     input_digest: Mapped[str] = mapped_column(String(32))
     """The beginning of SHA-256 of the field `input`, hexadecimal: by it an example is found in other data."""
     targets: Mapped[JsonArray]
@@ -49,7 +49,7 @@ class Example(Base):
 
 
 class Label(Base):
-    """What a human answers to an example whose dataset has no target for it, or that nobody can.
+    """A human's label: the answer to an example without a target in its dataset, or that there is none.
 
     It serves all campaigns.
     """
@@ -94,7 +94,7 @@ class Embedding(Base):
 
 
 class FileDigest(Base):
-    """What a large file held when it was last read; every campaign that names the file shares it."""
+    """The state and digest of a large file as it was last read; all campaigns that name the file share it."""
 
     __tablename__ = "file_digests"
 
@@ -105,10 +105,10 @@ class FileDigest(Base):
     size: Mapped[int] = mapped_column(LARGE)
     """Bytes."""
     modified_ns: Mapped[int] = mapped_column(LARGE)
-    """When its content last changed, in nanoseconds since 1970."""
+    """Time of the last change of its content, in nanoseconds since 1970."""
     changed_ns: Mapped[int] = mapped_column(LARGE)
-    """When its content or its entry last changed."""
+    """Time of the last change of its content or its entry, in nanoseconds since 1970."""
     inode: Mapped[str] = mapped_column(String(20))
     """A number that may be larger than a database can store."""
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of what it held, hexadecimal."""
+    """SHA-256 of its content, hexadecimal."""

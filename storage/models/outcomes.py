@@ -1,4 +1,4 @@
-"""What came of it: comparisons, the judgments behind them, what was decided, and the counts."""
+"""Results of rounds: comparisons, the judgments behind them, the decisions, and the candidates' counts."""
 
 import datetime as dt
 
@@ -44,11 +44,11 @@ class Comparison(Base):
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     judge: Mapped[str] = mapped_column(NAME)
     answer: Mapped[str | None] = mapped_column(AnyText)
-    """What the judge read from the output."""
+    """The answer that the judge read from the output."""
     outcome: Mapped[float | None]
     """Score or preference; NULL when there is none, which is not a zero."""
     reason: Mapped[str | None] = mapped_column(String(64))
-    """Why there is no outcome."""
+    """The reason why there is no outcome."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The reason in a sentence, where there is more to say."""
     no_answer: Mapped[bool]
@@ -77,17 +77,17 @@ class Output(Base):
     """From 0; of a text that could not be made there is no row."""
     generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"))
     answer: Mapped[str | None] = mapped_column(AnyText)
-    """What the judge read from it."""
+    """The answer that the judge read from the text."""
     score: Mapped[float | None]
     reason: Mapped[str | None] = mapped_column(String(64))
-    """Why there is no score."""
+    """The reason why there is no score."""
     no_answer: Mapped[bool]
     preference: Mapped[float | None]
-    """How much a judge that chooses among the texts likes it; NULL where none does."""
+    """Score of the text by a judge that chooses among the texts; NULL where none does."""
 
 
 class Metric(Base):
-    """What one more judge says of the texts of a comparison; constraints alone make anything hang on it."""
+    """A further judge's score of the texts of a comparison; nothing but constraints depends on it."""
 
     __tablename__ = "metrics"
     __table_args__ = (
@@ -100,7 +100,7 @@ class Metric(Base):
     """As the campaign calls it."""
     score: Mapped[float | None]
     reason: Mapped[str | None] = mapped_column(String(64))
-    """Why there is no score."""
+    """The reason why there is no score."""
 
 
 class Judgment(Base):
@@ -118,7 +118,7 @@ class Judgment(Base):
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
     metric: Mapped[str | None] = mapped_column(NAME)
-    """For which of the comparison's metrics it was asked; NULL where it is behind the outcome."""
+    """The metric of the comparison that the call was made for; NULL where it is behind the outcome."""
     presentation_order: Mapped[str] = mapped_column(String(16))
     """Whether the first candidate's answer was shown first ("original", as of any single output) or second
     ("swapped")."""
@@ -129,13 +129,13 @@ class Judgment(Base):
     generation_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     """The judge's reply; NULL where its engine gave none."""
     verdict: Mapped[float | None]
-    """How far the first candidate is preferred, in [0, 1], however the answers were placed; of a single
-    output, its score."""
+    """Preference for the first candidate, in [0, 1], however the answers were placed; of a single output, its
+    score."""
     reason: Mapped[str | None] = mapped_column(String(64))
 
 
 class Decision(Base):
-    """What was believed once a round's outcomes were in; written in the same transaction as they are.
+    """The decision that a round's outcomes led to; written in the same transaction as they are.
 
     What it says of each candidate is in `storage.models.standings`.
     """
@@ -154,9 +154,9 @@ class Decision(Base):
     has_bets: Mapped[bool]
     """Whether it speaks of `bets`."""
     changes: Mapped[int]
-    """How many rows of `standings`, `rankings`, `differences` and `bets` were stored with it."""
+    """Number of rows of `standings`, `rankings`, `differences` and `bets` that were stored with it."""
     claim: Mapped[JsonObject]
-    """What is claimed of the best candidate; see `algorithms.claims.Claim`."""
+    """The claim about the best candidate; see `algorithms.claims.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
@@ -165,28 +165,28 @@ class Decision(Base):
     best_lower: Mapped[float | None]
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]
-    """How many the round has."""
+    """Number of comparisons of the round."""
     answered: Mapped[int]
-    """How many of them have every text that they compare; the others cost nothing of the budget."""
+    """Number of comparisons that have every text they compare; the others cost nothing of the budget."""
     scored: Mapped[int]
-    """How many of them have an outcome."""
+    """Number of comparisons that have an outcome."""
     candidates: Mapped[int]
-    """How many different ones they are of."""
+    """Number of different candidates in the comparisons."""
     generations: Mapped[int]
-    """How many texts the round paid for, judges' replies included; with their tokens and seconds below."""
+    """Number of texts that the round paid for, judges' replies included; their tokens and seconds follow."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
 
 
 class CandidateStats(Base):
-    """How a candidate's comparisons ended so far; counted from a round's rows in their own transaction."""
+    """A candidate's comparisons so far, counted from a round's rows in their own transaction."""
 
     __tablename__ = "candidate_stats"
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     reason: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """Why they have no outcome; empty for those that have one."""
+    """The reason why they have no outcome; empty for those that have one."""
     comparisons: Mapped[int]
     outcome_sum: Mapped[float]
     """Sum of the outcomes, in a duel as the candidate sees them."""
@@ -194,11 +194,11 @@ class CandidateStats(Base):
     """The lowest of these outcomes, and the highest; NULL where there is none."""
     highest: Mapped[float | None]
     texts: Mapped[int]
-    """How many texts of the candidate they have: one each, or several (see `Output`)."""
+    """Number of texts of the candidate in them: one each, or several (see `Output`)."""
     no_answer: Mapped[int]
-    """How many of these texts hold no answer."""
+    """Number of these texts that hold no answer."""
     truncated: Mapped[int]
-    """How many of these texts were ended by max_tokens or the context window."""
+    """Number of these texts that were ended by max_tokens or the context window."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
     """Of the generations compared, as are the output tokens and the seconds."""
     output_tokens: Mapped[int] = mapped_column(LARGE)
@@ -215,6 +215,6 @@ class CandidateStats(Base):
     """Sum of the latencies that are known, and of their squares."""
     latency_squares: Mapped[float]
     timed: Mapped[int]
-    """How many of the texts have one."""
+    """Number of the texts whose latency is known."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """The detail of one of them."""

@@ -1,4 +1,4 @@
-"""What decisions say of each candidate: a row where it changed, which holds until the candidate's next one.
+"""Decisions' values for each candidate: a row where they changed, which holds until the candidate's next one.
 
 Of ten thousand candidates a round changes what is known of a few. Rounds are told in the order of their ids,
 so what a decision said of a candidate is the candidate's last row up to that decision's round; see
@@ -23,7 +23,7 @@ class _FromRoundOn:
 
 
 class Standing(_FromRoundOn, Base):
-    """What is believed of a candidate; every candidate has one from the first decision that knows of it."""
+    """A candidate's estimate and status; every candidate has one from the first decision that knows of it."""
 
     __tablename__ = "standings"
 
@@ -32,11 +32,11 @@ class Standing(_FromRoundOn, Base):
     lower: Mapped[float | None]
     upper: Mapped[float | None]
     status: Mapped[str] = mapped_column(String(64))
-    """What is known of it in one word; see `algorithms.claims.ArmStatus`."""
+    """Its status in one word; see `algorithms.claims.ArmStatus`."""
 
 
 class Ranking(_FromRoundOn, Base):
-    """What a candidate is ordered by, where that is no estimate of what the bounds are of.
+    """The score that orders a candidate, where that is no estimate of what the bounds are of.
 
     See `algorithms.decision.Decision`. Without a row, nothing is known; so with the tables below.
     """
@@ -47,7 +47,7 @@ class Ranking(_FromRoundOn, Base):
 
 
 class Difference(_FromRoundOn, Base):
-    """How a candidate compares with the decision's `against_candidate_id` on the same examples."""
+    """The difference of a candidate to the decision's `against_candidate_id` on the same examples."""
 
     __tablename__ = "differences"
 
@@ -57,7 +57,7 @@ class Difference(_FromRoundOn, Base):
 
 
 class Bet(_FromRoundOn, Base):
-    """What bets against a candidate have come to; see `algorithms.decision.Bets`."""
+    """The state of the bets against a candidate; see `algorithms.decision.Bets`."""
 
     __tablename__ = "bets"
 
@@ -68,4 +68,4 @@ class Bet(_FromRoundOn, Base):
     out_in_round: Mapped[int | None]
     """Number of the round after which it was out; NULL where it is not."""
     out_at: Mapped[int | None] = mapped_column(LARGE)
-    """How many comparisons of all candidates there were then."""
+    """Number of comparisons of all candidates at that time."""

@@ -1,4 +1,4 @@
-"""What rounds add up to beyond their candidates: who met whom, who was paid for, what was taken from others.
+"""Sums over rounds beyond those of single candidates: duels by pair, texts paid for, texts taken from others.
 
 Counted from a round's rows in the transaction that stores them, as `CandidateStats` are.
 """
@@ -11,7 +11,7 @@ from winnow.storage.models.base import Base
 
 
 class CampaignStats(Base):
-    """What the decisions of a campaign add up to, all of them together."""
+    """Sums over all decisions of a campaign."""
 
     __tablename__ = "campaign_stats"
 
@@ -29,7 +29,7 @@ class CampaignStats(Base):
 
 
 class DuelStats(Base):
-    """How the duels of two candidates ended so far, as the one sees them that stood first."""
+    """Results of the duels of two candidates so far, as seen by the one that stood first."""
 
     __tablename__ = "duel_stats"
 
@@ -44,7 +44,7 @@ class DuelStats(Base):
 
 
 class MetricStats(Base):
-    """What a further judge said of a candidate's comparisons so far."""
+    """Counts and sum of a further judge's scores of a candidate's comparisons so far."""
 
     __tablename__ = "metric_stats"
 
@@ -57,15 +57,15 @@ class MetricStats(Base):
 
 
 class CostStats(Base):
-    """What the told rounds of a campaign paid for; each text counts once, in the round that paid for it."""
+    """Texts that the told rounds of a campaign paid for; each counts once, in the round that paid for it."""
 
     __tablename__ = "cost_stats"
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     role: Mapped[str] = mapped_column(String(16), primary_key=True)
-    """Whose text it is, "candidate", "judge" or "other". One that several share is the first candidate's,
-    then the first judge's by name; "other" are answers of an autoevaluator and to unlabelled examples, and
-    texts that are no answer."""
+    """The role of the texts' owner: "candidate", "judge" or "other". A text that several share is the first
+    candidate's, then the first judge's by name; "other" are answers of an autoevaluator and to unlabelled
+    examples, and texts that are no answer."""
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
     """Of the candidate or judge; empty for others."""
     model: Mapped[str] = mapped_column(NAME, primary_key=True)
@@ -73,14 +73,14 @@ class CostStats(Base):
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
     cached_tokens: Mapped[int] = mapped_column(LARGE)
-    """How many of the next ones were in the engine's prefix cache."""
+    """Number of `cacheable_tokens` that were in the engine's prefix cache."""
     cacheable_tokens: Mapped[int] = mapped_column(LARGE)
-    """The input tokens of texts of which the engine told how many of them were."""
+    """Input tokens of the texts for which the engine told how many were in its prefix cache."""
     seconds: Mapped[float]
 
 
 class ReuseStats(Base):
-    """What the told rounds of a campaign took from others; each text counts once, where it was first used."""
+    """Texts that a campaign's told rounds took from others; each counts once, where it was first used."""
 
     __tablename__ = "reuse_stats"
 

@@ -1,4 +1,4 @@
-"""What models were shown and what they said, shared by all campaigns."""
+"""Prompts that models were given and texts that they wrote, shared by all campaigns."""
 
 import datetime as dt
 
@@ -23,7 +23,7 @@ class Prompt(Base):
 
 
 class Canary(Base):
-    """What a served model answered to its canary prompts at one contact; see `tasks.campaign.canaries`.
+    """The answers of a served model to its canary prompts at one contact; see `tasks.campaign.canaries`.
 
     The first contact asks twice, later ones once, or twice where the answers have changed: such a row is
     what later ones are compared with. It serves all campaigns.
@@ -40,13 +40,13 @@ class Canary(Base):
     model: Mapped[str] = mapped_column(String(64), index=True)
     """SHA-256 over all that determines the model's texts but for prompt and sampling, hexadecimal."""
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"), index=True)
-    """Which campaign asked; NULL once it was pruned."""
+    """The campaign that asked; NULL once it was pruned."""
     name: Mapped[str] = mapped_column(NAME)
-    """What that campaign calls the model."""
+    """The model's name in that campaign."""
     server: Mapped[str] = mapped_column(Text)
     """Base URL of the server that was asked."""
     epoch: Mapped[int]
-    """How often the model's answers had changed by then, this time included."""
+    """Number of times that the model's answers had changed by then, this time included."""
     prompts: Mapped[str] = mapped_column(String(64))
     """SHA-256 over the prompts and how they were sampled, hexadecimal."""
     texts: Mapped[JsonArray]
@@ -54,11 +54,11 @@ class Canary(Base):
     repeated: Mapped[JsonArray]
     """The same of the second time; empty where they were asked once."""
     changed: Mapped[int]
-    """How many texts differ from those compared with; at first contact, from those of the second time."""
+    """Number of texts unlike those compared with; at first contact, unlike those of the second time."""
     verdict: Mapped[str] = mapped_column(String(8))
     """"first", "same" or "changed"."""
     served_as: Mapped[str | None] = mapped_column(Text)
-    """What the server called the model that wrote all of them; NULL where it told none or several names."""
+    """The server's name for the model that wrote all of them; NULL where it told none or several names."""
     input_tokens: Mapped[int]
     """Of all requests of this contact, as are the output tokens."""
     output_tokens: Mapped[int]
@@ -99,7 +99,7 @@ class Generation(Base):
     replicate: Mapped[int]
     text: Mapped[str] = mapped_column(AnyText)
     reasoning: Mapped[str | None] = mapped_column(AnyText)
-    """What the model thought before, told apart from its text; NULL where nobody asked for that."""
+    """The model's reasoning before its text, told apart from it; NULL where nobody asked for that."""
     choice_logprobs: Mapped[JsonObject | None]
     """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
     it was free."""
@@ -110,7 +110,7 @@ class Generation(Base):
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
     cached_tokens: Mapped[int | None]
-    """How many of the input tokens the engine had in its prefix cache; NULL where it did not tell."""
+    """Number of the input tokens that the engine had in its prefix cache; NULL where it did not tell."""
     seconds: Mapped[float]
     """Its share of the engine's time."""
     latency: Mapped[float | None]
@@ -118,7 +118,7 @@ class Generation(Base):
     tell."""
     engine: Mapped[str] = mapped_column(NAME)
     served_as: Mapped[str | None] = mapped_column(Text)
-    """What its server called the model that wrote it; NULL where it did not tell, or no server was asked."""
+    """The server's name for the model that wrote it; NULL where it did not tell, or no server was asked."""
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
     """The last word of its server on being what it was; NULL where its model is not served, or gave none."""
     created_at: Mapped[dt.datetime]

@@ -32,7 +32,7 @@ from winnow.storage.text import storable
 REPLY = aliased(Generation)
 
 SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
-"""Where a reader's words are looked for."""
+"""The columns in which a reader's words are looked for."""
 
 LEAST_BLOCKS, MOST_BLOCKS = 8, 128
 """Blocks of the index of texts that are looked into together: few at first, as common words are in all."""
@@ -48,7 +48,7 @@ verdict of it could not be read."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a comparison must be like; what is None is not asked for."""
+    """Conditions on a comparison; a condition that is None is not asked for."""
 
     candidate: str | None = None
     """Its name, in either place of a duel."""
@@ -60,10 +60,10 @@ class Filters:
     is_scored: bool | None = None
     """Whether it has an outcome."""
     reason: str | None = None
-    """Why it has none."""
+    """The reason why it has no outcome."""
     doubt: Doubt | None = None
-    """What is the matter with one of its judgments, those for metrics too; where a judge is asked for, with
-    one of this judge behind the outcome."""
+    """A doubt about one of its judgments, those for metrics included; where a judge is asked for, one about a
+    judgment of this judge behind the outcome."""
     words: str = ""
     """Found in a prompt, an answer or the example's key; A to Z match in either case."""
 
@@ -73,7 +73,7 @@ ANYTHING = Filters()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What a campaign's comparisons can be filtered by."""
+    """The values by which a campaign's comparisons can be filtered."""
 
     candidates: list[str]
     """By position."""
@@ -283,7 +283,7 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
 
 
 def columns(session: Session) -> list[Row]:
-    """What can be asked for in SQL: one row per column of each table and view, by table."""
+    """The columns that can be asked for in SQL: one row per column of each table and view, by table."""
     schema = inspect(session.connection())
     names = [each for each in schema.get_table_names() if not each.startswith(INDEX_TABLES)]
     return [

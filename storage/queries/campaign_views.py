@@ -42,7 +42,7 @@ TOLD = {
     **{name: name for name in ("input_tokens", "output_tokens")},
     "engine_seconds": "seconds",
 }
-"""What a campaign's totals say of its told rounds -> the column of `CampaignStats`."""
+"""Each total of a campaign's told rounds -> the column of `CampaignStats`."""
 
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
 """Whether a text was ended by max_tokens or the context window."""
@@ -147,7 +147,7 @@ def scored_pairs(
 
 
 def metrics(session: Session, campaign_id: int) -> list[Row]:
-    """What further judges said: one row per metric and candidate, metrics by name, candidates in order."""
+    """Scores by further judges: one row per metric and candidate, metrics by name, candidates in order."""
     rows = session.execute(
         select(
             MetricStats.name.label("metric"),
@@ -242,7 +242,7 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def coverage(session: Session, campaign_id: int) -> list[Row]:
-    """How much of what was asked got an outcome: one row per candidate and reason, by candidate.
+    """Comparisons with an outcome and without: one row per candidate and reason, by candidate.
 
     The row with reason None counts the scored comparisons; `detail` is that of one of them. `no_answer` and
     `truncated` count the candidate's texts that hold no answer, and those that were cut off.
@@ -265,7 +265,7 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
-    """What a campaign has spent so far, the size of its full grid, and what others spared it.
+    """The amounts that a campaign has spent so far, the size of its full grid, and what others spared it.
 
     `reused` are texts of other campaigns; only those behind stored comparisons and judgments are known.
     """

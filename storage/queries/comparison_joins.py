@@ -17,7 +17,7 @@ PLACE = (
     A.name.label("candidate"),
     B.name.label("candidate_b"),
 )
-"""Where a comparison stands, and who is compared."""
+"""The place of a comparison and the names of its candidates."""
 
 
 def joined(rows: Select[Any]) -> Select[Any]:

@@ -1,6 +1,6 @@
-"""What campaigns spent, round by round, and what others spared them; what texts of a model came to so far.
+"""The spending of campaigns, round by round, what others spared them, and the texts of each model so far.
 
-Rows as in `storage.queries.campaign_views`. What texts came to counts whichever campaign paid for them.
+Rows as in `storage.queries.campaign_views`. A model's texts count whichever campaign paid for them.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _unfinished(session: Session, campaign_id: int) -> list[Row]:
-    """What rounds paid for that are not yet told, by model."""
+    """The texts that rounds not yet told paid for, by model."""
     rounds = select(Round.id).where(is_untold(campaign_id))
     found = session.execute(
         select(
@@ -167,7 +167,7 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundsSpent:
-    """What some finished rounds add up to."""
+    """Sums over some finished rounds."""
 
     last: int
     """Number of the last of them; -1 where there is none."""
@@ -179,7 +179,7 @@ class RoundsSpent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpent:
-    """What some finished rounds paid for texts of one model."""
+    """Sums over the texts of one model that some finished rounds paid for."""
 
     model: str
     input_tokens: int
@@ -282,7 +282,7 @@ class CandidateTexts:
     squares: tuple[float, float, float, float, float, float]
     """Sums of products of two of these: of each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
     timed: int
-    """How many of the texts have a latency."""
+    """Number of the texts that have a latency."""
     latencies: tuple[float, float]
     """The sum of these, and that of their squares."""
 

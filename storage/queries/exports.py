@@ -89,7 +89,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
 
 
 def tallied(session: Session, campaign_id: int) -> list[Row]:
-    """What all scored examples of each candidate come to, by position; those that have none are left out."""
+    """Sums over the told comparisons of each candidate, by position; candidates without any are left out."""
     rows = session.execute(
         select(
             Candidate.id,
@@ -119,5 +119,5 @@ def tallied(session: Session, campaign_id: int) -> list[Row]:
 
 
 def dataset_name(session: Session, dataset_id: int) -> str:
-    """What a dataset is called."""
+    """The name of a dataset."""
     return session.get_one(Dataset, dataset_id).name

@@ -9,7 +9,7 @@ from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Round
 
 
 def campaigns(session: Session) -> list[Row]:
-    """Where every campaign of the database stands, oldest first."""
+    """Every campaign of the database with its best candidate and its progress, oldest first."""
     rows = session.execute(_standings())
     return [dict(row) for row in rows.mappings()]
 

@@ -19,7 +19,7 @@ from winnow.storage.models import Candidate, Comparison, Example, Round
 from winnow.storage.text import storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
-"""Which examples: those on which
+"""The examples that are chosen: those on which
 
 * disagreements: the lowest and the highest score of the candidates differ,
 * all wrong: all of them that have a score have one below 1/2,
@@ -39,7 +39,7 @@ class Cell:
     comparison_id: int
     outcome: float | None
     reason: str | None
-    """Why there is no outcome."""
+    """The reason why there is no outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def example_id(session: Session, campaign_id: int, key: str) -> int | None:
 
 
 def pair(session: Session, campaign_id: int, first: str, second: str) -> Pair:
-    """How two candidates did on the examples on which both have a score."""
+    """The differences of two candidates on the examples on which both have a score, counted and averaged."""
     a, b = aliased(Comparison), aliased(Comparison)
     difference = a.outcome - b.outcome
     counts = (

@@ -77,7 +77,7 @@ def samples(
 def _among(
     campaign_id: int, kind: str, candidate: str | None, *, most: int, are_duels: bool
 ) -> list[ColumnElement[bool]]:
-    """Where to look: of millions of comparisons only those that can be chosen are read."""
+    """The conditions that keep a search from reading millions of comparisons that cannot be chosen."""
     if kind == UNSCORED and candidate is None:
         lacking = (
             select(Round.id)
@@ -102,7 +102,7 @@ def _among(
 
 
 def _worth(candidate: str | None) -> ColumnElement[object]:
-    """How well a comparison went: its outcome as seen from a candidate's side, or less the loss it was."""
+    """The worth of a comparison: 1 less its human loss, else its outcome as seen from a candidate's side."""
     reversed_ = [] if candidate is None else [(B.name == candidate, 1.0 - Comparison.outcome)]
     return case(
         (Comparison.human_loss.is_not(None), 1.0 - Comparison.human_loss),

@@ -1,4 +1,4 @@
-"""What has no outcome, for whoever follows a campaign or counts over all of them."""
+"""Comparisons without an outcome, for whoever follows a campaign or counts over all of them."""
 
 from itertools import takewhile
 
@@ -52,7 +52,7 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
 
 
 def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
-    """How many comparisons have no outcome, by the reason; "" counts those that have one."""
+    """The number of comparisons without an outcome by the reason; those under "" have an outcome."""
     rows = session.execute(
         select(CandidateStats.reason, func.sum(CandidateStats.comparisons))
         .join(Candidate, Candidate.id == CandidateStats.candidate_id)
@@ -66,7 +66,7 @@ def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
 
 
 def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
-    """How many of each candidate's comparisons have its text, by position."""
+    """The number of comparisons in which each candidate stands first and has a text, by position."""
     rows = session.execute(
         select(func.count(Comparison.generation_a_id))
         .select_from(Candidate)
@@ -79,7 +79,7 @@ def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
 
 
 def shares(session: Session, campaign_id: int) -> list[Row]:
-    """How many comparisons each candidate took part in, how many have no outcome, and why most of these.
+    """Counts of each candidate's told and unscored comparisons, and the most frequent reason of the latter.
 
     One row per candidate, by position; `reason` is null where every comparison has an outcome.
     """

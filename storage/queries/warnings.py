@@ -1,4 +1,4 @@
-"""What may be wrong with a campaign, counted from its stats; of pairs and duels few rows are read."""
+"""Counts that warnings about a campaign are made from, by its stats; of pairs and duels few rows are read."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What a campaign's candidates add up to; a duel counts twice, once for each of its candidates."""
+    """Sums over a campaign's candidates; a duel counts twice, once for each of its candidates."""
 
     scored: int
     """Comparisons with an outcome."""
@@ -30,7 +30,7 @@ class Counts:
 
 
 def counts(session: Session, campaign_id: int) -> Counts:
-    """What the stats of a campaign's candidates add up to."""
+    """The sums over the stats of a campaign's candidates."""
     scored, candidates, lowest, highest, texts, no_answer, truncated = session.execute(
         select(
             func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0),

@@ -18,7 +18,10 @@ _FIELDS = tuple(field.name for field in fields(NewCanary))
 
 
 def last_reference(session: Session, model: str, *, before: int | None = None) -> CanaryRecord | None:
-    """What the next canary of a model is compared with, or the one with the id `before` was; None without."""
+    """The canary that a model's next one is compared with, or that the one with the id `before` was.
+
+    None where there is no earlier one.
+    """
     query = select(Canary).where(Canary.model == model, Canary.verdict.in_(REFERENCES))
     if before is not None:
         query = query.where(Canary.id < before)
@@ -35,13 +38,13 @@ def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.da
 
 
 def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
-    """What a campaign was answered, in the order in which it asked."""
+    """The canaries of a campaign, in the order in which it asked."""
     rows = session.scalars(select(Canary).where(Canary.campaign_id == campaign_id).order_by(Canary.id))
     return [canary_record(row) for row in rows]
 
 
 def spent(session: Session, campaign_id: int) -> dict[str, int]:
-    """How many canary `prompts` a campaign has asked, and their `tokens`."""
+    """The number of canary `prompts` that a campaign has asked, and of their `tokens`."""
     asked = canaries(session, campaign_id)
     return {
         "prompts": sum(len(each.texts) + len(each.repeated) for each in asked),
@@ -70,5 +73,5 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
 
 
 def canary_record(row: Canary) -> CanaryRecord:
-    """What a row holds."""
+    """The record of a row."""
     return CanaryRecord(**{field.name: getattr(row, field.name) for field in fields(CanaryRecord)})

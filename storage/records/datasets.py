@@ -75,7 +75,7 @@ def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
 
 
 def fields_by_id(session: Session, dataset_id: int) -> dict[int, JsonView]:
-    """What prompts are written from, by the example's id, in the order of positions."""
+    """The fields that prompts are written from, by the example's id, in the order of positions."""
     statement = "SELECT id, CAST(fields AS TEXT) FROM examples WHERE dataset_id = ? ORDER BY position"
     rows = run(session.connection(), statement, (dataset_id,))
     if not rows:
@@ -91,7 +91,7 @@ _PORTION = """
 
 
 def _values(documents: Sequence[str]) -> Sequence[Any]:
-    """What JSON documents hold.
+    """The values of JSON documents.
 
     Read together, and not one by one as PostgreSQL's driver would, their objects share the names of their
     keys, and the reader is called once.

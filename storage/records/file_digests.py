@@ -1,4 +1,4 @@
-"""What large files held when they were last read: nobody reads them again while they stay the same."""
+"""Digests of large files as they were last read: nobody reads them again while they stay the same."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -11,16 +11,16 @@ from winnow.storage.models import FileDigest
 
 
 class FileState(NamedTuple):
-    """What a file system says of a file; whatever is written to the file changes some of it."""
+    """The state of a file as its file system tells it; whatever is written to the file changes some of it."""
 
     path: str
     """Absolute, without symbolic links."""
     size: int
     """Bytes."""
     modified_ns: int
-    """When its content last changed, in nanoseconds since 1970; anybody can set it."""
+    """Time of the last change of its content, in nanoseconds since 1970; anybody can set it."""
     changed_ns: int
-    """When its content or its entry last changed; nobody can set it."""
+    """Time of the last change of its content or its entry; nobody can set it."""
     inode: int
 
 

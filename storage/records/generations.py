@@ -108,7 +108,7 @@ def own_or_since(
 
 
 def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, number: int) -> dict[str, int]:
-    """In which round each of the stored keys was made that a campaign made in this round or a later one."""
+    """The number of the round of each of these stored keys that a campaign made in this round or later."""
     query = (
         select(Generation.key, Round.number)
         .join(Round, Round.id == Generation.round_id)

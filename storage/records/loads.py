@@ -1,4 +1,4 @@
-"""How long a campaign waited for models to load, or to wake where they slept. Rows as in `campaign_views`."""
+"""Waits of a campaign for models to load, or to wake where they slept. Rows as in `campaign_views`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -31,7 +31,7 @@ def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row
 
 
 def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
-    """How often each model of a campaign was loaded or woken, and the seconds that took in all, by name."""
+    """The number of loads and wakes of each model of a campaign, and their seconds in all, by name."""
     rows = session.execute(
         select(
             ModelLoad.model,
@@ -46,7 +46,7 @@ def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
 
 
 def load_totals(session: Session, campaign_id: int) -> Row:
-    """How many loads a campaign has waited for, and the seconds that took in all."""
+    """The number of loads that a campaign has waited for, and the seconds they took in all."""
     loads, seconds = session.execute(
         select(func.count(ModelLoad.id), func.coalesce(func.sum(ModelLoad.seconds), 0.0)).where(
             ModelLoad.campaign_id == campaign_id

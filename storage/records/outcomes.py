@@ -1,4 +1,4 @@
-"""What a round found and what was decided from it, stored in one transaction."""
+"""Outcomes of a round and the decision made from them, stored in one transaction."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -78,12 +78,15 @@ def add_outcomes(
 def latest_decision(
     session: Session, campaign_id: int, until: dt.datetime | None = None
 ) -> DecisionRecord | None:
-    """What is believed now, or None before the first round is finished; open while others are in flight.
+    """The last decision of a campaign; None before the first round is finished.
+
+    Except in routing, it is opened again where candidates joined after it, or where it stops the campaign
+    while other rounds are in flight.
 
     Args:
         session: Reads the results.
-        campaign_id: Whose.
-        until: When it was decided at the latest; None for whenever.
+        campaign_id: The campaign.
+        until: The latest moment of the decision; None for any.
     """
     in_time = Decision.decided_at <= until if until is not None else true()
     row = session.execute(
@@ -126,9 +129,9 @@ def latest_decision_ids(session: Session) -> dict[int, int]:
 
 
 def _opened_again(decision: DecisionRecord) -> DecisionRecord:
-    """What is left of a decision once more candidates joined, or while rounds are in flight.
+    """The part of a decision that still holds once more candidates joined, or while rounds are in flight.
 
-    Whoever joins, or is told next, the one that it names may not be the best.
+    Once another candidate joins, or another round is told, the one that it names may not be the best.
     """
     return replace(
         decision,

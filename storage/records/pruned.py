@@ -1,4 +1,4 @@
-"""What is remembered of deleted campaigns: what they asked, and which examples they saw."""
+"""Records of deleted campaigns: the questions that they asked, and the examples that they saw."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields

@@ -173,7 +173,7 @@ def rounds_on(session: Session, campaign_id: int, examples: Set[int]) -> list[Ro
 
 
 def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
-    """How many comparisons each finished round has, and how many of them have all their texts, in order."""
+    """The number of comparisons of each finished round, and of those that have all their texts, in order."""
     rows = session.execute(
         select(Decision.comparisons, Decision.answered)
         .join(Round, Round.id == Decision.round_id)

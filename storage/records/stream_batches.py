@@ -42,7 +42,7 @@ def add_stream_batch(
 
 
 def count_examples(session: Session, campaign_id: int) -> int:
-    """How many prompts a campaign has, those that arrived included."""
+    """The number of prompts of a campaign, those that arrived included."""
     datasets = dataset_ids(session, campaign_id)
     return session.scalars(select(func.count()).where(Example.dataset_id.in_(datasets))).one()
 
@@ -79,7 +79,7 @@ def unasked(session: Session, campaign_id: int) -> Iterator[NewExample]:
 
 
 def next_number(session: Session, campaign_id: int) -> int:
-    """How many arrivals a campaign has had."""
+    """The number of a campaign's next arrival: that of the arrivals it has had."""
     count = select(func.count()).select_from(StreamBatch).where(StreamBatch.campaign_id == campaign_id)
     return session.scalars(count).one()
 

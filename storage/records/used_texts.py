@@ -30,9 +30,9 @@ def canaries_behind(session: Session, campaign_id: int) -> list[CanaryRecord]:
 
 
 def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
-    """How many texts that a campaign used a model made before it changed.
+    """The number of texts that a campaign used and that a model made before it changed.
 
-    Those that a model of this name made before, and without a canary, count as well.
+    Texts without a canary count as well if a model of this name made them before.
     """
     used = used_texts(session, campaign_id)
     query = (
@@ -54,7 +54,7 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
 
 
 def names_served(session: Session, campaign_id: int, model: str) -> dict[str, int]:
-    """How many texts that a campaign used of a served model its server says to be by which of several names.
+    """The number of used texts of a served model by each name its server gave, where it gave several.
 
     Two servers may each have a name of their own: it is people who say that they serve the same. Most models
     have one name in the whole database, which is read off an index; then the count is left out, and the

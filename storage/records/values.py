@@ -1,4 +1,4 @@
-"""What goes into and comes out of the database: frozen values, never live rows."""
+"""Values that go into and come out of the database: frozen, never live rows."""
 
 import datetime as dt
 from bisect import bisect_right
@@ -10,7 +10,7 @@ from winnow.storage.json_types import Arms, JsonView
 
 
 class ExampleContent(Protocol):
-    """What there is to store of an example."""
+    """The parts of an example that are stored."""
 
     @property
     def key(self) -> str:
@@ -19,7 +19,7 @@ class ExampleContent(Protocol):
 
     @property
     def fields(self) -> JsonView:
-        """What a template may show."""
+        """The values that a template may show."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class RoundRecord:
     id: int
     number: int
     planned_after: int
-    """How many rounds had been told when it was planned."""
+    """Number of rounds that had been told when it was planned."""
     arms: Arms
     examples: Sequence[int]
     planned_at: dt.datetime
@@ -147,7 +147,7 @@ class NewGeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCanary:
-    """What a served model answered at one contact, about to be stored; see `storage.models.Canary`."""
+    """The answers of a served model at one contact, about to be stored; see `storage.models.Canary`."""
 
     model: str
     name: str
@@ -209,7 +209,7 @@ class NewJudgment:
     verdict: float | None
     reason: str | None
     metric: str | None = None
-    """For which of the comparison's metrics it was asked; None where it is behind the outcome."""
+    """The metric of the comparison that the call was made for; None where it is behind the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class NewOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMetric:
-    """What one more judge says of a comparison that is about to be stored: a score, or why there is none."""
+    """A further judge's score of a comparison that is about to be stored, or the reason there is none."""
 
     name: str
     score: float | None = None
@@ -257,7 +257,7 @@ class NewComparison:
     unlabelled_missing: float | None = None
     judgments: Sequence[NewJudgment] = ()
     outputs: Sequence[NewOutput] = ()
-    """Where the outcome is of several texts: those that could be made."""
+    """The texts that could be made, where the outcome is of several."""
     metrics: Sequence[NewMetric] = ()
 
     @property
@@ -269,7 +269,7 @@ class NewComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDecision:
-    """What is believed after a round; one number per candidate position, None where nothing is known."""
+    """A decision after a round; one number per candidate position, None where nothing is known."""
 
     best_candidate_id: int | None
     estimates: Sequence[float | None]
@@ -282,7 +282,7 @@ class NewDecision:
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None
-    """What the candidates are ordered by, where that is not `estimates`."""
+    """The scores that order the candidates, where those are not `estimates`."""
     differences: JsonView | None = None
     """The fields of an `algorithms.decision.Differences`, None where nothing is known."""
     bets: Mapping[str, Sequence[float | None]] | None = None
@@ -314,7 +314,7 @@ class DecisionRecord:
     """See `NewDecision`; of candidates that joined after it, it says nothing."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     n_joined: int = 0
-    """How many candidates joined after it; who is the best of a benchmark's is then open again."""
+    """Number of candidates that joined after it; the best one of a benchmark is then open again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,7 +345,7 @@ class LeaseRecord:
     beats: int
     """Heartbeats since it was taken."""
     heartbeat_at: dt.datetime
-    """When the last one was sent, or the lease taken: by PostgreSQL's clock, else by that of the holder."""
+    """Time of the last heartbeat, or of taking the lease: by PostgreSQL's clock, else by the holder's."""
     lifetime: dt.timedelta
     """Without a heartbeat for as long, it may be taken over."""
     released_at: dt.datetime | None
@@ -367,7 +367,7 @@ class NewAnnotationTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRecord:
-    """What somebody said of a task: a verdict, or the reason there is none."""
+    """A person's answer to a task: a verdict, or the reason there is none."""
 
     verdict: float | None
     reason: str | None
@@ -389,13 +389,13 @@ class AnnotationTaskRecord(NewAnnotationTask):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTask:
-    """What people see of a task."""
+    """A task as people see it."""
 
     example: str
     """The example's key."""
     question: str
     """The example's input."""
     targets: Sequence[str]
-    """What counts as right, where people are shown it."""
+    """The answers that count as right, where people are shown them."""
     texts: tuple[str, ...]
     """In the order in which they are shown: one, or two."""

@@ -1,4 +1,4 @@
-"""Which comparisons may hold a word: an index of all three-letter sequences, by blocks of comparisons.
+"""An index for finding comparisons that may hold a word: three-letter sequences by blocks of comparisons.
 
 It is no part of the schema: `build` makes it, and adds to it what came since. Rounds do not write to it, so
 that they take no longer; what is not in it yet is looked through as if there were none. A block that has all
@@ -29,7 +29,7 @@ NEWEST = 256
 
 TABLE, STATE = "search_blocks", "search_state"
 INDEX_TABLES = "search_"
-"""How the names of its tables begin, those that SQLite makes for itself included."""
+"""The beginning of the names of its tables, those that SQLite makes for itself included."""
 
 _CREATE = {
     "sqlite": (
@@ -87,7 +87,7 @@ def build(database: Database, report: Callable[[int, int], None] = lambda *_: No
 
 
 def indexed_blocks(session: Session) -> int | None:
-    """How many blocks are indexed, from the first one on; None where there is no index."""
+    """The number of blocks that are indexed, from the first one on; None where there is no index."""
     if not inspect(session.connection()).has_table(STATE):
         return None
     blocks: int = session.scalar(text(f"SELECT blocks FROM {STATE}")) or 0

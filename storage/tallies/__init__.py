@@ -1,1 +1,1 @@
-"""What rounds add up to: added as they are stored, and counted again where a database is checked."""
+"""Sums over rounds: added as the rounds are stored, and counted again where a database is checked."""

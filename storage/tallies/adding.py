@@ -1,7 +1,7 @@
-"""What rounds add up to, and adding a round's part of it: duels, texts that it paid for, and those it took.
+"""Sums over rounds, and adding a round's part: duels, texts that it paid for, and texts that it took.
 
-Duels count by pair and texts by whose they are, in SQL; whoever asks says which rounds. A round is added in
-the transaction that stores it, before its pins go: all of it is there, or nothing.
+Duels count by pair and texts by their owner, in SQL; the caller says which rounds. A round is added in the
+transaction that stores it, before its pins go: all of it is there, or nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ USED = {
         SELECT x.round_id, m.generation_id, NULL, m.judge
         FROM judgments m JOIN comparisons x ON x.id = m.comparison_id""",
 }
-"""What uses a text: the first or second side of a comparison, one of its several texts, a judge's call."""
+"""The uses of a text: as a comparison's first or second side, as one of its several texts, as a reply."""
 
 ROLE = (
     "CASE WHEN u.position IS NOT NULL THEN 'candidate' WHEN u.judge IS NOT NULL THEN 'judge' ELSE 'other' END"
@@ -67,11 +67,11 @@ def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
 
 
 def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
-    """What rounds paid for, as `campaign_id, role, name, model` and the sums of its texts.
+    """A query for the texts that rounds paid for: `campaign_id, role, name, model` and the sums of the texts.
 
     Args:
         parts: As for `owners`.
-        used: A condition on what uses a text.
+        used: A condition on the uses of a text.
         where: A condition on the rounds `r`.
     """
     return f"""
@@ -86,7 +86,7 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
 
 
 def taken(owned: str, where: str) -> str:
-    """What rounds took from others, as `campaign_id, role, name, taken_from_id` and the sums of its texts.
+    """A query for the texts that rounds took: `campaign_id, role, name, taken_from_id` and the texts' sums.
 
     Args:
         owned: Rows as those of `owners`.
@@ -109,14 +109,14 @@ TOTALS = """
         sum(d.input_tokens), sum(d.output_tokens), sum(d.seconds)
     FROM decisions d JOIN rounds r ON r.id = d.round_id WHERE {where} GROUP BY r.campaign_id
 """
-"""What the decisions that fulfil a condition add up to, by their campaigns."""
+"""Sums over the decisions that fulfil a condition, by campaign."""
 
 METRICS = """
     SELECT x.candidate_a_id, m.name, count(m.score), count(*) - count(m.score), coalesce(sum(m.score), 0)
     FROM metrics m JOIN comparisons x ON x.id = m.comparison_id WHERE {where}
     GROUP BY x.candidate_a_id, m.name
 """
-"""What further judges said of the comparisons that fulfil a condition, by candidate and metric."""
+"""Counts and sums of metrics' scores in comparisons that fulfil a condition, by candidate and metric."""
 
 DUELS = """
     SELECT candidate_a_id, candidate_b_id, count(*), count(outcome),
@@ -125,7 +125,7 @@ DUELS = """
     FROM comparisons WHERE candidate_b_id IS NOT NULL AND {where}
     GROUP BY candidate_a_id, candidate_b_id
 """
-"""How the duels that fulfil a condition ended, by their candidates."""
+"""Results of the duels that fulfil a condition, by their candidates."""
 
 
 TEXT_SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
@@ -140,7 +140,7 @@ KEYS = {
     "cost_stats": ("campaign_id", "role", "name", "model"),
     "reuse_stats": ("campaign_id", "role", "name", "taken_from_id"),
 }
-"""What each tally has one row of."""
+"""The key of each tally, which has one row for each of its values."""
 
 
 def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
@@ -163,7 +163,7 @@ def add_to_totals(connection: Connection, round_id: int) -> None:
 
 
 def _parts(comparisons: Sequence[NewComparison]) -> tuple[str, ...]:
-    """What uses texts beside the first sides of these comparisons."""
+    """The uses of texts in these comparisons, beside those as first sides."""
     found = {
         SECOND: any(each.candidate_b_id is not None for each in comparisons),
         BESIDE: any(each.outputs for each in comparisons),

@@ -1,1 +1,1 @@
-"""What can be asked of campaigns in the database."""
+"""Queries about the campaigns of the database."""

@@ -1,4 +1,4 @@
-"""What kind of values each column of a view holds, so that frames and files say it of empty columns too."""
+"""The kind of values in each column of a view, so that frames and files have it for empty columns too."""
 
 import datetime as dt
 import json
@@ -38,16 +38,16 @@ KINDS_IN_VIEW: dict[tuple[str, str], Kind] = {
     ("labels", "output"): "text",
     ("labels", "verdict"): "text",
 }
-"""Where a view means something else by a name."""
+"""Columns that have another kind in one view."""
 
 
 def kind_of(view: str, column: str) -> Kind:
-    """What a column of a view holds."""
+    """The kind of values in a column of a view."""
     return KINDS_IN_VIEW.get((view, column), KINDS.get(column, "text"))
 
 
 def kinds_of(view: str, columns: Iterable[str]) -> dict[str, Kind]:
-    """What each of a view's columns holds, in their order."""
+    """The kind of values in each of a view's columns, in their order."""
     return {column: kind_of(view, column) for column in columns}
 
 

@@ -25,7 +25,7 @@ UNCERTIFIED = (
     "and who was scored on them did not depend on scores. The search may have chosen them, so nothing here "
     "is certified: the answer says what is proven."
 )
-"""What intervals of comparisons that nobody planned are worth."""
+"""A note on the worth of intervals of comparisons that nobody planned."""
 
 CUT = (
     f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: where that "

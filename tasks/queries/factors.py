@@ -1,4 +1,4 @@
-"""What the choices that candidates are made of add to their scores: model, prompt, guardrail, sampling."""
+"""Effects on scores of the choices that candidates are made of: model, prompt, guardrail, sampling."""
 
 import json
 import math
@@ -28,7 +28,7 @@ UNCERTIFIED = (
     "Estimated from what was scored, with approximate 95% intervals, each for itself and at one look. A "
     "search scores promising candidates more often than others, so nothing here is certified."
 )
-"""What the intervals of effects are worth."""
+"""A note on the worth of the intervals of effects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +41,12 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """How much higher the scores with a level are than the average over the factor's levels."""
+    """The effect of a level: its scores less the average over the factor's levels."""
 
     factor: str
     level: str
     scores: int
-    """How many there are with it."""
+    """Number of scores with it."""
     estimate: float | None
     """None where the scores do not tell it apart from other choices."""
     lower: float | None
@@ -64,7 +64,7 @@ class CellEffect:
     mean: float | None
     """Of the scores with both; None where there are none."""
     estimate: float | None
-    """How much more they add together than each for itself; None where the scores do not tell."""
+    """The effect of both together beyond those of each for itself; None where the scores do not tell."""
     lower: float | None
     upper: float | None
 
@@ -222,7 +222,7 @@ def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
 
 
 def _known(effect: Effect, are_enough: bool) -> JsonObject:
-    """What is shown of an effect: of few examples, or where no score differs, no interval."""
+    """The estimate and interval of an effect: no interval from few examples, or where no score differs."""
     if math.isnan(effect.estimate):
         return {"estimate": None, "lower": None, "upper": None}
     if not are_enough or effect.lower == effect.upper:
@@ -235,7 +235,7 @@ SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalt
 
 
 def sampling_words(sampling: JsonView) -> str:
-    """How a candidate draws tokens, as far as it differs from taking the most probable ones."""
+    """The way in which a candidate draws tokens, in words; empty where no setting of it is stored."""
     if not sampling:
         return ""
     if sampling.get("choices"):

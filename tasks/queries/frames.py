@@ -1,4 +1,4 @@
-"""What a campaign found as pandas frames, for notebooks.
+"""The results of a campaign as pandas frames, for notebooks.
 
     from winnow.tasks.queries.frames import campaigns, series, frame, sql_frame
 
@@ -61,7 +61,7 @@ def frame(
 
 
 def campaigns(storage: str) -> "pd.DataFrame":
-    """Where every campaign of a database stands, oldest first.
+    """The state of every campaign of a database, oldest first.
 
     Raises:
         StorageError: If the database cannot be read.

@@ -41,7 +41,7 @@ def comparisons(
 
 
 def scored_words(row: JsonView) -> str:
-    """How many comparisons of a leaderboard's row are scored, those apart that its estimate is not of."""
+    """The number of scored comparisons in a leaderboard's row, those on held-out examples counted apart."""
     held_out = row.get("held_out") or 0
     apart = f" (+{held_out:,} held out)" if held_out else ""
     return f"{row['scored'] - held_out:,}{apart}"

@@ -9,8 +9,8 @@ HEAD = 1_500
 """Of these, those of its beginning."""
 
 _MARKUP = re.compile(r"[]!#$&*./:<>@[\\_`|~]|(?<=])\(|^\s*[-+=]|^\s*[0-9]+\)")
-"""What is or may begin a span, a row of a table, an entity, a formula, a mention or a link, bare or in
-brackets, wherever it stands, and what begins a list or underlines a heading where a line begins with it."""
+"""Matches what is or may begin a span, a row of a table, an entity, a formula, a mention or a link, bare or
+in brackets, anywhere, and what begins a list or underlines a heading where a line begins with it."""
 
 _LINE_ENDS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
 
@@ -31,7 +31,7 @@ def escaped(text: str) -> str:
 
 
 def _behind_a_backslash(found: re.Match[str]) -> str:
-    """What was found, with a backslash before its last character, which is the one that is markup."""
+    """The match, with a backslash before its last character, which is the one that is markup."""
     return f"{found[0][:-1]}\\{found[0][-1]}"
 
 

@@ -1,4 +1,4 @@
-"""Which campaigns have the same scores, and how the one is called that fills another one's table."""
+"""Campaigns that have the same scores, and the name of the one that fills the table of another."""
 
 from collections.abc import Mapping
 
@@ -18,11 +18,11 @@ SEARCH = frozenset(
         "stopping",
     }
 )
-"""What two campaigns may differ in whose scores are the same: how they search, and what they are called."""
+"""Fields in which two campaigns with the same scores may differ: those of their searches, and their names."""
 
 
 def exhaustive_name(name: str) -> str:
-    """How the campaign is called that scores every pair of the one with this name."""
+    """The name of the campaign that scores every pair of the one with this name."""
     return f"{name}{SUFFIX}"
 
 

@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 def campaigns(session: Session) -> list[Row]:
-    """Where every campaign of the database stands, oldest first, and why it ended."""
+    """The state of every campaign of the database, oldest first, and the reason why it ended."""
     return [
         _as_it_stands(row, campaign_status(session, campaign_records.get_campaign(session, row["campaign"])))
         for row in history_views.campaigns(session)
@@ -134,7 +134,7 @@ OF_CANDIDATES = (
     "models_asked_as",
     "served",
 )
-"""What candidates are made of, and what they are called."""
+"""Fields of a stored spec on what candidates are made of, and on their names."""
 
 ASKED_FOR = ("certify", "selector", "selector_code", "stopping", "holdout", "fail_on_error")
 """Of a stored spec, what is asked beside what scores are made of."""
@@ -155,11 +155,11 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
     "what is held out": ("holdout",),
     "the seed": ("seed",),
 }
-"""What may make another candidate the winner though none does better or worse, and where it is told."""
+"""Changes that may make another candidate the winner though none does better or worse, and their fields."""
 
 
 def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) -> list[str]:
-    """In what two campaigns of a schedule differ, so that their winners answer different questions."""
+    """The differences of two campaigns of a schedule by which their winners answer different questions."""
     then, today = _asked(session, before), _asked(session, now)
     found = [
         words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)
@@ -189,7 +189,7 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
 
 
 class _Since:
-    """What is not the same any more since the last winner, campaign by campaign."""
+    """The changes since the last winner, campaign by campaign."""
 
     def __init__(self, session: Session, earlier: Sequence[CampaignRecord] = ()) -> None:
         """Begin after some campaigns, oldest first."""
@@ -249,14 +249,14 @@ ESTIMATED_BY: Mapping[str, str] = {
     "groups": "groups of examples",
     "certify": "what a loss is",
 }
-"""What decides which number the estimates of a campaign are of, and what that is called."""
+"""Fields that decide which number the estimates of a campaign are of, and their names in words."""
 
 LOSSES = ("baseline", "autoevaluator")
-"""What losses depend on, of all that is said of certificates."""
+"""Fields of `certify` that losses depend on."""
 
 
 def other_numbers(campaigns: Iterable[CampaignRecord]) -> list[str]:
-    """In what campaigns differ so that their estimates are of different numbers; empty where in nothing.
+    """The differences by which campaigns' estimates are of different numbers; empty where there are none.
 
     Their examples may differ all the same.
     """

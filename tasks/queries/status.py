@@ -1,4 +1,4 @@
-"""Where a campaign stands: derived from its rows and its lease each time it is asked, stored nowhere."""
+"""The status of a campaign: derived from its rows and its lease each time it is asked for, stored nowhere."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
-"""What a campaign is doing; how it ended is its answer's outcome:
+"""The state of a campaign; the way it ended is its answer's outcome:
 
 * running: a process holds its lease, seems to live (see `tasks.campaign.lease`), and there is more to do.
 * ended: nothing more is to be asked, or nothing more may be spent.
@@ -58,9 +58,9 @@ class CampaignStatus:
     objective: str
     state: State
     answer: Answer
-    """What is known, and how surely."""
+    """The findings so far, and how sure they are."""
     budget: int | None
-    """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
+    """Limit of what the algorithm may spend: human labels to certify, else comparisons; None without one."""
     budgets: tuple[BudgetUsage, ...]
     """Every limit and what is spent of it, after the last finished round."""
     stopped_by: BudgetUsage | None
@@ -69,17 +69,17 @@ class CampaignStatus:
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
     and the size of the full grid."""
     warnings: tuple[CampaignWarning, ...]
-    """What may be wrong with it though nothing failed; looked for where the answer is given in full."""
+    """Possible faults though nothing failed; looked for where the answer is given in full."""
     holder: str | None
     """The process that runs it."""
     canaries: JsonView | None = None
     """Canary `prompts` that its servers were asked, and their `tokens`, which are in no total and for which
     there is no limit; looked for where the answer is given in full."""
     price: float | None = None
-    """What its texts cost so far, in the currency of its prices; None where not all of its models have one.
+    """Cost of its texts so far, in the currency of its prices; None where not all of its models have one.
     Looked for where the answer is given in full."""
     left: str | None = None
-    """Where nobody runs it and it is to go on: which process did last, and how that ended."""
+    """The process that ran it last and how that ended, where nobody runs it and it is to go on."""
     has_room: bool = False
     """Whether it would ask more now, though its latest decision is to stop."""
 
@@ -102,7 +102,7 @@ class CampaignStatus:
 
 
 def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool = False) -> CampaignStatus:
-    """Where a campaign stands at this moment.
+    """The status of a campaign at this moment.
 
     Args:
         session: Reads the results.
@@ -241,7 +241,7 @@ def _has_news(
 
 
 def _state(decision: DecisionRecord | None, reason: str, *, waits: bool) -> State:
-    """What a campaign would be doing if no process ran it."""
+    """The state that a campaign would have if no process ran it."""
     if reason == "running":
         return "waiting" if waits else "interrupted" if decision is not None else "new"
     return "ended"

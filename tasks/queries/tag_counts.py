@@ -1,4 +1,4 @@
-"""How candidates did on the examples of each tag, counted once: a later look reads the rounds told since."""
+"""Candidates' scores on the examples of each tag, counted once: a later look reads the rounds told since."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from winnow.storage.records.rounds import told_at
 from winnow.storage.records.values import CampaignRecord
 
 NO_TAG = "none"
-"""What an example is tagged with that lacks the field."""
+"""The value of a tag for an example that lacks the field."""
 
 TagValue = tuple[str, str]
 """A tag and a value of it."""
@@ -54,7 +54,7 @@ class TagCounts:
     def look(
         self, session: Session, campaign: CampaignRecord, tags: Sequence[str], names: Sequence[str]
     ) -> tuple[Mapping[TagValue, int], Mapping[str, Tallies]]:
-        """How many examples have each value of these tags, as they come, and tallies of these candidates."""
+        """The number of examples with each value of these tags, as they come, and candidates' tallies."""
         of = (campaign.id, campaign.created_at, campaign.dataset_id, tuple(tags))
         # Another database may stand in the place of the one that was looked at.
         if of != self._of or not self._is_past(session, campaign.id):
@@ -97,7 +97,7 @@ class TagCounts:
 
 
 def values_of(fields: JsonView, tag: str) -> list[str]:
-    """What an example is tagged with: the field's value, or each of a list, once."""
+    """The values of a tag that an example has: the field's value, or each of a list, once."""
     value = fields.get(tag)
     if isinstance(value, str) and value:  # as most are
         return [value]

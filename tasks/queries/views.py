@@ -1,4 +1,4 @@
-"""What can be asked of a campaign: each view by name, and who answers it for which objective."""
+"""The views of a campaign by name, each with the function that answers it for each objective."""
 
 from collections.abc import Iterable
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""How far judges agree with one another, and an autoevaluator with humans. Rows as in `campaign_views`."""
+"""Agreement among judges, and of an autoevaluator with humans. Rows as in `campaign_views`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Output, Round
 
 Sides = tuple[int, int]
-"""Whom each of two judges prefers: 1 the first candidate, -1 the second, 0 neither."""
+"""The sides that two judges prefer: 1 the first candidate, -1 the second, 0 neither."""
 
 
 def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Counter[Sides]]:
@@ -60,11 +60,11 @@ def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
 
 
 def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[Sides]:
-    """How often two campaigns took which sides of the same texts.
+    """The number of times that two campaigns took each pair of sides of the same texts.
 
-    A side of a duel is who is preferred, and of a single text whether its score is above or below 1/2: its
-    own, also where several come to the score of an example. Texts of two campaigns are the same where one of
-    them took them over; a duel may stand the other way round.
+    The side of a duel is the candidate that is preferred, that of a single text whether its score is above or
+    below 1/2: its own score, also where several come to the score of an example. Texts of two campaigns are
+    the same where one of them took them over; a duel may stand the other way round.
     """
     found = Counter[Sides]()
     one, other = (_duels(each).cte() for each in (campaign_id, other_id))
@@ -121,7 +121,7 @@ def _single_texts(campaign_id: int) -> CompoundSelect[tuple[int, int | None, flo
 def _counted(
     session: Session, one: CTE, other: CTE, same: ColumnElement[bool]
 ) -> Sequence[tuple[int, int, int]]:
-    """How often two campaigns took which sides where both have the same texts."""
+    """The number of times that two campaigns took each pair of sides where both have the same texts."""
     sides = [
         case((each.c.outcome > 0.5, 1), (each.c.outcome < 0.5, -1), else_=0).label(name)
         for each, name in ((one, "side"), (other, "other_side"))
@@ -131,10 +131,10 @@ def _counted(
 
 
 def annotators(session: Session, campaign_id: int) -> list[Row]:
-    """What each person said who judged texts of a campaign: one row per name.
+    """The people who judged texts of a campaign, with counts and means: one row per name.
 
-    `unclear` counts what they said cannot be judged, `mean` is the mean of the rest: of ratings their score,
-    of two texts how far the first candidate is preferred.
+    `unclear` counts the tasks that they said cannot be judged, `mean` is the mean of the rest: of ratings
+    their score, of two texts how far the first candidate is preferred.
     """
     rows = session.execute(
         select(
@@ -152,7 +152,7 @@ def annotators(session: Session, campaign_id: int) -> list[Row]:
 
 
 def human_agreement(session: Session, campaign_id: int) -> list[Row]:
-    """How far the autoevaluator agrees with the humans' labels: one row per candidate, in testing order.
+    """The agreement of the autoevaluator with the humans' labels: one row per candidate, in testing order.
 
     `labels` counts the examples with a loss from both, `same` those where the two are equal; `human_loss` and
     `auto_loss` are the means over them.

@@ -1,4 +1,4 @@
-"""What users ask of certificates: risks instead of scores. Rows as in `storage.queries.campaign_views`."""
+"""Views of certificates: risks instead of scores. Rows as in `storage.queries.campaign_views`."""
 
 from collections.abc import Iterator
 

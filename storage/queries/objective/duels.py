@@ -1,4 +1,4 @@
-"""What users ask of duels: who beats whom, and how the judges behaved. Rows as in `campaign_views`."""
+"""Views of duels: win rates, and the behaviour of the judges. Rows as in `campaign_views`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -148,7 +148,7 @@ def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def judges(session: Session, campaign_id: int) -> list[Row]:
-    """How each model that judges behaved: one row per judge, by name.
+    """The behaviour of each model that judges: one row per judge, by name.
 
     `first_wins` is the mean preference for the answer that was shown first, 1/2 for a judge without a
     preference for places; `flip_rate` the share of questions answered in both orders of which the two
@@ -178,7 +178,7 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
 
 def verdicts(session: Session, campaign_id: int) -> list[Row]:
-    """How often each verdict, or each reason without one, was given, by judge and presentation_order."""
+    """The counts of each verdict, and of each reason without one, by judge and presentation_order."""
     rows = session.execute(
         select(
             Judgment.judge,
@@ -202,7 +202,7 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
 
 
 def unread(session: Session, campaign_id: int) -> list[Row]:
-    """Why verdicts of models that judge could not be read: one row per judge and reason, most first.
+    """The reasons why verdicts of models could not be read: one row per judge and reason, most first.
 
     A judge counts apart for each metric that it is asked for, and for the outcome, where `metric` is None.
     `judgments` are calls, each attempt for itself, and `share` is theirs of all of the judge's calls.

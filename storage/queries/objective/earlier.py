@@ -1,6 +1,6 @@
-"""Which earlier campaigns have outcomes on the same examples, of one dataset or of an edited one.
+"""Earlier campaigns that have outcomes on the same examples, of one dataset or of an edited one.
 
-Those that were deleted since are remembered: what was chosen in sight of them was chosen all the same.
+Those that were deleted since count as well: a choice may have been made in sight of their results.
 """
 
 from collections.abc import Collection
@@ -89,7 +89,7 @@ def _once(dataset_id: int) -> CTE:
 
 
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
-    """On how many of some examples of its dataset a campaign has comparisons, or judgments of people."""
+    """The number of these examples of its dataset on which a campaign has comparisons or annotations."""
     if isinstance(campaign, PrunedRecord):
         return sum(map(campaign.has_seen, positions))
     is_scored = (

@@ -58,9 +58,9 @@ def metric_values(
 
 
 def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, most: int) -> list[Scored]:
-    """How far a candidate is preferred over another one, from 0 to 1, by example; the first so many of them.
+    """The preference for a candidate over another one, from 0 to 1, by example; the first `most` of them.
 
-    The comparison is one of those that they had on it.
+    The comparison is one of those that the two had on the example.
     """
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     rows = (
@@ -152,7 +152,7 @@ class Scores(NamedTuple):
     difference: float
     """The first one's score less that of the second."""
     prompt_id: int | None
-    """Of what the first one was asked; None where it wrote no text that is stored."""
+    """The prompt of the first one's text; None where it wrote no text that is stored."""
 
 
 def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[Scores]:
@@ -194,7 +194,7 @@ def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -
 
 
 def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str) -> tuple[int, int]:
-    """On how many examples two candidates met in scored duels, and how many prompts the first got by them."""
+    """The numbers of examples and of the first one's prompts in the scored duels of two candidates."""
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     text = case((is_ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
     found = (
@@ -221,7 +221,7 @@ def unscored(session: Session, campaign_id: int, first: str, second: str, *, due
 
 
 def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str | None, int]:
-    """How many different examples a candidate was scored on, by its rival, who is None but in duels."""
+    """The number of examples on which a candidate was scored, by its rival, which is None but in duels."""
     own, rival = _candidate_id(campaign_id, name), _rival()
     is_first = Comparison.candidate_a_id == own
     other = case((is_first, Comparison.candidate_b_id), else_=Comparison.candidate_a_id)

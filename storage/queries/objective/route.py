@@ -1,4 +1,4 @@
-"""What users ask of a campaign that routes: who was chosen for which prompts. Rows as in `campaign_views`."""
+"""Views of a campaign that routes: the candidates chosen for its prompts. Rows as in `campaign_views`."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Answered:
 
 
 def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[Row]:
-    """Who was chosen how often, over time: one row per window of rounds, type of prompt and candidate.
+    """The candidates' picks over time: one row per window of rounds, type of prompt and candidate.
 
     `until` is the number of prompts answered by the end of the window, `share` the candidate's share of the
     prompts of that type in it, `mean` its mean score on them.

@@ -1,1 +1,1 @@
-"""What is kept of each candidate as rounds are told: counts that grow, and what is known of it."""
+"""Records of each candidate that are kept as rounds are told: counts that grow, and what is known of it."""

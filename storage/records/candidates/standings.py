@@ -1,4 +1,4 @@
-"""What decisions say of each candidate, stored where it changed: a row holds until the candidate's next one.
+"""Decisions' values for each candidate, stored where they changed: a row holds until its next one.
 
 A decision has up to a dozen values of every candidate, of which a round changes a few. Stored whole after
 each round, those of ten thousand candidates were nine tenths of a database; so a round stores only the rows
@@ -42,7 +42,7 @@ PARTS = (STANDINGS, RANKINGS, DIFFERENCES, BETS)
 
 DIFFERENCE_LISTS = ("estimates", "lower", "upper")
 BET_LISTS = ("wealths", "levels", "out_in_round", "out_at")
-"""What the values of those columns are called where a decision lists them by candidate position."""
+"""Names of the lists of those columns in a decision, by candidate position."""
 
 _TOLD_LAST = """
     SELECT c.campaign_id, (
@@ -69,7 +69,7 @@ _LAST_ROW = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What the decisions of a campaign up to a round say of its candidates, by their positions."""
+    """The values for the candidates in a campaign's decisions up to a round, by their positions."""
 
     round_id: int | None
     """None before any round was told."""
@@ -80,7 +80,7 @@ class Known:
 def known_after(
     connection: Connection, campaign_id: int, round_id: int | None, parts: Iterable[Part] = PARTS
 ) -> Known:
-    """What was known once a round of a campaign had been told; nothing where it is None."""
+    """The values known once a round of a campaign had been told; none are known where the round is None."""
     ids = [id_ for (id_,) in run(connection, _CANDIDATES, (campaign_id,))]
     columns = {part: _columns_of(connection, part, campaign_id, round_id or 0) for part in parts}
     return Known(round_id, ids, columns)
@@ -131,7 +131,7 @@ def add_changes(
 def said_of_candidates(
     connection: Connection, campaign_id: int, decision: Decision, against: int | None
 ) -> tuple[JsonObject, int]:
-    """What a stored decision says of each candidate, by the fields of a `DecisionRecord`.
+    """The values of a stored decision for each candidate, by the fields of a `DecisionRecord`.
 
     Args:
         connection: Reads.

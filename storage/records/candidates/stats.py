@@ -1,4 +1,4 @@
-"""What rounds and candidates add up to, counted by the database from a round's own rows as they are stored.
+"""Counts of rounds and candidates, taken by the database from a round's own rows as they are stored.
 
 A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
 its candidates' stats and writes its own counts beside its decision, in the transaction that stores it:
@@ -56,7 +56,7 @@ COUNTED = f"""
     WHERE {{where}}
     GROUP BY s.candidate_id, coalesce(s.reason, '')
 """
-"""What the sides `s` that fulfil a condition add up to, by candidate and reason, as `STATS` has it."""
+"""Sums over the sides `s` that fulfil a condition, by candidate and reason, with the columns of `STATS`."""
 
 STATS = (
     "candidate_id", "reason", "comparisons", "outcome_sum", "lowest", "highest", "texts", "no_answer",
@@ -131,7 +131,7 @@ def decide(
 
 
 PAID = ("generations", "input_tokens", "output_tokens", "seconds")
-"""What a decision says of the texts that its round paid for."""
+"""The columns of a decision on the texts that its round paid for."""
 
 _POSITION_AND_PAID = """
     SELECT (SELECT position FROM candidates WHERE id = ?), count(*), coalesce(sum(input_tokens), 0),

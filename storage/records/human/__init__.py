@@ -1,1 +1,1 @@
-"""What people say: the labels of examples, and their judgments of outputs and of pairs."""
+"""People's labels of examples, and their judgments of outputs and of pairs."""

@@ -1,4 +1,4 @@
-"""What rounds ask of people, and what people answered."""
+"""The tasks that rounds set people, and people's answers to them."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
 
 
 def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord]:
-    """What was answered, by the key of the task; tasks without an answer are left out."""
+    """The answers by the key of their task; tasks without an answer are left out."""
     rows = rows_with(session.connection(), "key, id", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     by_id = {id_: key for key, id_ in rows}
     found: dict[str, AnnotationRecord] = {}
@@ -62,7 +62,7 @@ def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord
 
 
 def lacking(session: Session, campaign_id: int) -> int:
-    """How many tasks of a campaign's unfinished rounds nobody has answered."""
+    """The number of tasks of a campaign's unfinished rounds that nobody has answered."""
     return session.scalars(select(func.count()).select_from(_open(campaign_id).subquery())).one()
 
 
@@ -159,7 +159,7 @@ def lock(session: Session, task_id: int) -> None:
 
 
 def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = False) -> ShownTask:
-    """What people see of a task: the example, and the texts in their order."""
+    """A task as people see it: the example, and the texts in their order."""
     second = aliased(Generation)
     key, fields, targets, text_a, text_b = session.execute(
         select(Example.key, Example.fields, Example.targets, Generation.text, second.text)
@@ -193,7 +193,7 @@ def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord)
 
 
 _IN_ORDER = (AnnotationTask.example_id, ByCodePoints(AnnotationTask.key))
-"""What is said of one example comes together; which candidate's text is first, a digest decides."""
+"""The order of tasks: those on one example come together, and a digest decides their order there."""
 
 
 def _open(campaign_id: int) -> Select[tuple[AnnotationTask]]:

@@ -43,7 +43,7 @@ def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
 
 
 def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
-    """What counts as right for some examples: their dataset's targets, else their label, else None.
+    """The answers that count as right for some examples: the dataset's targets, else the label, else None.
 
     Nothing counts as right, and the tuple is empty, where no human can answer an example.
     """
@@ -83,18 +83,18 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
 
 
 def spent(session: Session, campaign_id: int) -> int:
-    """How many examples' labels a campaign has used."""
+    """The number of examples whose labels a campaign has used."""
     return session.scalars(select(func.count()).select_from(_used(campaign_id).distinct().subquery())).one()
 
 
 def unanswerable(session: Session, campaign_id: int) -> int:
-    """How many of the labels that a campaign has used say that no human can answer the example."""
+    """The number of labels that a campaign has used and that say that no human can answer the example."""
     found = select(Label.targets).where(Label.example_id.in_(_used(campaign_id)))
     return sum(not targets for targets in session.scalars(found))
 
 
 def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
-    """How many of a campaign's comparisons have no score for this reason, and on how many examples."""
+    """The numbers of a campaign's comparisons that have no score for this reason, and of their examples."""
     found = _used(campaign_id).where(Comparison.reason == reason).subquery()
     counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
     comparisons, examples = session.execute(counts).one()
@@ -110,7 +110,7 @@ def _used(campaign_id: int) -> Select[tuple[int]]:
 
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
-    """How many comparisons of each candidate lack a loss that the selector reads, by candidate position."""
+    """The number of each candidate's comparisons that lack a loss which the selector reads, by position."""
     missing: ColumnElement[bool] = Comparison.human_loss.is_(None)
     if reads_auto:
         missing = or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_missing > 0.0)

@@ -23,7 +23,7 @@ MOST_CALLS = 10_000
 
 
 class Unchecked(Exception):
-    """Why something could not be compared."""
+    """The reason why something could not be compared."""
 
 
 class JudgesAgain:
@@ -46,7 +46,7 @@ class JudgesAgain:
         return judge is not None and any(is_plugin(each["type"]) for each in judge_parts(judge))
 
     def wrong_of_duel(self, duel: Duel, judgments: list[RecordedJudgment]) -> Iterator[str]:
-        """What is wrong with the judgments of a duel.
+        """The faults of the judgments of a duel.
 
         Raises:
             Unchecked: If the judge cannot be made, is another one by now, or wants what is not stored.
@@ -71,7 +71,7 @@ class JudgesAgain:
     def wrong_of_output(
         self, metric: str | None, sample: Sample, left: list[RecordedJudgment]
     ) -> Iterator[str]:
-        """What is wrong with the judgments of one output; they are taken out of those that are left.
+        """The faults of the judgments of one output; its judgments are removed from `left`.
 
         Raises:
             Unchecked: If the judge cannot be made, is another one by now, or wants what is not stored.
@@ -143,7 +143,7 @@ class JudgesAgain:
 
 
 def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """How a stored text is not the answer to a request; None where it is."""
+    """The way in which a stored text is not the answer to a request; None where it is."""
     if text.prompt != storable(planned.request.prompt):
         return f"{which} answers another prompt"
     if text.request_key != planned.key:

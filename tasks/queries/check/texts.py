@@ -36,7 +36,7 @@ from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is the matter with one comparison."""
+    """A fault of one comparison, or a reason why it could not be checked."""
 
     campaign: str
     round_number: int
@@ -76,7 +76,7 @@ class _Auditor:
         self._judges = JudgesAgain(campaign)
 
     def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
-        """What is wrong with a comparison, or could not be checked."""
+        """The faults of a comparison, and the reasons why something of it could not be checked."""
         both = " against ".join(comparison.candidates)
         if (wrong := _unlike_its_plan(comparison)) is not None:
             yield self._finding(comparison, both, wrong)
@@ -107,7 +107,7 @@ class _Auditor:
                     yield self._finding(comparison, both, str(error), is_wrong=False)
 
     def _wrong_outputs(self, comparison: RecordedComparison) -> Iterator[Finding]:
-        """What is wrong with the several texts of a comparison, and with what their scores come to."""
+        """The faults of a comparison's several texts, and of the outcome that their scores come to."""
         name = comparison.candidates[0]
         for output in comparison.outputs:
             which = f"text {output.number} of several"
@@ -165,7 +165,7 @@ class _Auditor:
         return self._candidates[arm]
 
     def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
-        """What is wrong with the calls of a duel's judge, which is asked for them again."""
+        """The faults in the calls of a duel's judge, which is asked for them again."""
         example = _known(comparison.example)
         answers = [text.text for text in comparison.texts if text is not None]
         if len(answers) < 2:
@@ -180,7 +180,7 @@ class _Auditor:
         yield from self._judges.wrong_of_duel(duel, list(comparison.judgments))
 
     def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
-        """What is wrong with the calls of each judge of single outputs that made some."""
+        """The faults in the calls of each judge of single outputs that made some."""
         metrics = dict.fromkeys(judgment.metric for judgment in comparison.judgments)
         return [self._wrong_or_unchecked(comparison, metric) for metric in metrics]
 
@@ -192,7 +192,7 @@ class _Auditor:
             yield sentence
 
     def _wrong_calls(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
-        """What is wrong with the calls for a metric, or the outcome; its judge is asked for them again."""
+        """The faults in the calls for a metric, or for the outcome; the judge is asked for them again."""
         left = [each for each in comparison.judgments if each.metric == metric]
         if metric is not None and not self._judges.has_metric(metric):
             yield f"a reply of judge {left[0].judge} is for {metric!r}, which is no metric of the campaign"
@@ -209,7 +209,7 @@ class _Auditor:
             yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 
     def _sample(self, comparison: RecordedComparison, text: RecordedText) -> Sample:
-        """What a judge saw of a text, but for the names of what its candidate is made of."""
+        """A text as a judge saw it, but for the names of what its candidate is made of."""
         asked, example = self._asked(comparison, 0), _known(comparison.example)
         told = text.choice_logprobs or {}
         return Sample(
@@ -228,7 +228,7 @@ class _Auditor:
         )
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
-        """What the judge was shown as right: to certify, what a human said where the example says nothing."""
+        """The answers shown to the judge as right: to certify, a human's where the example has none."""
         if self._campaign.objective != "certify" or example.position is None:
             return example.targets
         known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
@@ -249,7 +249,7 @@ class _Auditor:
 
 
 def _unlike_its_outputs(comparison: RecordedComparison, samples: SamplesSpec) -> str | None:
-    """How an outcome is not what the scores of its texts come to; None where it is, or there is none."""
+    """The way in which an outcome is not what its texts' scores come to; None if it is, or is missing."""
     if comparison.outcome is None:
         return None
     known = [
