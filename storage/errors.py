@@ -44,7 +44,7 @@ class StorageUnavailable(StorageError):
 
 
 class NotPermitted(StorageUnavailable):
-    """The role may read, and not do what it was asked to."""
+    """The role may read, but not do what was asked of it."""
 
     def __init__(self, url: str, why: str) -> None:
         StorageError.__init__(self, f"{why}: the role of {url} may not do that; name one in the URL that may")
@@ -52,7 +52,7 @@ class NotPermitted(StorageUnavailable):
 
 
 class TookTooLong(StorageUnavailable):
-    """A question was broken off, as it took longer than whoever asked would wait, or the server allows."""
+    """A question was broken off, as it took longer than its asker would wait, or than the server allows."""
 
     def __init__(self, url: str, remedy: str = "") -> None:
         StorageError.__init__(

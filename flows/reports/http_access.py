@@ -54,7 +54,7 @@ class Gate:
     takes_any_address: bool
     """Whether every address is answered to that is no name: no page can point one of those elsewhere."""
     token: str | None
-    """None lets in whoever asks by a right name."""
+    """The token that a request must bring; None lets in all requests by a right name."""
 
     @classmethod
     def at(cls, bound: str, *, allowed: Sequence[str], token: str | None) -> Self:
@@ -132,7 +132,7 @@ def reachable(bound: str) -> str:
 
 
 def in_url(bound: str) -> str:
-    """The same as it stands in a URL."""
+    """The address at which this machine reaches such a server, as it stands in a URL."""
     found = reachable(bound)
     return f"[{found}]" if ":" in found else found
 

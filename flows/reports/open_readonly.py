@@ -30,7 +30,7 @@ def reading(storage: str) -> "Generator[Session, None, None]":
 
 
 def tell_if_unreadable(storage: str) -> None:
-    """Say what keeps a page that is about to be served from showing anything; it may come later."""
+    """Tell what keeps a page that is about to be served from showing anything; a database may still come."""
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import shown_url
     from winnow.storage.errors import StorageError

@@ -39,7 +39,7 @@ def print_json(value: object) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Print to standard error what a run goes on without where nobody reads it, or its disk is full."""
+    """Print a sentence to standard error; the run goes on where nobody reads it, or its disk is full."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(sentence, file=sys.stderr, flush=True)
@@ -90,7 +90,7 @@ def umask() -> int:
 
 
 def escaped(text: str) -> str:
-    """JSON in which what is not printable stands as JSON escapes it, but for the ends of its lines."""
+    """JSON with its unprintable characters escaped as JSON does it, but for the ends of its lines."""
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 

@@ -56,7 +56,7 @@ _LABELS = {
     "budget_spent": ("budget",),
     "budget_limit": ("budget",),
 }
-"""Beside the campaign and its objective."""
+"""Labels of each metric beside the campaign and its objective."""
 
 
 class CampaignMetrics(Collector):

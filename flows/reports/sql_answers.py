@@ -31,7 +31,7 @@ class Bounds:
     """The limits of one statement."""
 
     seconds: float
-    """That it may be waited for; time in which the answer is not asked for does not count."""
+    """Seconds that the answer may be waited for; time in which it is not asked for does not count."""
     bytes: int
     """Of the answer, and of each cell of it."""
     memory: int = 512 * MIB

@@ -28,7 +28,7 @@ TO_GO_ON = ("interrupted", "new", "waiting")
 """The states of a campaign that is not at its end, and that nobody runs."""
 
 PARTS = re.compile(r"[^/]*/+|[^/]+")
-"""Of a long word, each with the slash that ends it."""
+"""Matches the parts of a long word, each with the slash that ends it."""
 
 
 def print_summary(status: CampaignStatus, storage: str) -> None:
@@ -91,7 +91,7 @@ def _with_storage(sentence: str, name: str, storage: str) -> str:
 
 
 def further_lines(status: CampaignStatus) -> list[Line]:
-    """Lines beside the answer: warnings, what was spent, what is left of budgets, and the coverage."""
+    """Lines beside the answer: warnings, what was spent, the budgets, and the coverage."""
     return [
         *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),

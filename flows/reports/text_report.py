@@ -1,4 +1,4 @@
-"""A campaign's report for a terminal: the answer, who beats whom, how the judges behaved, what is missing."""
+"""A campaign's report for a terminal: the answer, win rates, the judges' behaviour, and missing outcomes."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -99,7 +99,7 @@ def _by_id(
 
 
 def _leaderboard(session: Session, campaign: CampaignRecord) -> list[Row]:
-    """The view, what the estimates are not of told apart from what they are of."""
+    """The leaderboard, with scores on held-out examples, which the estimates leave out, counted apart."""
     rows = list(ask(session, campaign, "leaderboard"))
     if not any(row.get("held_out") for row in rows):
         return rows

@@ -61,7 +61,7 @@ def _told_early(session: Session) -> list[str]:
 
 
 def _wrong_changes(session: Session) -> list[str]:
-    """Rounds that stored another number of changes of what is known of candidates than there is of them."""
+    """A sentence for each round whose decision tells another number of changed rows than are stored."""
     changed = union_all(*(select(table_of(part.model).c.round_id) for part in PARTS)).subquery()
     stored = select(changed.c.round_id, func.count().label("rows")).group_by(changed.c.round_id).subquery()
     rows = session.execute(
@@ -79,7 +79,7 @@ def _wrong_changes(session: Session) -> list[str]:
 
 
 def _unlike_their_best(session: Session) -> list[str]:
-    """Decisions whose best candidate stood otherwise after their round than they say."""
+    """A sentence for each decision whose numbers of its best candidate are not those of its standing."""
     last = select(func.max(Standing.round_id)).where(
         Standing.candidate_id == Decision.best_candidate_id, Standing.round_id <= Decision.round_id
     )

@@ -1,6 +1,6 @@
-"""Every recorded comparison with all that says what its texts must be, in bounded memory.
+"""Every recorded comparison with all that determines its texts, in bounded memory.
 
-Nothing is left out where a row that it refers to is gone: what is gone is None.
+No comparison is left out where a row that it refers to is gone: that part of it is None.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -276,6 +276,6 @@ def storage_option(url: str) -> str:
 
 
 def without_password(url: URL) -> str:
-    """The same of a URL that was read; libpq also takes a password behind the question mark."""
+    """A URL that was read, its passwords hidden; libpq also takes a password behind the question mark."""
     secret = {name: "hidden" for name in url.query if "password" in name}
     return url.update_query_dict(secret).render_as_string(hide_password=True)

@@ -47,7 +47,7 @@ STATEMENTS: LRUCache[object, object] = LRUCache(1_000)
 
 
 class AnyFile(SQLiteDialect_pysqlite):
-    """SQLite, as it is spoken with each file alike: what was compiled for one is found for all."""
+    """SQLite's dialect, the same for every file: a statement compiled for one file is found for all."""
 
     supports_statement_cache = True
 

@@ -64,7 +64,7 @@ def _refusal(error: DBAPIError) -> QueryRefused:
 
 @contextmanager
 def give_up_after(session: Session, seconds: float) -> Generator[None, None, None]:
-    """Have the database break off what the block asks once so much time has passed.
+    """Have the database break off the block's statements once so much time has passed.
 
     PostgreSQL measures each statement by itself, and goes on doing so until the transaction ends.
     """
@@ -83,7 +83,7 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
 
 
 def bound_cells(session: Session, most: int) -> None:
-    """Refuse what makes a text or blob of more bytes; PostgreSQL has a bound and memory of its own."""
+    """In SQLite, refuse statements that make a larger text or blob; PostgreSQL has bounds of its own."""
     driver = driver_of(session.connection())
     if isinstance(driver, sqlite3.Connection):
         driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most, 1_000_000_000))

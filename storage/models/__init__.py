@@ -1,4 +1,4 @@
-"""The schema: what is asked, who is compared, what models said, and what came of it.
+"""The schema: examples, campaigns with their candidates, texts of models, and results.
 
 Rows are inserted, not rewritten, but for leases and stats, and for who holds an annotation task.
 `campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score,

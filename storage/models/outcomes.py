@@ -54,7 +54,7 @@ class Comparison(Base):
     no_answer: Mapped[bool]
     """Whether the judge found no answer in the output, however that is scored; a duel has no such flag."""
     human_loss: Mapped[float | None]
-    """For certify, what the algorithm was told of the example with its label; NULL where it is not known."""
+    """For certify, the loss that the algorithm was told, by the human label; NULL where it is not known."""
     auto_loss: Mapped[float | None]
     """The same with the autoevaluator's answer in the label's place."""
     unlabelled_loss: Mapped[float | None]
@@ -161,7 +161,7 @@ class Decision(Base):
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
     best_estimate: Mapped[float | None]
-    """Of the best candidate, as are its bounds: what its standing says."""
+    """Estimate of the best candidate, as its standing has it; so are the two bounds."""
     best_lower: Mapped[float | None]
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]

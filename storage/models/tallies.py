@@ -19,7 +19,7 @@ class CampaignStats(Base):
     rounds: Mapped[int]
     """Told ones."""
     comparisons: Mapped[int] = mapped_column(LARGE)
-    """These and all below are sums of what each decision says of its round."""
+    """Sum over the campaign's decisions, as are all fields below."""
     answered: Mapped[int] = mapped_column(LARGE)
     scored: Mapped[int] = mapped_column(LARGE)
     generations: Mapped[int] = mapped_column(LARGE)

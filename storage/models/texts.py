@@ -52,7 +52,7 @@ class Canary(Base):
     texts: Mapped[JsonArray]
     """The answer to each prompt; null where the server refused it."""
     repeated: Mapped[JsonArray]
-    """The same of the second time; empty where they were asked once."""
+    """The answers of the second time; empty where the prompts were asked once."""
     changed: Mapped[int]
     """Number of texts unlike those compared with; at first contact, unlike those of the second time."""
     verdict: Mapped[str] = mapped_column(String(8))
@@ -120,7 +120,7 @@ class Generation(Base):
     served_as: Mapped[str | None] = mapped_column(Text)
     """The server's name for the model that wrote it; NULL where it did not tell, or no server was asked."""
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
-    """The last word of its server on being what it was; NULL where its model is not served, or gave none."""
+    """The last canary of its model then; NULL where the model is not served, or its server gave none."""
     created_at: Mapped[dt.datetime]
 
 

@@ -1,4 +1,4 @@
-"""Answers to what users ask of a campaign, running or finished: rows as dictionaries, in a stated order."""
+"""Views of a campaign, running or finished: rows as dictionaries, in a stated order."""
 
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal

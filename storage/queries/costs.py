@@ -103,7 +103,7 @@ def _unfinished(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _whole(row: Row) -> Row:
-    """With whole numbers where PostgreSQL's sums are of type Decimal."""
+    """The row, with whole numbers where PostgreSQL's sums are of type Decimal."""
     return row | {name: int(row[name]) for name in NO_TEXTS if name != "seconds"}
 
 
@@ -116,7 +116,7 @@ def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
 
 
 def _with_hit_rate(row: Row) -> Row:
-    """The row with what is known of prefix caches."""
+    """The row, with the tokens found in prefix caches and their share; both None where no engine tells."""
     cached, cacheable = row.pop("cached_tokens"), row.pop("cacheable_tokens")
     known = {"cached_tokens": cached, "cache_hit_rate": cached / cacheable} if cacheable else NO_HITS
     return {**row, **known}
@@ -172,7 +172,7 @@ class RoundsSpent:
     last: int
     """Number of the last of them; -1 where there is none."""
     comparisons: int
-    """Those whose texts could be made."""
+    """Comparisons whose texts could be made."""
     tokens: int
     """Input and output."""
 
@@ -189,7 +189,10 @@ class ModelSpent:
 
 
 def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsSpent:
-    """Of all finished rounds with a number above `after`; of all of them what was added as they were told."""
+    """The sums over all finished rounds with a number above `after`.
+
+    Those over all rounds are read from the sums that were added to as each round was told.
+    """
     if after < 0:
         return _of_all_rounds(session, campaign_id)
     last, comparisons, tokens = session.execute(
@@ -217,7 +220,7 @@ def _of_all_rounds(session: Session, campaign_id: int) -> RoundsSpent:
 
 
 def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequence[ModelSpent]:
-    """Of all finished rounds with a number above `after`, by model."""
+    """The sums over all finished rounds with a number above `after`, by model."""
     texts: type[CostStats | Generation] = CostStats if after < 0 else Generation
     spent = select(
         texts.model,
@@ -254,7 +257,7 @@ class ModelRate:
 
 
 def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
-    """By name, of those of the models that have texts."""
+    """The rates of those models that have texts, by name."""
     rows = session.execute(
         select(
             Generation.model,
@@ -315,11 +318,11 @@ def _deviation(square: float, mean: float) -> float:
 def texts_by_candidate(
     session: Session, campaign_id: int, names: Sequence[str] | None = None
 ) -> dict[str, CandidateTexts]:
-    """By candidate, of those that have texts; a text counts as often as it was compared.
+    """The texts of each candidate that has some, by its name; a text counts as often as it was compared.
 
     Args:
         session: Of the database.
-        campaign_id: Whose.
+        campaign_id: The campaign.
         names: Of the candidates that are asked for; all where it is None.
     """
     rows = session.execute(

@@ -18,7 +18,7 @@ _TOLD = """
 
 
 class CurvePoints:
-    """Of the rounds of one campaign, those that a figure shows; a later look adds the rounds told since.
+    """The rounds of one campaign that a figure shows; a later look adds the rounds told since.
 
     Args:
         most: Rounds that are kept, evenly spread from the first on: of very many at least half as many.
@@ -28,7 +28,7 @@ class CurvePoints:
     _last: list[DriverRow]
     """The last round that was read, as it is stored; empty before any."""
     _end: list[DriverRow]
-    """The same as it is shown."""
+    """The last round that was read, as it is shown."""
     _kept: list[DriverRow]
     _changes: deque[DriverRow]
     _leader: int | None

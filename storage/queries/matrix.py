@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One example, and what it came to for each candidate that was asked."""
+    """One example, with a cell for each candidate that was asked."""
 
     example_id: int
     example: str

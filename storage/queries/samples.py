@@ -12,7 +12,7 @@ GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 
 
 LOOKED_THROUGH = 20_000
-"""Comparisons among which duels are chosen, the newest ones; no index has those of one candidate."""
+"""Newest comparisons among which duels are chosen; no index has the duels of one candidate."""
 
 
 def samples(

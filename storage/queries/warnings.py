@@ -56,7 +56,7 @@ def counts(session: Session, campaign_id: int) -> Counts:
 
 
 def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) -> tuple[int, int]:
-    """Of the judges' replies without a verdict, how many were cut off, and how many there are.
+    """The number of judges' replies without a verdict that were cut off, and of all such replies.
 
     Both are 0 where no comparison is unscored for one of the reasons, those of judges that gave no verdict:
     then replies need not be read.

@@ -1,4 +1,4 @@
-"""Canaries: what served models answered to the same prompts, contact by contact."""
+"""Canaries: the answers of served models to the same prompts, contact by contact."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def last_reference(session: Session, model: str, *, before: int | None = None) -
 
 
 def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.datetime) -> int:
-    """Store what a campaign was answered; its id."""
+    """Store a campaign's canary; return its id."""
     columns = ("campaign_id", "created_at", *_FIELDS)
     return insert_row(
         session.connection(), table_of(Canary), columns, (campaign_id, now, *asdict(canary).values())

@@ -1,4 +1,4 @@
-"""Datasets and their examples: what is stored of them, by position."""
+"""Datasets and their examples as stored, by position."""
 
 import datetime as dt
 import json
@@ -65,7 +65,7 @@ def examples(session: Session, dataset_id: int) -> list[NewExample]:
 
 
 def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
-    """The same, read as it is asked for; never all of it is held here."""
+    """The examples of a dataset, read as they are asked for; never all of them are held here."""
     connection, position = session.connection(), 0
     while rows := run(connection, _PORTION, (dataset_id, position, position + ROWS_AT_ONCE)):
         keys, fields, targets = zip(*rows, strict=True)

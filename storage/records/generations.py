@@ -132,10 +132,10 @@ def has_texts(session: Session, campaign_id: int, model: str) -> bool:
 
 
 def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
-    """Have a round pay for those of the texts that it uses which rounds planned after it have paid for.
+    """Have a round pay for those of its texts that rounds planned after it have paid for.
 
-    Of rounds in flight that use the same text, whichever engine is faster decides who stores it. That it
-    counts for the first that is told makes what was spent by then the same in every process.
+    Of rounds in flight that use the same text, the one with the faster engine stores it. The text counts for
+    the first of them that is told, so that the spending up to then is the same in every process.
     """
     own = select(Round.campaign_id, Round.number).where(Round.id == round_id).subquery()
     later = select(Round.id).where(Round.campaign_id == own.c.campaign_id, Round.number > own.c.number)
@@ -146,7 +146,7 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
 
 @once_a_look
 def engines_of(session: Session, campaign_id: int, models: tuple[str, ...]) -> dict[str, list[str]]:
-    """By model, the engine of the first text that a campaign paid for, and that of the last if it is another.
+    """The engine of a campaign's first paid text, and that of the last if it is another, by model.
 
     Models that wrote none are left out.
     """
@@ -189,10 +189,10 @@ def require_texts(session: Session, keys: Mapping[int, str]) -> None:
 def add_generations(
     session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
 ) -> dict[str, StoredText]:
-    """Store texts; what is then stored under their keys.
+    """Store texts; return the stored texts by their keys.
 
-    One that another campaign stored meanwhile stays as it is: its key determines it. Like those of
-    `take_texts`, nobody deletes it as long as the round is there.
+    A text that another campaign stored meanwhile stays as it is: its key determines it. As with the texts of
+    `take_texts`, nobody deletes any of them as long as the round is there.
     """
     connection = session.connection()
     given = {generation.key: generation for generation in generations}
@@ -226,7 +226,7 @@ def add_generations(
 
 
 def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) -> None:
-    """Pin those of some texts that no round of the same campaign paid for."""
+    """Pin those of these texts that no round of the same campaign paid for."""
     ids = list(generation_ids)
     if not ids:
         return
@@ -242,7 +242,7 @@ def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) ->
 
 
 def unpin_recorded(connection: Connection, round_id: int) -> None:
-    """Let go of what the comparisons of a round, just stored, hold by now with their parts."""
+    """Remove a round's pins of texts that its comparisons, stored with their parts just now, refer to."""
     run(connection, _UNPIN, (round_id,) * 5)
 
 

@@ -15,7 +15,7 @@ _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "i
 
 
 def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
-    """Store what later answers need of a campaign that is about to be deleted.
+    """Store what later answers need to know of a campaign that is about to be deleted.
 
     Args:
         session: Writes.

@@ -1,4 +1,4 @@
-"""The texts that a campaign used, its own and those of others, and who wrote them in their servers' words."""
+"""The texts that a campaign used, its own and those of others, and their servers' names for their writers."""
 
 from collections import Counter
 
@@ -90,7 +90,7 @@ def names_served(session: Session, campaign_id: int, model: str) -> dict[str, in
 
 
 def _ends(session: Session, name: str) -> set[str]:
-    """The first and the last name of who wrote the texts of what campaigns call so."""
+    """The first and the last server's name for the writers of texts of models that campaigns call so."""
     told = Generation.model == name, Generation.served_as.is_not(None)
     # SQLite seeks each in the index by itself; for both at once it reads all of it.
     ends = [select(end(Generation.served_as)).where(*told).scalar_subquery() for end in (func.min, func.max)]

@@ -97,11 +97,11 @@ class RoundRecord:
 
 
 Values = Sequence[float | None]
-"""Of several comparisons, or of one by several metrics; None where there is none."""
+"""Values of several comparisons, or of several metrics of one; None where there is none."""
 
 Losses = tuple[float | None, float | None, float | None, float | None]
-"""Of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled examples,
-and the share of these whose loss is missing."""
+"""Losses of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled
+examples, and the share of these whose loss is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ class Holder:
     """Its machine's name, for people: several machines may have the same."""
     pid: int
     boot_id: str
-    """Of the start of its system: no other machine and no other start has the same."""
+    """Identity of the start of its system: no other machine and no other start has the same."""
     pid_namespace: str
     """Within which `pid` counts; containers on one machine have their own."""
     started_ticks: int

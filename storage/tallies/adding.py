@@ -158,7 +158,7 @@ def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[
 
 
 def add_to_totals(connection: Connection, round_id: int) -> None:
-    """Add what the decision on a round, which has just been stored, says of it to its campaign's totals."""
+    """Add the numbers in the decision on a round, which has just been stored, to its campaign's totals."""
     run(connection, _TOTALS, (round_id,))
 
 

@@ -1,4 +1,4 @@
-"""Counting all that rounds add up to again, from the rows of every told round, and saying what differs."""
+"""Computing all sums over rounds again from the rows of every told round, and telling what differs."""
 
 from math import isclose
 from typing import Any
@@ -47,7 +47,7 @@ _REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GR
 
 
 def wrong_tallies(session: Session) -> list[str]:
-    """A sentence for each candidate, pair and campaign whose tallies are not what its rows add up to."""
+    """A sentence for each candidate, pair and campaign whose tallies are not the sums of its rows."""
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
     costs = (*KEYS["cost_stats"], *PAID_SUMS)

@@ -1,7 +1,7 @@
-"""Plain means beside the answer: of scores by tag, what an example's fields say of it, and of metrics.
+"""Plain means beside the answer: of scores by tag, a field of the examples, and of metrics.
 
-The intervals are plain ones of single means. Which examples a candidate was asked, and of how many, the
-selector chose in sight of scores; and of many groups some look bad by chance. So none of it is certified.
+The intervals are plain ones of single means. The selector chose, in sight of scores, which examples a
+candidate was asked and how many; and of many groups some look bad by chance. So none of it is certified.
 """
 
 from collections.abc import Mapping, Set
@@ -93,7 +93,7 @@ def _interval(mean: float | None, n: int) -> Row:
 
 
 def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], Set[str]]:
-    """By tag and candidate, the values with the lowest mean; none where no mean is lower than another one."""
+    """The values with the lowest mean, by tag and candidate; none where no mean is lower than another one."""
     means: dict[tuple[str, str], dict[str, float]] = {}
     for name, tallies in found.items():
         for (tag, value), tally in tallies.items():

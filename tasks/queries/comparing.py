@@ -51,7 +51,7 @@ class PairedExample:
     first: float
     second: float
     difference: float
-    """Of the scores, the first one's less the second one's; of duels, of how often each is preferred."""
+    """The first one's score less the second one's; of duels, the same of how often each is preferred."""
     first_comparison: int
     second_comparison: int
 

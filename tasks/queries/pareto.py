@@ -1,4 +1,4 @@
-"""Quality, cost and time of candidates side by side, and who is beaten on all three.
+"""Quality, cost and time of candidates side by side, and which candidates others dominate in these.
 
 Quality is what the campaign proves or estimates; cost and time are plain means over the stored texts, with
 their standard deviations. Nothing of the latter two is certified, and no selector is told of them.

@@ -6,7 +6,7 @@ LONGEST = 2_000
 """Characters of a line that is shown in one; of a longer one, both ends are."""
 
 HEAD = 1_500
-"""Of these, those of its beginning."""
+"""Number of these characters that are of the line's beginning."""
 
 _MARKUP = re.compile(r"[]!#$&*./:<>@[\\_`|~]|(?<=])\(|^\s*[-+=]|^\s*[0-9]+\)")
 """Matches what is or may begin a span, a row of a table, an entity, a formula, a mention or a link, bare or

@@ -61,7 +61,7 @@ def history(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
-    """A row with whom costs chose, whether the campaign has ended, and why.
+    """The row with the candidate that costs chose, whether the campaign has ended, and why.
 
     A selector knows of its own budget alone.
     """
@@ -71,10 +71,10 @@ def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
 
 
 def is_another(before: Answer, now: Answer) -> bool:
-    """Whether whoever took a winner of before would take another one now.
+    """Whether a user who took a winner of `before` would take another one now.
 
-    One who shares the first place now, or shared it then, has won both times. Of the m best, all have to
-    be among those of the other time.
+    A candidate that shares the first place now, or shared it then, has won both times. Of the m best, all
+    have to be among those of the other time.
     """
     then, today = before.winners, now.winners
     if max(before.top_m, now.top_m) == 1:
@@ -96,7 +96,7 @@ def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatu
 
 
 def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> CampaignStatus | None:
-    """The one of some campaigns, oldest first, whose winner stands after all of them."""
+    """The campaign, among some in order of age, oldest first, whose winner stands after all of them."""
     ended: list[CampaignStatus] = []
     for record in reversed(earlier):
         ended.append(campaign_status(session, record))
@@ -106,10 +106,10 @@ def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> Campai
 
 
 def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> CampaignStatus | None:
-    """Of a campaign and the one whose winner stood before it, the one that the next is compared with.
+    """The campaign that the next one is compared with: this one, or the one whose winner stood before it.
 
-    Who shares the first place with the winner before does not take its place: after A, then A and B tied, it
-    is another winner if B wins alone.
+    A candidate that shares the first place with the winner before does not take its place: after A, then A
+    and B tied, it is another winner if B wins alone.
     """
     winners = now.answer.winners
     is_shared = before is not None and before.answer.winners < winners and not _names_all(now.answer)
@@ -137,7 +137,7 @@ OF_CANDIDATES = (
 """Fields of a stored spec on what candidates are made of, and on their names."""
 
 ASKED_FOR = ("certify", "selector", "selector_code", "stopping", "holdout", "fail_on_error")
-"""Of a stored spec, what is asked beside what scores are made of."""
+"""Fields of a stored spec on what is asked, beside those that scores depend on."""
 
 ASKED_BY: Mapping[str, Sequence[str]] = {
     "the objective": ("objective",),
@@ -168,7 +168,7 @@ def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) ->
 
 
 def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
-    """The same of the campaign that had the winner before; nothing where none had one."""
+    """The differences to the campaign that had the winner before, as in `differs_in`; none without one."""
     if before is None:
         return []
     return differs_in(session, campaign_records.get_campaign(session, before.name), now)
@@ -276,7 +276,7 @@ def _estimated_by(campaign: CampaignRecord) -> dict[str, str]:
 
 
 MOST_CAMPAIGNS = 60
-"""That are shown of a series, the last ones."""
+"""Campaigns of a series that are shown, the last ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,7 +163,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
 
 
 def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]:
-    """By campaign that is to be deleted, one that stays, has not ended, and takes its history from it."""
+    """By each campaign to be deleted: one that stays, has not ended, and takes its history from it."""
     from winnow.tasks.data.score_tables import CAMPAIGN
 
     found = {}
@@ -176,7 +176,7 @@ def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]
 
 
 def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignStatus) -> CampaignStatus:
-    """The same with what follows for new examples and what may be wrong; see `campaign_status`."""
+    """The status, with what follows for new examples and what may be wrong; see `campaign_status`."""
     answer = status.answer
     return replace(
         status,

@@ -34,9 +34,9 @@ Outcome = tuple[int, float | None]
 
 
 class TagCounts:
-    """Of one campaign, what its examples are tagged with, and how the candidates did that were looked at.
+    """The tags of one campaign's examples, and the tallies by tag of the candidates that were looked at.
 
-    Of a candidate that is looked at twice in a row only the rounds since are read; of others all.
+    Of a candidate that is looked at twice in a row only the rounds told since are read; of others all.
     """
 
     _sizes: dict[TagValue, int]

@@ -1,4 +1,4 @@
-"""Looks into the database: each has a session of its own, and what goes wrong is a sentence on the page."""
+"""Access to the database: each look has a session of its own, and an error becomes a sentence on the page."""
 
 import os
 from collections.abc import Generator

@@ -22,10 +22,10 @@ POLICY_VIOLATION = 1008
 
 
 class Door:
-    """Lets in what the gate does; an address with the token is exchanged for a cookie and one without.
+    """Lets in what the gate does; an address with the token is exchanged for a cookie and an address without.
 
-    The token does so stay in no history, bookmark or Referer. Cookies do not tell ports apart, hence the
-    port in the name: two servers on one machine leave each other's alone.
+    So the token stays in no history, bookmark or Referer. Cookies do not tell ports apart, hence the port in
+    the name: two servers on one machine leave each other's cookies alone.
     """
 
     def __init__(self, app: ASGIApp, *, gate: Gate, port: int) -> None:

@@ -123,7 +123,7 @@ def show_rows(rows: Sequence[Row], *, key: str) -> None:
 
 
 def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto") -> int | None:
-    """A table of whose rows one can be chosen; its index, once it is."""
+    """Show a table of which one row can be chosen; return its index, None while none is chosen."""
     frame = as_frame(rows)
     short = short_names(frame)
     data = styled(frame, short)
@@ -190,13 +190,13 @@ def choose_name(
 
 
 def short_labels(names: Sequence[str], most: int = LONGEST_NAME) -> dict[str, str]:
-    """Each name as a box shows it, those that differ never alike."""
+    """The label of each name in a box; two names that differ have different labels."""
     labels = apart(shortened_apart([readable(name) for name in names], most))
     return dict(zip(names, labels, strict=True))
 
 
 def whole_names(chosen: Sequence[str | None], short: Mapping[str, str]) -> str | None:
-    """Those of the chosen names that their labels do not show whole, for a help; None without any."""
+    """The chosen names that their labels do not show whole, for a help; None if there are none."""
     cut = [name for name in chosen if name is not None and short.get(name) != readable(name)]
     return ", ".join(map(as_plain, cut)) or None
 

@@ -88,12 +88,12 @@ def export(
     only: Sequence[str] = (),
     spreadsheet: bool = False,
 ) -> list[Part]:
-    """Write a campaign's parts into a new folder, whole or not at all; what was written.
+    """Write a campaign's parts into a new folder, whole or not at all; return the parts.
 
     Args:
         session: Reads one state of the results, however long it takes.
-        campaign: Whose results.
-        folder: Where; it must not be there yet, or be empty.
+        campaign: The campaign whose results are written.
+        folder: The folder, which must not be there yet, or be empty.
         format_: Of the tables. Battles are JSON lines where it is csv, logs of Inspect are always JSON.
         only: Names of parts; all of them if empty.
         spreadsheet: Put an apostrophe before texts of csv that a spreadsheet would take for formulas.

@@ -57,7 +57,7 @@ def _json(value: JsonObject) -> str:
 
 
 def _file_name(campaign: CampaignRecord, candidate: str, own_id: str) -> str:
-    """A name by which Inspect knows a log: when, what, and its id; with what file systems hold of names."""
+    """A name by which Inspect knows a log: time, names and id, the names cut to what file systems hold."""
     begun = campaign.created_at.strftime("%Y-%m-%dT%H-%M-%S+00-00")
     names = "-".join(
         re.sub(r"[^A-Za-z0-9.]+", "-", each)[:LONGEST_NAME] for each in (campaign.name, candidate)

@@ -61,7 +61,7 @@ class Section:
 
 
 def first_of(rows: Sequence[T], campaign: str, view: str) -> tuple[Sequence[T], str]:
-    """Of rows or names, those that fit into a figure, and a sentence about those that do not."""
+    """The rows or names that fit into a figure, and a sentence about those that do not."""
     if len(rows) <= MOST_CANDIDATES:
         return rows, ""
     return (

@@ -98,7 +98,7 @@ def _around(name: str | None, said: str) -> tuple[str, str]:
 
 
 def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:
-    """By row, each value of a table as it is written, and whether it is a number: those of a column alike."""
+    """A table's values by row, as they are written, and whether each is a number; those of a column alike."""
     decimals = {name: _decimals([row[name] for row in rows]) for name in rows[0]}
     return [[(cell(value, decimals[name]), _is_number(value)) for name, value in row.items()] for row in rows]
 

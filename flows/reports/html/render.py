@@ -26,13 +26,13 @@ def write_report(
     png: Path | None = None,
     pdf: Path | None = None,
 ) -> list[Path]:
-    """Write a page, pictures, a print, or several, in the place of earlier ones; what was written.
+    """Write a page, pictures, a print, or several, in the place of earlier ones; return the written files.
 
     Nothing is written before all of it is made.
 
     Args:
         session: Reads the results.
-        campaign: Whose report it is.
+        campaign: The campaign of the report.
         html: File of the page.
         png: Folder of the pictures; is made if it is not there.
         pdf: File of the page as it is printed.

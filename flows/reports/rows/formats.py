@@ -75,7 +75,7 @@ def _object(row: Mapping[str, object]) -> str:
 
 
 def _finite(value: object) -> object:
-    """The same with texts for what JSON has no number for, such as "Infinity"; SQL may ask for such."""
+    """The value, with texts for numbers that JSON does not have, such as "Infinity"; SQL may ask for such."""
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     if isinstance(value, Mapping):
@@ -91,7 +91,7 @@ def _jsonable(value: object) -> str:
 
 MOST_ROWS = 10_000
 MOST_CHARACTERS = 16 * 2**20
-"""Of all texts in one row group, but for its last row: what is held in memory."""
+"""Characters of all texts in one row group, but for its last row: those that are held in memory."""
 
 
 def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, object]]) -> int:

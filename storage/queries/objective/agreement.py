@@ -14,7 +14,7 @@ Sides = tuple[int, int]
 
 
 def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Counter[Sides]]:
-    """By two judges, in order of their names: how often they took which sides of the same duel.
+    """The number of times that two judges took each pair of sides of the same duel, by their names in order.
 
     A judge's side of a duel is that of the mean of its verdicts on it, whatever the order of the answers.
     """
@@ -45,7 +45,7 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
 
 
 def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
-    """By judge: of how many scored comparisons it said nothing that could be read, though it was asked."""
+    """The number of scored comparisons on which a judge was asked and no verdict could be read, by judge."""
     silent = (
         select(Judgment.judge)
         .join(Comparison, Comparison.id == Judgment.comparison_id)

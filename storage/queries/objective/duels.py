@@ -97,7 +97,7 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
 
 
 def shares_of(session: Session, campaign_id: int, candidate: str) -> dict[str, tuple[float, int]]:
-    """By opponent that a candidate met, its share of wins in their scored duels, and how many these are."""
+    """A candidate's share of wins in its scored duels with each opponent, and the number of these duels."""
     rows = session.execute(
         select(A.name, B.name, DuelStats.outcome_sum, DuelStats.scored)
         .join(A, A.id == DuelStats.candidate_a_id)
@@ -234,7 +234,10 @@ def unread(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """By judge: questions with a verdict in both orders, and those with two sides, or a side and a tie."""
+    """By judge, questions with a verdict in both orders, and those whose two verdicts take different sides.
+
+    A tie in one order and a side in the other are different, too.
+    """
     original, swapped = aliased(Judgment), aliased(Judgment)
     same_question = and_(
         swapped.comparison_id == original.comparison_id,

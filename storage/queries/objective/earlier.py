@@ -54,7 +54,7 @@ def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
 def positions_elsewhere(
     session: Session, dataset_id: int, positions: Collection[int], other_id: int
 ) -> set[int]:
-    """Positions, in another dataset, of those of some examples that are in it.
+    """The positions of these examples in another dataset, as far as they are in it.
 
     A file is another dataset once a line was added to it, or a column that no prompt shows. Its examples are
     those of the same input with the same key, and wherever their keys have changed (row numbers, or keys that
@@ -124,6 +124,6 @@ def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
 
 
 def _is_of(campaign: CampaignRecord) -> ColumnElement[bool]:
-    """That a comparison is of one candidate or of two, as its campaign's are; by it an index is chosen."""
+    """The condition that a comparison has as many candidates as its campaign's have; it selects an index."""
     second = Comparison.candidate_b_id
     return second.is_not(None) if campaign.objective == DUELS else second.is_(None)

@@ -89,7 +89,7 @@ def known_after(
 def add_changes(
     connection: Connection, round_id: int, decision: NewDecision, before: Known | None
 ) -> tuple[Known, int]:
-    """Store what a decision says otherwise than the one before it.
+    """Store those values of a decision that differ from the decision before it.
 
     Args:
         connection: In the transaction that stores the round.

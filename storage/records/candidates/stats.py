@@ -41,10 +41,10 @@ PRODUCTS = {
     "input_by_seconds": f"{_INPUT} * g.seconds",
     "output_by_seconds": f"{_OUTPUT} * g.seconds",
 }
-"""Of a generation `g`: what the spread of any weighted sum of its tokens and seconds is made of."""
+"""Products of a generation `g` that give the spread of any weighted sum of its tokens and seconds."""
 
 SUMMED = {**PRODUCTS, "latency": "g.latency", "latency_squares": "g.latency * g.latency"}
-"""These, and what the mean and the spread of latencies are made of, where engines told them."""
+"""These products, and terms that give the mean and spread of latencies, where engines told them."""
 
 COUNTED = f"""
     SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
@@ -97,7 +97,7 @@ def decide(
     now: dt.datetime,
     before: Known | None,
 ) -> Known:
-    """Store what is decided after a round, and what the round adds up to, beside it.
+    """Store the decision after a round, and beside it the sums over the round.
 
     Returns:
         What is known of each candidate now; `before` is the same after the last round, see `add_changes`.

@@ -45,7 +45,7 @@ def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask
 
 
 def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
-    """Those of the keys that a task is stored under."""
+    """The keys, among these, that a task is stored under."""
     rows = rows_with(session.connection(), "key", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     return {key for (key,) in rows}
 

@@ -1,1 +1,1 @@
-"""Whether what is recorded of a campaign is of the texts and judges that it should be of."""
+"""Checks that the records of campaigns are of the texts and judges that they should be of."""

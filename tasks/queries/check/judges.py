@@ -1,4 +1,4 @@
-"""Whether stored replies of judges are to what these would ask: each judge is made again, and asked again."""
+"""Checks that stored replies are to what their judges would ask: each judge is made and asked again."""
 
 from collections.abc import Iterator
 

@@ -55,7 +55,7 @@ class Finding:
 
 
 def findings(session: Session) -> Iterator[Finding]:
-    """All that is wrong with the recorded comparisons of every campaign, and what could not be checked.
+    """The faults of the recorded comparisons of every campaign, and what could not be checked.
 
     They come as they are found; memory does not grow with the number of comparisons.
     """
@@ -185,7 +185,10 @@ class _Auditor:
         return [self._wrong_or_unchecked(comparison, metric) for metric in metrics]
 
     def _wrong_or_unchecked(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
-        """The same of one judge; a plug-in's may ask by what is not shown to it here, such as a clock."""
+        """The faults in the calls of one judge.
+
+        A plug-in's are raised as unchecked: it may ask by what is not shown to it here, such as a clock.
+        """
         for sentence in self._wrong_calls(comparison, metric):
             if self._judges.is_of_plugin(metric):
                 raise Unchecked(f"{sentence}, as a plug-in would that asks by more than what is stored")

@@ -1,4 +1,4 @@
-"""Figures that a browser draws, and goes on drawing as they change: what the reader did to them stays.
+"""Figures that a browser draws, and redraws as they change; a reader's zoom stays.
 
 Streamlit's own element is thrown away whenever its figure changes, and a zoom with it.
 """

@@ -87,7 +87,7 @@ TABLE_HEIGHT = 320
 """Pixels: about eight rows, so that the comparison below is seen at once."""
 
 STARTS = "starts of pages"
-"""In the reader's session: what is asked for, and before which place each page that was opened begins."""
+"""In the reader's session: the campaign and filters, and the place before which each opened page begins."""
 
 
 def show() -> None:

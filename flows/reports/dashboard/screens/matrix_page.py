@@ -33,7 +33,7 @@ LONGEST_TARGET = 60
 """Characters."""
 
 STARTS = "starts of the matrix"
-"""In the reader's session: what is asked for, and with which example each page that was opened begins."""
+"""In the reader's session: the campaign and conditions, and the example at which each opened page begins."""
 
 WRONG, RIGHT = (213, 94, 0), (0, 114, 178)
 """Colours of scores of 0 and of 1, which those who do not see red or green tell apart as well."""

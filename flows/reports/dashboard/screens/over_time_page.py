@@ -109,6 +109,6 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
 
 
 def _row(row: Row) -> Row:
-    """With whether another one won beside who did, where a narrow page shows it."""
+    """The row with `changed` beside `best` among its first columns, which a narrow page shows."""
     first = {key: row[key] for key in ("campaign", "created_at", "outcome", "claim", "best", "changed")}
     return {**first, **row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}

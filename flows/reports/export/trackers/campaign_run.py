@@ -100,7 +100,7 @@ def _scalar(value: object) -> Scalar:
 
 
 def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]:
-    """Metrics by finished round: what was spent, and what was known of the one that led."""
+    """Metrics by finished round: the comparisons, and the leader's estimate and interval."""
     led = ask(session, campaign, "curve")
     planned = ask(session, campaign, "rounds")
     return [

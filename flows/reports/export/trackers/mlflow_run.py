@@ -98,7 +98,7 @@ def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
 
 
 def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[str]) -> None:
-    """Those that are not there yet: MLflow refuses one that is written twice and differs."""
+    """Log the parameters that are not there yet: MLflow refuses one that is written twice and differs."""
     from mlflow.entities import Param
 
     new = [Param(key, str(value)) for key, value in run.params.items() if key not in known]
@@ -107,7 +107,7 @@ def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[s
 
 
 def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun, summary: Mapping[str, float]) -> None:
-    """The rounds that are not there yet, and the totals as they stand: NaN for what is not known any more."""
+    """Log the rounds that are not there yet, and the totals as they stand: NaN for totals no longer known."""
     from mlflow.entities import Metric
 
     logged = max((each.step for each in client.get_metric_history(id_, "comparisons")), default=-1)

@@ -32,7 +32,7 @@ def as_label(name: str) -> str:
 
 
 def shortened(name: str, longest: int = LONGEST_LABEL) -> str:
-    """The same beside an axis: the middle of a long name is left out, since names differ at their ends."""
+    """A name as a label beside an axis: a long one loses its middle, since names differ at their ends."""
     plain = readable(name).replace("\n", " ")
     if len(plain) > longest:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 + 1 :]}"

@@ -81,7 +81,7 @@ def dressed(
 
 
 def reaching(ends: Sequence[float] | None) -> JsonObject:
-    """An axis that shows what is between two values until a reader zooms; of itself, without any.
+    """An axis that shows the range between two values until a reader zooms; an automatic one without them.
 
     A `range` would put an end to the zoom of a figure that is drawn again with another one. Not for a
     logarithmic axis.

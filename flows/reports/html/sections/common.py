@@ -395,7 +395,7 @@ def _caching(session: Session, campaign: CampaignRecord) -> str:
 
 
 def _costs(session: Session, campaign: CampaignRecord) -> tuple[list[Row], str]:
-    """Rows of costs, the models that are no candidate's in brackets, most tokens first, and what was cut."""
+    """Rows of costs, most tokens first, models of no candidate in brackets; a sentence on rows left out."""
     asked = ask(session, campaign, "costs")
     found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
     found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)

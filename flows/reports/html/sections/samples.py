@@ -73,7 +73,7 @@ def place_of(row: Row) -> str:
 
 
 def _mark(row: Row) -> Literal["right", "wrong"] | None:
-    """Of an answer that is held against targets and was given the full score, or none at all."""
+    """The mark of an answer to an example with targets: right at full score, wrong at no score, else None."""
     lost = None if row["outcome"] is None else 1.0 - row["outcome"]
     if row["human_loss"] is not None:
         lost = row["human_loss"]
