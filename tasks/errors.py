@@ -1,4 +1,4 @@
-"""What a user is told in one sentence.
+"""Errors that tell the user in one sentence what is wrong.
 
 * WinnowError          the message names the place, the value and the remedy
   - ContradictoryState what is believed cannot be true            (`winnow db check`; report it)
@@ -38,7 +38,7 @@ class WinnowError(Exception):
 
 
 class ContradictoryState(WinnowError):
-    """What a selector believes after a round cannot be true of any scores."""
+    """The selector's beliefs after a round cannot hold for any scores."""
 
     def __init__(self, campaign: str, round_: int, why: str) -> None:
         super().__init__(

@@ -47,16 +47,16 @@ class JudgeParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeDescription:
-    """What a user needs to know to choose a judge."""
+    """A judge as described to a user who has to choose one."""
 
     name: str
     """Its `type` in the spec."""
     summary: str
-    """What it does, in one line."""
+    """One line that says what the judge does."""
     parameters: tuple[JudgeParameter, ...]
     """Its parameters: those of its own first, then those that every judge of the catalogue takes."""
     scale: Scale | None
-    """What it measures in; None where it does not say."""
+    """The scale that it measures on; None where it names none."""
 
 
 class Catalogue:
@@ -106,10 +106,10 @@ class Catalogue:
         )
 
     def code(self, name: str, params: JsonView) -> JsonObject:
-        """What the code of a judge is: its version, or the digests of a plug-in's files. JSON values.
+        """The code of a judge, as JSON values: its version, or the digests of a plug-in's files.
 
-        A built-in judge that runs other code as well, which its parameters name, says in `code` which; one
-        that rests on libraries names their distributions in `libraries`, whose versions belong to it.
+        A built-in judge may run other code that its parameters name: its method `code` then says which. Where
+        it rests on libraries, `libraries` names their distributions, and their versions are part of its code.
 
         Raises:
             JudgeError: If there is no such judge, or it or code that it runs cannot be found.
@@ -181,7 +181,7 @@ class Catalogue:
         return {key: checked(key, known[key][0], value) for key, value in params.items()}
 
     def _remedy(self, name: str, factory: Factory) -> str:
-        """What to do about a missing parameter, which may be the output that a function is to judge."""
+        """The remedy for a missing parameter, which may be the output that a function is to judge."""
         entry = self._installed().get(name)
         if entry is None or isinstance(entry, Registered) or not inspect.isfunction(factory):
             return "add it"
@@ -207,7 +207,7 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
 
 
 def _demand(found: ErrorDetails) -> str:
-    """What a value must be, in the words of a campaign's file, where pydantic's are those of Python."""
+    """The demand that a value fails, in the words of a campaign's file where pydantic has those of Python."""
     context = found.get("ctx", {})
     if found["type"] in ("dict_type", "mapping_type"):
         return "must be a mapping of keys to values"

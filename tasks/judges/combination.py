@@ -45,14 +45,14 @@ VERSION = 1
 
 PART_UNSCORED = "part_unscored"
 NOT_ASKED = Verdict.unscored("not_asked")
-"""Of a part that is not needed: the others have settled the score."""
+"""The verdict of a part that is not needed: the others have settled the score."""
 
 Parts = Annotated[Sequence[Mapping[str, object]], Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Combination(ABC):
-    """What combinations share: each part is asked, in its order, and their scores become one."""
+    """A judge made of other judges: each part is asked, in its order, and their scores become one."""
 
     judges: Parts
     """The parts, each with its `type` and parameters."""
@@ -64,7 +64,7 @@ class _Combination(ABC):
 
     @classmethod
     def code(cls, judges: Parts, **others: object) -> JsonObject:
-        """What the code of its parts is."""
+        """The code of its parts."""
         from winnow.tasks.judges.registry import judge_code
 
         named = [_named(each, at) for at, each in enumerate(judges)]
@@ -131,7 +131,7 @@ class _Combination(ABC):
 
     @abstractmethod
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """One score of those of the parts, in their order; None where unscored ones leave it open."""
+        """One score made of the parts' scores, in their order; None where unscored ones leave it open."""
 
     def _unscored(self, verdicts: Sequence[Verdict]) -> Verdict:
         part, verdict = next(

@@ -108,7 +108,7 @@ class FunctionJudge:
     function: Callable[..., object]
     """Returns a score in [0, 1], True or False, None where there is no score, or a `Verdict`."""
     params: Mapping[str, object] = field(default_factory=dict)
-    """Given to it by name."""
+    """Parameters that the function is given by name."""
 
     def judge(self, sample: Sample) -> Verdict:
         """See `Judge`; an output without a score has the reason no_score."""

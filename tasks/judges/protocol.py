@@ -1,4 +1,4 @@
-"""What a judge is, what it sees and what it answers.
+"""The protocol of judges: the sample that a judge sees, and the verdict that it gives.
 
 A verdict is a score or a reason, never both and never neither. The reasons of the built-in judges:
 
@@ -53,7 +53,7 @@ class Sample:
     """
 
     output: str
-    """What the candidate said. Untrusted, of any length and content."""
+    """The candidate's output. Untrusted, of any length and content."""
     targets: Sequence[str] = ()
     """The accepted answers; none where the example has none."""
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -61,10 +61,10 @@ class Sample:
     example: str | None = None
     """The example's key."""
     prompt: str | None = None
-    """What the candidate was asked, as rendered; a chat as a JSON list of messages."""
+    """The prompt that the candidate was given, as rendered; a chat as a JSON list of messages."""
     reasoning: str | None = None
-    """What the candidate thought before, where its model says how that is told apart; no judge of Winnow's
-    looks at it."""
+    """The candidate's thoughts before the output, where its model says how they are told apart; no judge of
+    Winnow's looks at them."""
     finish_reason: str | None = None
     """"stop", or "length" where the output was cut off."""
     input_tokens: int | None = None
@@ -86,17 +86,17 @@ class Verdict:
     score: float | None = None
     """In [0, 1]; None when the output could not be judged, which is not a zero."""
     answer: str | None = None
-    """What was read from the output and compared, or measured of it, with its unit; None when nothing was."""
+    """The text read from the output and compared, or a value measured of it, with its unit; else None."""
     reason: str | None = None
-    """Why there is no score, a short name such as "no_number"; None when there is one."""
+    """The reason why there is no score, a short name such as "no_number"; None when there is one."""
     detail: str | None = None
     """The reason in a sentence, where there is more to say."""
     no_answer: bool = False
     """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
     preference: float | None = None
-    """How much the output is to be preferred over others of its pair, in [0, 1]; of judge best-of alone."""
+    """The preference for the output over others of its pair, in [0, 1]; of judge best-of alone."""
     replies: Sequence[ReadReply] = ()
-    """What models said that were asked about the output, earlier attempts included."""
+    """Replies of models that were asked about the output, earlier attempts included."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, answer=self.answer, detail=self.detail)
@@ -250,7 +250,7 @@ def check_words(reason: object, **others: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """What a judge measures in, and what its values are worth."""
+    """The unit in which a judge measures, and the map of its values to scores."""
 
     unit: str
     """The native unit, with its range where it has one."""

@@ -97,7 +97,7 @@ def is_plugin(name: str) -> bool:
 
 
 def judge_code(type: str, /, **params: object) -> JsonObject:
-    """What the code of this judge with these parameters is, as far as verdicts depend on it. JSON values.
+    """The code of this judge with these parameters, as far as verdicts depend on it, as JSON values.
 
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.

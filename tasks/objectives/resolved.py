@@ -36,23 +36,23 @@ class ResolvedCampaign(ABC):
     spec: CampaignSpec
     dataset: Dataset
     candidates: Sequence[Candidate]
-    """By arm."""
+    """The candidates, by arm."""
     judge: object
-    """Of outputs or of pairs, as the objective has it."""
+    """The judge of outputs or of pairs, as the objective has it."""
     judge_code: Mapping[str, object] = field(default_factory=dict)
-    """What the code of the judge is, as JSON values: a version, or digests of a plug-in's files."""
+    """The code of the judge, as JSON values: a version, or digests of a plug-in's files."""
     selector_code: Mapping[str, str] | None = None
-    """The same of a selector that was installed as a plug-in; None for one of Winnow's."""
+    """The code of a selector that was installed as a plug-in, as digests; None for one of Winnow's."""
     judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
-    """What the weights of each of `judge_models` are, by its name."""
+    """Fingerprints of the weights of each of `judge_models`, by its name."""
     first_rounds: Sequence[int] = ()
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     weighing: Weighing | None = None
-    """How the texts are made that models weigh; None where they write texts of their own."""
+    """The rules for the texts that models weigh; None where they write texts of their own."""
     metrics: Mapping[str, Judge] = field(default_factory=dict)
     """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
     begun_with_lookahead: int | None = None
-    """What `lookahead: auto` was when the campaign began; None where it has not yet."""
+    """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
 
@@ -71,14 +71,14 @@ class ResolvedCampaign(ABC):
         """
 
     def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
-        """The same with its candidates as they are stored, by arm; only joining can change their order."""
+        """The campaign with its candidates as stored, by arm; only joining can change their order."""
         if not self.takes_more_candidates:
             return self
         by_name = {each.name: each for each in self.candidates}
         return replace(self, candidates=[by_name[name] for name in names], first_rounds=list(first_rounds))
 
     def begun_at(self, servers: Mapping[str, str]) -> Self:
-        """The same with its models known by the servers that the campaign began with; see `served_at`.
+        """The campaign with its models known by the servers that it began with; see `served_at`.
 
         What a served model is follows from where it was first asked. Whether the server that is asked now
         answers as that one did, its canary tells before any of its texts is used.
@@ -107,11 +107,11 @@ class ResolvedCampaign(ABC):
         )
 
     def begun_as(self, identity: JsonView) -> Self:
-        """The same with what was settled when the campaign began, by its stored identity."""
+        """The campaign with what was settled when it began, by its stored identity."""
         return replace(self.begun_at(identity["served_at"]), begun_with_lookahead=identity.get("lookahead"))
 
     def prepared(self, database: Database) -> Self:
-        """The same with all that has to be worked out once and kept in the database, before rounds begin."""
+        """The campaign with all that is worked out once and kept in the database, before rounds begin."""
         return self
 
     @property
@@ -121,7 +121,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def deciding_models(self) -> Sequence[ModelRef]:
-        """Those of them that outcomes come from."""
+        """Those of `judge_models` that outcomes come from."""
         return self.judge_models
 
     @property
@@ -132,12 +132,12 @@ class ResolvedCampaign(ABC):
 
     @property
     def models_to_ask(self) -> list[ModelRef]:
-        """Those of them that may be asked: under `reuse: only` no candidate's."""
+        """The models that may be asked: under `reuse: only` no candidate's."""
         return [*self.judge_models] if self.spec.reuse == ONLY else self.models
 
     @property
     def served_at(self) -> dict[str, str]:
-        """Where each model was first asked that is what its server's URL says, by its name."""
+        """URLs at which models were first asked that are known by their server's URL alone, by model name."""
         return {
             each.name: self.moved_from.get(each.name, server_url(each.model_base_url))
             for each in self.models
@@ -153,7 +153,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def judge_identity(self) -> JsonObject:
-        """What a judge's verdicts depend on beside the spec: its code, templates' texts, models' weights."""
+        """All that verdicts depend on beside the spec: code, templates' texts, models' weights."""
         fingerprints = {each.name: self.judge_fingerprints[each.name] for each in self.deciding_models}
         found = {"code": dict(self.judge_code), "fingerprints": fingerprints}
         return {key: value for key, value in found.items() if value}
@@ -165,7 +165,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def lookahead(self) -> int:
-        """How many rounds are in flight beside the first; see `CampaignSpec.lookahead`."""
+        """Number of rounds in flight beside the first; see `CampaignSpec.lookahead`."""
         if self.spec.lookahead != "auto":
             return self.spec.lookahead
         if self.begun_with_lookahead is not None:
@@ -184,7 +184,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def n_begun(self) -> int:
-        """How many candidates took part from the beginning."""
+        """Number of candidates that took part from the beginning."""
         return self.first_rounds.count(0) if self.first_rounds else len(self.candidates)
 
     @property
@@ -194,7 +194,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def n_selection_examples(self) -> int:
-        """How many examples the algorithm numbers."""
+        """Number of examples that the algorithm has numbers for."""
         return len(self.dataset.examples)
 
     @property
@@ -210,12 +210,12 @@ class ResolvedCampaign(ABC):
 
     @property
     def askable(self) -> int:
-        """The same where no budget ends it."""
+        """The most comparisons or labels where no budget limits them."""
         return self.grid
 
     @property
     def sides(self) -> str:
-        """What examples are crossed with."""
+        """The candidates that examples are crossed with, in words."""
         return f"{len(self.candidates)} candidates"
 
     @property
@@ -231,41 +231,41 @@ class ResolvedCampaign(ABC):
 
     @property
     def _most_words(self) -> str:
-        """How many of the grid's comparisons may be made; duels may be repeated, and be more than those."""
+        """The number of comparisons that may be made, in words; repeated duels may exceed the grid."""
         if self.most == self.grid:
             return "all of them are"
         return f"{self.most:,} of them are" if self.most < self.grid else f"{self.most:,} are"
 
     @property
     def samples_words(self) -> str:
-        """How many texts a comparison takes where that is not one, as the middle of a sentence."""
+        """The number of texts that a comparison takes where that is not one, as the middle of a sentence."""
         samples = self.spec.samples
         return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
 
     @property
     def lookahead_words(self) -> str:
-        """How many rounds are in flight at once, as the middle of a sentence."""
+        """The number of rounds in flight at once, as the middle of a sentence."""
         return f", {self.lookahead + 1} rounds at once" if self.lookahead else ""
 
     @property
     def held_out_words(self) -> str:
-        """How many examples are held out, as the end of a sentence."""
+        """The number of examples held out, as the end of a sentence."""
         return ""
 
     @property
     def compared_words(self) -> str:
-        """What candidates are compared by where that is not the mean over all examples, as an end of it."""
+        """The measure that candidates are compared by, as a sentence's end; empty for the plain mean."""
         return ""
 
     @property
     def other_limits(self) -> str:
-        """What else ends the campaign, as the end of a sentence."""
+        """The other limits that end the campaign, as the end of a sentence."""
         own = own_kind(self.spec.objective)
         limits = [f"{WORDS[kind]} {amount(limit)}" for kind, limit in self.spec.limits.items() if kind != own]
         return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
     def identity(self) -> JsonObject:
-        """What may not change: the spec's identity fields, the data's content, the models' weights, code."""
+        """All that may not change: the spec's identity fields, the data, the models' weights, code."""
         return {
             **self.spec.identity(),
             **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
@@ -284,7 +284,7 @@ class ResolvedCampaign(ABC):
         }
 
     def particulars(self) -> JsonObject:
-        """What the identity of this objective's campaigns holds beside."""
+        """Further entries in the identity of this objective's campaigns."""
         return {}
 
     @property
@@ -320,7 +320,7 @@ class ResolvedCampaign(ABC):
         return ()
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
-        """What a selector is told of a round's comparisons, NaN where one was not scored.
+        """The outcomes of a round's comparisons for a selector, NaN where one was not scored.
 
         Args:
             scores: Of each comparison.

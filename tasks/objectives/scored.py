@@ -1,4 +1,4 @@
-"""What objectives share whose outputs are scored one by one: judge, metrics, and the models these ask."""
+"""The common part of objectives that score outputs one by one: judge, metrics, and the models these ask."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def _metrics(
 
 
 def fingerprints(models: Sequence[ModelRef]) -> Mapping[str, str]:
-    """What the weights of each model are, by its name."""
+    """The fingerprint of each model's weights, by the model's name."""
     return {model.name: fingerprint_model(model) for model in models}
 
 

@@ -187,7 +187,7 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
 
 
 def _given_up(campaign: CampaignSession, models: Sequence[ModelRef]) -> list[str]:
-    """Why each of some models was given up; nothing where one of them was not."""
+    """The reasons why some models were given up; none where one of them was not."""
     failures = [campaign.engines.failure(each) for each in models]
     found = [each.detail for each in failures if each is not None]
     return found if len(found) == len(failures) else []

@@ -31,9 +31,9 @@ class Plugin:
     """A plug-in, as users know it."""
 
     kind: str
-    """Such as "judge"."""
+    """The kind of plug-in, such as "judge"."""
     name: str
-    """What a spec calls it."""
+    """Its name in a spec."""
     location: str
     """The object that its entry point names, "module:name"."""
 
@@ -106,7 +106,7 @@ class PluginFailed(WinnowError):
 
 
 def logged(what: str, raised_at: str, trace: str) -> str:
-    """What happened, and where its traceback was written down, if it was.
+    """A sentence on what happened, and on where its traceback was written down, if it was.
 
     Args:
         what: In words.
@@ -126,7 +126,7 @@ def log_folder() -> Path | None:
 
 
 def remedy() -> str:
-    """What a user can do about a plug-in that fails."""
+    """The remedy for a plug-in that fails, in words."""
     if (log := _log.get()) is None:
         return "mend it or choose another"
     if _is_named_by_program():  # which the command line knows nothing of

@@ -34,7 +34,7 @@ PACKAGES: dict[Extra, dict[str, str]] = {
 """Extra -> the modules that it is there for, and what they are called."""
 
 NAMES: dict[Extra, str] = {"vllm": "'winnow-llm[gpu]' (on a machine without CUDA: 'winnow-llm[cpu]')"}
-"""What pip is to install where that is not the extra of the same name."""
+"""The requirement for pip, by extra, where it is not the extra of the same name."""
 
 
 class ExtraMissing(SpecError):
@@ -56,7 +56,7 @@ def require(extra: Extra, what: str) -> None:
 
 
 def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
-    """What `require` would raise; None where everything is installed."""
+    """The error that `require` would raise; None where everything is installed."""
     absent = [title for module, title in PACKAGES[extra].items() if find_spec(module) is None]
     if not absent:
         return None
@@ -67,6 +67,6 @@ def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
 
 
 def pip_command(extra: Extra) -> str:
-    """What installs an extra."""
+    """The command that installs an extra."""
     named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
     return f"pip install {named}"

@@ -16,7 +16,7 @@ from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
 from winnow.tasks.spec.stored_spec import judge_parts, judging_models
 
 KINDS = {"engine": "provider", "pair_judge": "pair judge"}
-"""What people call what a decorator names, where that is not the decorator's own name."""
+"""The word that people use for a decorator's plug-ins, where it is not the decorator's own name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +24,16 @@ class PluginName:
     """A plug-in by its name in a stored spec."""
 
     decorator: str
-    """Of `winnow`, by which a program would name it."""
+    """The decorator of `winnow` by which a program would name it."""
     name: str
     path: str
-    """Where it stands, such as "judge.type"."""
+    """The place of the name in the spec, such as "judge.type"."""
     ours: Collection[str]
     """The names that Winnow has of its own."""
 
     @property
     def kind(self) -> str:
-        """What people call it."""
+        """The word that people use for such a plug-in."""
         return KINDS.get(self.decorator, self.decorator)
 
     @property
@@ -59,7 +59,7 @@ def require_plugins(campaign: CampaignRecord) -> None:
 
 
 def named_by_program(campaign: CampaignRecord) -> str | None:
-    """Which plug-in a program names, as the end of a sentence about where it goes on; None where none is."""
+    """A plug-in that a program names, as the end of a sentence about where it goes on; None without one."""
     for each in _plugin_names(campaign):
         if isinstance(plugins(each.group).get(each.name), Registered | None):
             return f"{each.kind} {each.name!r} is named by @winnow.{each.decorator}"

@@ -126,7 +126,7 @@ PARTS: Mapping[str, tuple[type, ...]] = {
     "differences": (Differences, NoneType),
     "bets": (Bets, NoneType),
 }
-"""What a decision's fields may be, beside its arrays."""
+"""The types that a decision's fields may have, beside its arrays."""
 
 
 def _require_arms(decision: Decision, n_arms: int) -> None:

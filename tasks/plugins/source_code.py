@@ -1,4 +1,4 @@
-"""What the code of a plug-in is: a digest of each source file that it brings along.
+"""The code of a plug-in as digests, one for each source file that it brings along.
 
 A plug-in may be edited where it stands, so that neither its name nor its version says what it does. So the
 modules that it can import are hashed with it, as far as they are its own: those of its top-level package and
@@ -79,7 +79,7 @@ def file_digests(path: Path) -> dict[str, str]:
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
-    """Where a module is that lies in a folder, by itself or in packages; None where it does not."""
+    """The `ModuleSpec` of a module within a folder, by itself or in packages; None where there is none."""
     places: Sequence[str] | None = [str(folder)]
     spec = None
     parts = name.split(".")
@@ -122,7 +122,7 @@ def _own_names(entry: EntryPoint) -> frozenset[str]:
 
 
 def _found(name: str) -> ModuleSpec | None:
-    """Where a module is, without importing it or any package around it."""
+    """The `ModuleSpec` of a module, found without importing it or any package around it."""
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__spec__ is not None:
         return loaded.__spec__

@@ -12,7 +12,7 @@ from winnow.tasks.rounds.generate import have_texts, plan_text
 from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 
 PRESENTATION_ORDER = "original"
-"""Of a single output, which is in no order."""
+"""The order of a single output, which is in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class AskedJudge:
     """Ids of the generations that replies were read from."""
 
     def judgments(self, replies: Sequence[ReadReply], metric: str | None = None) -> list[NewJudgment]:
-        """What is stored of the calls behind a verdict, which is that on a metric or on the outcome."""
+        """The records of the calls behind a verdict, which is that on a metric or on the outcome."""
         return [
             NewJudgment(
                 judge=each.call.judge,
@@ -76,7 +76,7 @@ def ask_models(
 
 
 def read(answer: TextOrFailure) -> Reply:
-    """What a judge is told of the answer to a call."""
+    """The answer to a call, in the form in which a judge is told it."""
     if isinstance(answer, StoredText):
         return JudgeReply(
             text=answer.text, choice_logprobs=answer.choice_logprobs, finish_reason=answer.finish_reason

@@ -1,4 +1,4 @@
-"""By which seed a campaign draws examples, apart from all that its scores may have been made in sight of."""
+"""The seed by which a campaign draws examples, which follows from what its scores are made of as well."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -25,19 +25,18 @@ MADE_OF = (
     "dataset_fingerprint",
     "history_fingerprint",
 )
-"""Of a stored identity, what scores and what is known of them beforehand come from."""
+"""Keys of a stored identity that scores, and what is known of them beforehand, come from."""
 
 CONSTRAINED = ("constraints", "metric_code")
-"""What else the claim is about where there are constraints: bounds, and what the values come from."""
+"""Further keys of the claim where there are constraints: bounds, and the source of the values."""
 
 ASKED = {"baseline": None, "top_m": 1}
-"""Of a selector's parameters, those that say what is claimed, and what they are where none is given."""
+"""Parameters of a selector that say what is claimed, and their values where none is given."""
 
 MODELS = frozenset({"model", "models"})
-"""Where a judge's models are."""
+"""Keys under which a judge's models are."""
 ASKED_AS = ("model_args", "chat", "chat_template_args", "reasoning", "generate_config")
-"""Of a model, what its texts are made by beside its weights, which fingerprints say: a chat template and an
-adapter are among these."""
+"""Keys of a model that decide its texts beside what fingerprints cover: weights, chat template, adapter."""
 OF_MACHINES = {
     *WIDTH_ARGS,
     "device",
@@ -49,29 +48,13 @@ OF_MACHINES = {
 }
 """Arguments of engines that say what fits into a machine: a campaign may be moved to another."""
 USUAL = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "max_tokens": 256, "stop_seqs": []}
-"""What a `generate_config` that says nothing is stored as."""
+"""The stored form of a `generate_config` that says nothing."""
 PLACES = frozenset({"from"})
-"""Where the examples that a prompt shows are."""
+"""Keys for the source of the examples that a prompt shows."""
 
 
 def seed_of_draws(campaign: CampaignRecord) -> int:
-    """One that follows from the campaign's seed and from what its scores are made of.
-
-    What is claimed is true if scores were settled before the draws and apart from them. A prompt that was
-    mended where an earlier campaign saw it fail is right on what that one drew; by the same draws it
-    would seem to be so on all examples. The same goes for a judge, for targets and for a history. So
-    where any of these is another one, other examples are drawn. Groups and constraints change no score;
-    but weights, or a bound, that were chosen where an earlier campaign saw who gains by them would be
-    tested by the draws they were chosen by, and so would a baseline that did badly there, or a number of
-    the best after which it saw a gap. Without constraints metrics decide nothing, and change no
-    draw. Of a served model the id counts, and not where it is; of every model, how it is asked. To certify,
-    labels are asked for again where they were asked before, as people made them. Prompts that are routed
-    are not drawn, but with `explore` it is drawn who answers them, and what routing is said to bring rests
-    on that.
-
-    Where stored texts alone are taken, no other campaign draws by it: a pair without a text counts at its
-    worst, and other campaigns made the texts of the pairs that they drew.
-    """
+    """The seed of the draws, from the campaign's seed and from what its scores are made of."""
     explores = campaign.spec["selector"].get("params", {}).get("explore")
     apart_from = made_of(campaign) if explores or campaign.objective in ("best-mean", "best-duel") else {}
     if campaign.execution.get("reuse") == ONLY:
@@ -80,7 +63,7 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
 
 
 def made_of(campaign: CampaignRecord) -> dict[str, object]:
-    """What scores are made of and what is asked of them, wherever served models are; see `seed_of_draws`."""
+    """The make-up of scores and what is asked of them, wherever served models are; see `seed_of_draws`."""
     spec = campaign.spec
     found = {key: spec.get(key) for key in MADE_OF}
     served = frozenset(spec.get("served_at") or ())
@@ -112,13 +95,13 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _asked_as(what: str, models: Iterable[JsonView]) -> dict[str, object]:
-    """By which settings models are asked, by their names; nothing where these are the usual ones."""
+    """The settings by which models are asked, by their names; nothing where these are the usual ones."""
     found = {str(each.get("name")): settings for each in models if (settings := _settings(each))}
     return {what: found} if found else {}
 
 
 def _settings(model: JsonView) -> dict[str, object]:
-    """Those of a model that are not the usual ones: a default that is written out is no setting."""
+    """The settings of a model that are not the usual ones: a default that is written out is no setting."""
     found = {key: model[key] for key in ASKED_AS if model.get(key)}
     if isinstance(args := found.get("model_args"), Mapping):
         found["model_args"] = {key: value for key, value in args.items() if key not in OF_MACHINES}

@@ -30,7 +30,7 @@ class EarlyTexts:
         return self._made.done()
 
     def texts(self) -> GenerationBatch:
-        """What became of them; waits for it, and raises what ended it."""
+        """The batch of texts; waits for it, and raises what ended it."""
         return self._made.result()
 
     def wait(self) -> None:

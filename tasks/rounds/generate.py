@@ -43,10 +43,10 @@ Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 """Planned generations under the keys of their texts, and the texts that are stored."""
 
 RenderedPrompts = dict[tuple[object, ...], Asked | GenerationFailure]
-"""What candidates with one prompt are asked about an example, whatever their models and ways of sampling."""
+"""Rendered prompts of an example, shared by candidates with one prompt, or one prompt and model to weigh."""
 
 REFUSED = "refused"
-"""How a text ended that is no answer; it is stored for what it took."""
+"""The finish reason of a text that is no answer; it is stored for what it took."""
 
 NO_TEXT = GenerationFailure(
     reason=NO_STORED_TEXT, detail="no text of this request is stored, and reuse: only makes none"
@@ -153,7 +153,7 @@ class WantedTexts:
 
     @property
     def groups(self) -> list[RequestGroup]:
-        """What is to be asked."""
+        """The groups of requests to be asked."""
         return [
             RequestGroup(model=group[0].model, requests=[each.request for each in group])
             for group in self._missing
@@ -174,7 +174,7 @@ class WantedTexts:
         self._left.remove(number)
 
     def batch(self) -> GenerationBatch:
-        """What became of them, once all are there."""
+        """The texts, or the failures in their place, once all are there."""
         return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
 
     def _groups(self) -> RequestGroups:
@@ -258,7 +258,7 @@ def _keys_of(campaign: CampaignSession, arm: int) -> RequestKeys:
 
 
 def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
-    """What is asked, or why it cannot be made: not every example was tried when the campaign was checked."""
+    """The prompt, or the failure to make it: not every example was tried when the campaign was checked."""
     try:
         return asked()
     except TemplateError as error:

@@ -31,7 +31,7 @@ class JudgeAhead:
         self._asked: list[tuple[Sequence[JudgeCall], WantedTexts]] = []
         self._replies: dict[JudgeCall, Reply] = {}
         self.answers: dict[JudgeCall, TextOrFailure] = {}
-        """What became of the calls that were made."""
+        """The answers to the calls that were made."""
 
     @property
     def is_done(self) -> bool:

@@ -15,29 +15,29 @@ class PlannedGeneration:
     """One text a round needs, of a candidate or of a judge."""
 
     key: str
-    """What its text is stored under."""
+    """The key that its text is stored under."""
     model: ModelRef
     fingerprint: str
-    """What the model's weights are."""
+    """The fingerprint of the model's weights."""
     request: Request
     replicate: int = 0
     request_key: str | None = None
     """SHA-256 over all that determines the text; None where that is `key`."""
     unasked: GenerationFailure | None = None
-    """Why there is nothing that a model could be asked."""
+    """The failure to be told where there is nothing that a model could be asked; else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationBatch:
-    """What became of planned generations, in their order."""
+    """The results of planned generations, in their order: a text or a failure for each."""
 
     planned: Sequence[PlannedGeneration]
     texts: Mapping[str, StoredText]
     """Stored generations by key."""
     failures: Mapping[str, GenerationFailure]
-    """Why there is none, by key."""
+    """Failures to make a text, by key."""
     calls: Mapping[JudgeCall, TextOrFailure] = field(default_factory=dict)
-    """What became of the calls that a judge of these texts has made already."""
+    """The answers to calls that a judge of these texts has made already."""
 
     def has(self, position: int) -> bool:
         """Whether it is known yet what became of one of them."""
@@ -56,7 +56,7 @@ RequestGroups = list[list[PlannedGeneration]]
 
 
 def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[str]) -> RequestGroups:
-    """What is not known of each group, each text once; groups of which all is known are left out."""
+    """The generations of each group that are not known, each text once; groups without any are left out."""
     seen = set(known)
     groups: RequestGroups = []
     for group in _groups(planned, size):

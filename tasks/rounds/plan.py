@@ -1,4 +1,4 @@
-"""What to run next: the algorithm asks, and the plan is stored before anything is generated."""
+"""Planning of the next rounds: the algorithm asks, and the plan is stored before anything is generated."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What follows from a round: the algorithm is told, and outcomes and decision are stored at once."""
+"""Recording of a round: the algorithm is told, and outcomes and decision are stored together."""
 
 import math
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def decide_round(
 
 
 def _with_opponents(decision: Decision) -> Decision:
-    """The same without bounds on who has no opponent left, whose worst preference selectors take for 1."""
+    """The decision without bounds on an arm with no opponent left, whose worst preference is taken for 1."""
     is_left = np.array([kind != "dropped" for kind in decision.status])
     is_alone = (is_left.sum() - is_left) == 0
     lower, upper = (np.where(is_alone, np.nan, ends) for ends in (decision.lower, decision.upper))
@@ -60,13 +60,13 @@ def _with_opponents(decision: Decision) -> Decision:
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
-    """What some metrics say of a comparison, None where there is no value."""
+    """The values of some metrics for a comparison, None where there is no value."""
     known = {each.name: each.score for each in comparison.metrics}
     return [known.get(name) for name in metrics]
 
 
 LARGEST = 1e300
-"""In the place of infinity, which a wealth becomes that is larger than any float, and which no JSON has."""
+"""Stands for infinity, which a wealth larger than any float becomes, and which no JSON has."""
 
 
 def record_round(
@@ -158,5 +158,5 @@ def _fields(differences: Differences) -> dict[str, object]:
 
 
 def _known(values: FloatArray) -> list[float | None]:
-    """What is not known is null, and a zero has no sign: SQLite keeps neither of them."""
+    """The values with None for NaN, and a zero without its sign: SQLite keeps neither of them."""
     return [None if math.isnan(value) else value for value in (values + 0.0).tolist()]

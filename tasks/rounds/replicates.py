@@ -1,4 +1,4 @@
-"""How often a candidate was asked an example before: it answers anew, and its texts are numbered."""
+"""Counts of how often a candidate was asked an example: it answers anew, and its texts are numbered."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ class ReplicateCounter:
 
 
 def arms_and_examples(arms: Arms, examples: Sequence[int]) -> list[ArmExample]:
-    """Who answers which example in a round, in planned order; a duel is two pairs, its first arm's first."""
+    """The arm and the example of each answer in planned order; a duel is two pairs, its first arm's first."""
     return [
         (arm, example)
         for arms_of_one, example in zip(arms, examples, strict=True)

@@ -19,7 +19,7 @@ from winnow.tasks.rounds.score import asked_judges, places_of, shown_of, with_me
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
-"""Of a text of a pair that lacks another one."""
+"""The verdict on a text of a pair that lacks another one."""
 
 Answers = Sequence[StoredText | GenerationFailure]
 
@@ -53,7 +53,7 @@ def score_samples(
 def found_in(
     samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]
 ) -> JsonObject:
-    """What becomes of a pair: the fields of its comparison that follow from its texts.
+    """The fields of a pair's comparison that follow from its texts.
 
     Args:
         samples: What scores come to.
@@ -91,7 +91,7 @@ def found_in(
 
 
 def _standing(texts: Sequence[StoredText], verdicts: Sequence[Verdict], shown: int) -> JsonObject:
-    """Of the text that stands for its pair."""
+    """The fields that follow from the text that stands for its pair."""
     return {"generation_a_id": texts[shown].id, "no_answer": verdicts[shown].no_answer}
 
 
@@ -117,28 +117,28 @@ class ScoredText:
 
     text: str
     score: float
-    """In [0, 1]."""
+    """The score, in [0, 1]."""
     answer: str | None = None
-    """What the judge read from it; None where that is the whole text."""
+    """The answer that the judge read from it; None where that is the whole text."""
     no_answer: bool = False
     preference: float | None = None
-    """How much a judge that chooses likes it; of `best-of` alone."""
+    """The preference that a judge which chooses has for it; of `best-of` alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduced:
-    """What the texts come to."""
+    """The one score that several texts get."""
 
     score: float
-    """In [0, 1]."""
+    """The score, in [0, 1]."""
     shown: int
     """Position of the text that stands for them."""
     answer: str
-    """How it came about."""
+    """A note on how the score came about."""
 
 
 def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
-    """What the texts come to as a spec says; their order decides nothing but which one is shown."""
+    """The one score that a spec gives several texts; their order decides nothing but which one is shown."""
     if samples.reduce == "majority":
         return _majority(texts)
     if samples.reduce == "best-of":

@@ -50,7 +50,7 @@ def asked_judges(
 
 
 def places_of(campaign: CampaignSession, pair: int) -> range:
-    """Where the texts of a pair stand among those of its round."""
+    """Positions of the texts of a pair among those of its round."""
     n = campaign.checked.spec.texts_each
     return range(pair * n, (pair + 1) * n)
 
@@ -58,7 +58,7 @@ def places_of(campaign: CampaignSession, pair: int) -> range:
 def shown_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, places: range
 ) -> list[Sample]:
-    """What the judge sees of a pair; nothing where one of its texts could not be made."""
+    """The samples of a pair that the judge sees; none where one of its texts could not be made."""
     samples = [sample_of(campaign, arm, example, texts, place) for place in places]
     known = [each for each in samples if each is not None]
     return known if len(known) == len(samples) else []
@@ -67,7 +67,7 @@ def shown_of(
 def sample_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, position: int
 ) -> Sample | None:
-    """What a judge sees of a text; None where there is none.
+    """The sample that a judge sees of a text; None where there is none.
 
     Args:
         campaign: Whose judge it is.

@@ -1,4 +1,4 @@
-"""In what two definitions of a campaign differ, in lines for whoever wrote them.
+"""Differences between two definitions of a campaign, in lines for whoever wrote them.
 
 What an identity holds beside the keys of a file, such as digests, follows from these or from other files. It
 is told in words, and only where the keys do not tell it already.
@@ -51,18 +51,18 @@ IN_WORDS = (
     (r"embedder_identity\.model", "embedder: the files of its model changed"),
     (r"embedder_identity\.vectors", "embedder: the vectors changed"),
 )
-"""What is said of a digest, by its key."""
+"""The words for a digest that changed, by its key."""
 
 
 class Change(NamedTuple):
-    """What is not the same any more."""
+    """A key whose value changed, and the line that says so."""
 
     key: str
     line: str
 
 
 def changes(before: JsonView, after: JsonView) -> list[Change]:
-    """What differs between the identities of two campaigns, sorted; nothing where they are the same."""
+    """The differences between the identities of two campaigns, sorted; none where they are the same."""
     found = differences(before, after)
     keys = [each.key for each in found]
     told = (each for each in found if not (_follows(each.key, keys) or _is_excluded(each, keys)))

@@ -29,7 +29,7 @@ from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.stored_spec import HUMAN
 
 MOST_VALUES = 100
-"""Of a tag; more are too many to read."""
+"""Values that a tag may have; more are too many to read."""
 
 
 def check_campaign(
@@ -108,7 +108,7 @@ def _check_samples(checked: ResolvedCampaign) -> None:
 
 
 def _check_tags(checked: ResolvedCampaign) -> None:
-    """Refuse a tag that no example has, or that says something else of nearly every one."""
+    """Refuse a tag that no example has, or that has more than `MOST_VALUES` values."""
     if not checked.spec.tags:
         return
     examples = checked.dataset.examples
@@ -160,7 +160,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
 
 
 def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
-    """A plug-in's: what it decides in the middle of a campaign must be what it decided before."""
+    """The code of a plug-in's selector: it must decide in the middle of a campaign as it did before."""
     entry = third_party(spec.selector.name)
     return None if entry is None else code_digests(entry)
 
@@ -224,7 +224,7 @@ def _render(candidate: Candidate, example: Example) -> Prompt:
 
 
 TRIED = (".judges.rules.", ".judges.isolated.")
-"""Where the judges are that nothing has to be asked or allowed for."""
+"""Places of the judges for which nothing has to be asked or allowed."""
 NOT_TRIED = ("human", "python")
 TARGETS_COME_LATER = "certify"
 """The objective whose labels may still be given."""
@@ -268,11 +268,11 @@ CLASSES: dict[Objective, str] = {
     "certify": "certify.objective:Certify",
     "route": "route.objective:Route",
 }
-"""Beneath `tasks.objectives`; each is imported with what it needs once a campaign asks for it."""
+"""Module and class by objective, beneath `tasks.objectives`; imported once a campaign asks for them."""
 
 
 def class_of(objective: Objective) -> type[ResolvedCampaign]:
-    """What campaigns with this objective are."""
+    """The class of campaigns with this objective."""
     module, _, name = CLASSES[objective].partition(":")
     found: type[ResolvedCampaign] = getattr(import_module(f"winnow.tasks.objectives.{module}"), name)
     return found

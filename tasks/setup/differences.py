@@ -1,4 +1,4 @@
-"""Where two JSON values differ, key by key, and how that is printed."""
+"""Differences between two JSON values, key by key, and the lines in which they are printed."""
 
 from collections.abc import Mapping
 from itertools import takewhile
@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
     @property
     def line(self) -> str:
-        """It in one line."""
+        """The difference in one line."""
         if self.before is None or self.after is None:
             return f"{self.key} is {'new' if self.before is None else 'gone'}"
         return f"{self.key}: {self.before} -> {self.after}"

@@ -1,4 +1,4 @@
-"""What earlier campaigns or score tables say about the examples of a campaign."""
+"""Scores of earlier campaigns or score tables on the examples of a campaign."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What makes a campaign the same one when its file is read again, and where two files differ."""
+"""Checks that a campaign is the same one when its file is read again; the error says where two differ."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def _without_folder(change: Change, given: JsonView) -> Change:
 
 
 def _models(identity: JsonView) -> Iterator[JsonView]:
-    """Those of candidates, of the judge and of metrics."""
+    """The models of candidates, of the judge and of metrics."""
     yield from identity.get("models") or ()
     for judge in (identity.get("judge"), *(each["judge"] for each in identity.get("metrics") or ())):
         yield from judge_entries(judge)

@@ -57,7 +57,7 @@ FINGERPRINTS = (
     "embedder_identity",
     "deterministic",
 )
-"""What a stored identity holds beside the spec's own fields."""
+"""Keys of a stored identity beside the spec's own fields."""
 
 FOUND_BY = ("name", "storage")
 """Keys by which a stored campaign is found."""
@@ -143,7 +143,7 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
 
 
 def _where_it_was(checked: ResolvedCampaign, stored: JsonView) -> ResolvedCampaign:
-    """The same with the files that the campaign began with, where others hold the same examples."""
+    """The campaign with the files that it began with, where others hold the same examples."""
     dataset, began = checked.spec.dataset, stored["dataset"].get("path")
     is_moved = dataset.path is not None and began is not None and dataset.path != began
     if not is_moved or checked.dataset.fingerprint != stored["dataset_fingerprint"]:
@@ -228,7 +228,7 @@ def values_of(campaign: CampaignRecord, storage: str) -> JsonObject:
 
 
 def _of_file(campaign: CampaignRecord) -> JsonObject:
-    """Its identity without what was found when it began."""
+    """The identity of a campaign without what was found when it began."""
     return {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
 
 
@@ -241,7 +241,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _release(package: str) -> str | None:
-    """What is installed of it: reading that takes milliseconds, and a process keeps what it imported."""
+    """The installed release, or None; read once, as it takes time and a process keeps what it imported."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -284,5 +284,5 @@ def joining_candidates(
 
 
 def _content(candidate: NewCandidate) -> str:
-    """As JSON, which is how a database gives it back."""
+    """A candidate as JSON, which is how a database gives it back."""
     return json.dumps(asdict(candidate), sort_keys=True)

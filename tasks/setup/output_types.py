@@ -24,11 +24,11 @@ NEEDED: dict[str, OutputType] = {
     "greedy": "loglikelihood",
     "word_perplexity": "perplexity",
 }
-"""Judges that read log-likelihoods and no text, and what they are told them for."""
+"""Judges that read log-likelihoods and no text, and the output type that each needs."""
 
 
 def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
-    """How the texts that models weigh are made; None where they write.
+    """The rules for the texts that models weigh; None where models write.
 
     Raises:
         SpecError: If the spec's other keys do not fit its output_type, or an example has no choices, or none

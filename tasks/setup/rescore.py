@@ -39,15 +39,15 @@ JUDGE = "judge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTexts:
-    """What a campaign has to be judged again."""
+    """The texts of a campaign that can be judged again, in numbers."""
 
     name: str
     pairs: int
-    """Of a candidate and an example, in its full grid."""
+    """Pairs of a candidate and an example, in its full grid."""
     with_text: int
-    """Those for which it has a text."""
+    """Number of the pairs for which it has a text."""
     least: int
-    """Of these, how many the candidate has that has the fewest; and the most."""
+    """Number of these of the candidate that has the fewest; `most` is that of the one that has the most."""
     most: int
     examples: int
     asked: int
@@ -120,7 +120,7 @@ def rescoring_campaign(
 
 
 def texts_of(session: Session, name: str) -> StoredTexts:
-    """What a campaign has to be judged again."""
+    """The texts of a campaign that can be judged again, in numbers."""
     campaign = campaign_records.get_campaign(session, name)
     tallied = unscored_views.texts_by_candidate(session, campaign.id)
     sizes = totals(session, campaign.id)
@@ -162,7 +162,7 @@ def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject
 
 
 def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSpec:
-    """Without what models cost that judged the first campaign, and do not judge this one."""
+    """The spec without prices of models that judged the first campaign, and do not judge this one."""
     asked, known = devices_by_model(spec.identity()), devices_by_model(first.spec)
     kept = {
         model: price for model, price in spec.execution.prices.items() if model in asked or model not in known
@@ -171,7 +171,7 @@ def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSp
 
 
 def _place(file: SpecFile, key: str, name: str) -> str:
-    """Where a key of the new campaign stands: the file of a judge has no others than the judge's."""
+    """The place of a key of the new campaign: the file of a judge has no keys but the judge's."""
     is_written = key.startswith(JUDGE) or file.is_overridden(key)
     return file.locate(key) if is_written or not key else f"'{name}' (--set changes it): {key}"
 

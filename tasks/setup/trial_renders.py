@@ -21,7 +21,7 @@ MOST = 20_000
 """Prompts that are tried of all, beside those of each template's first, last and longest example."""
 
 MOST_SECONDS = 5.0
-"""After which no further one is tried."""
+"""Seconds after which no further one is tried."""
 
 Render = Callable[[Example], object]
 

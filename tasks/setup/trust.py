@@ -1,4 +1,4 @@
-"""What a campaign does beyond its working folder: keys it sends, foreign code it runs, places it writes to.
+"""Acts of a campaign beyond its working folder: keys it sends, foreign code it runs, places it writes to.
 
 A campaign's file may be somebody else's. All that it asks for can be read off it before any of it is done,
 so that a user can be asked first. A server of this machine counts as the user's own, but for webhooks.
@@ -41,7 +41,7 @@ class Permission:
     """One thing that somebody has to allow."""
 
     text: str
-    """What is done, after "it would"; the same thing always has the same text, printable in ASCII."""
+    """The act, as it follows "it would"; the same act always has the same text, printable in ASCII."""
     keys: tuple[str, ...]
     """The keys of the file that ask for it, together."""
 
@@ -92,7 +92,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
 
 
 def _judges(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """What describes a judge, its parts too, with its place."""
+    """The mappings that describe a judge and its parts, with their places."""
     for place, judge in _specs_of_judges(spec):
         yield from _mappings(place, {"type": judge.type, **judge.params})
 
@@ -104,7 +104,7 @@ def _specs_of_judges(spec: CampaignSpec) -> Iterator[tuple[str, JudgeSpec]]:
 
 
 def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """What describes a model, with its place; of a judge, which may be a plug-in, every mapping there is."""
+    """The mappings that describe a model, with their places; of a judge, maybe a plug-in, all mappings."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
     for place, judge in _specs_of_judges(spec):

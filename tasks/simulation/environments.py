@@ -1,4 +1,4 @@
-"""What selectors can be replayed on: tables whose outcomes are all known, or all known in probability."""
+"""Tables on which selectors can be replayed: their outcomes are all known, or all known in probability."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Environment(Protocol):
 
     @property
     def objective(self) -> str:
-        """Whose selectors can be replayed on it."""
+        """The objective whose selectors can be replayed on it."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -27,7 +27,7 @@ class Environment(Protocol):
 
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
-        """What selectors may be given beside outcomes, by the name of their parameter."""
+        """Knowledge that selectors may be given beside outcomes, by the name of their parameter."""
 
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """Parameters that a selector gets here, beside those that were chosen for it."""
@@ -51,7 +51,7 @@ class ScoreEnvironment:
     history: FloatArray | None = None
     """Shape (M, n), scores of other arms on the same examples."""
     groups: Groups | None = None
-    """Of the examples, where arms are compared by what their means on groups come to."""
+    """The groups of the examples, where arms are compared by what their means on groups come to."""
     is_partial: bool = False
     """Whether scores are missing that nobody asked for: then no arm is dropped for what it lacks."""
     objective: str = "best-mean"

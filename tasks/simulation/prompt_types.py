@@ -1,4 +1,4 @@
-"""Of which type each example of a score table is, for metrics of selectors that route.
+"""The type of each example of a score table, for metrics of selectors that route.
 
 Types come from
 
@@ -26,7 +26,7 @@ ROWS = (".csv", ".json", ".jsonl", ".parquet")
 
 
 class PromptTypes(NamedTuple):
-    """Of which type each example is."""
+    """The type of each example."""
 
     names: tuple[str, ...]
     """G different ones."""
@@ -35,7 +35,7 @@ class PromptTypes(NamedTuple):
 
 
 def read_types(source: str, table: ScoreTable, storage: str) -> PromptTypes:
-    """Of which type each example of a table is.
+    """The type of each example of a table.
 
     Args:
         source: A file, or a field of the examples, as above.

@@ -1,4 +1,4 @@
-"""What runs of a simulation come to: a metric per run and budget, and its average over seeds."""
+"""Results of the runs of a simulation: a metric per run and budget, and its average over seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ Metric = Literal[
     "regret",
     "coverage",
 ]
-"""What is measured of a run, in [0, 1] and 1 at best:
+"""A measure of a run, in [0, 1] and 1 at best:
 
 * accuracy: whether the recommended arm has the highest mean, or of duels does best against its best rival.
 * top1-eps: whether its mean is at most a gap below the highest.
@@ -57,10 +57,10 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
     "best-duel": ("accuracy",),
     "route": ("outscore-the-best", "optimal-pick-ratio", "regret"),
 }
-"""What can be measured where, by objective; the first is the default."""
+"""Metrics by objective; the first is the default."""
 
 KINDS = {"best-mean": "tables of scores", "best-duel": "duels", "route": "routes"}
-"""What a user calls the environments of an objective."""
+"""The user's words for the environments of an objective."""
 
 RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
 """Metrics that say of a recommended arm whether it is right."""
@@ -69,7 +69,7 @@ IN_SCORE_UNITS = ("outscore-the-best", "regret")
 """Metrics that have no best value which a run could reach."""
 
 ROUNDING = 1e-9
-"""By which sums of scores may differ."""
+"""Difference that rounding may make between sums of scores."""
 
 TARGET = 0.95
 """The level of the "budget to reach": that of the PULSE paper."""

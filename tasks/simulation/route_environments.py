@@ -19,7 +19,7 @@ from winnow.tasks.simulation.simulate import Run
 ORDER = 2
 """Tells the generator of a stream's order from those of `environments.NOISE` and of a round."""
 ORACLE = "oracle"
-"""How the one-arm oracle is called in results."""
+"""Name of the one-arm oracle in results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,7 +35,7 @@ class RouteEnvironment:
     contexts: FloatArray
     """Shape (n, d), vectors of length 1."""
     types: IntArray | None = None
-    """Shape (n,), of which type each example is, 0..G-1; for metrics alone."""
+    """Shape (n,), the type of each example, 0..G-1; for metrics alone."""
     objective: str = "route"
 
     @property
@@ -85,7 +85,7 @@ class RouteEnvironment:
         return _order(self.shape[1], seed)
 
     def expected(self) -> FloatArray:
-        """What each arm is expected to score on each example, shape (K, n).
+        """The expected score of each arm on each example, shape (K, n).
 
         The arm's mean over the examples of the same type; without types the score in the table itself.
         Where that is missing, the arm's mean over all examples.

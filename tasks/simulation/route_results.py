@@ -1,4 +1,4 @@
-"""What a simulated route comes to: metrics at each budget, and who was given which type of prompt."""
+"""Results of a simulated route: metrics at each budget, and the arms that were given each type of prompt."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ WINDOWS = 10
 
 
 def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """How far a run's mean score is above the one-arm oracle's on the same prompts, shape (T,), in [-1, 1].
+    """The lead of a run's mean score over the one-arm oracle's on the same prompts, shape (T,), in [-1, 1].
 
     Unlike `algorithms.route.metrics.outscore_the_best` at an early round, it does not depend on whether easy
     prompts came first; after the whole stream the two are the same. Unscored prompts are left out of each
@@ -40,7 +40,7 @@ def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArra
 
 
 def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """What a run lost in all to giving each prompt to the arm of which most is expected there, shape (T,).
+    """The total loss of a run against giving each prompt to the arm of which most is expected, shape (T,).
 
     In score units, at least 0 and at most the number of prompts.
     """
@@ -49,7 +49,7 @@ def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
 
 
 def parts(budget: int) -> list[int]:
-    """Where the parts of a stream end, shape (W,), W at most `WINDOWS`; all but the last are equally long."""
+    """The ends of at most `WINDOWS` parts of a stream, shape (W,); all but the last part are equally long."""
     window = -(-budget // WINDOWS)
     return [min(end, budget) for end in range(window, budget + window, window)]
 

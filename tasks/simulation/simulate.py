@@ -27,7 +27,7 @@ from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.simulation.environments import Environment
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""How many threads a process's matrix products take; read once, when numpy is imported."""
+"""Variables for the number of threads of matrix products; read once, when numpy is imported."""
 
 SET_BY_SIMULATION = {
     "budget": "--budgets",
@@ -41,7 +41,7 @@ BY_NUMBER = ("baseline", "top_m")
 """Parameters that are a number of arms or of an arm: there have to be more arms than that."""
 
 MOST_ARMS = 2_000
-"""Of a selector that is only checked."""
+"""Arms, at the most, of a selector that is only checked."""
 
 KNOWLEDGE = ("history", "features")
 """Parameters that an environment may have something for; a selector can decline it with None."""
@@ -56,34 +56,34 @@ class ComparedSelector:
     """A selector with its parameters."""
 
     label: str
-    """How it is called in results; unique in a simulation."""
+    """Its name in results; unique in a simulation."""
     selector: str
     objective: str
     params: JsonView
     uses: frozenset[str]
-    """Which of `KNOWLEDGE` it learns from, where there is some."""
+    """Those of `KNOWLEDGE` that it learns from, where an environment has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """What one selector with one seed believed at each of T budgets."""
+    """The beliefs of one selector with one seed at each of T budgets."""
 
     label: str
     seed: int
     spent: IntArray
     """Shape (T,), pairs told by then: the most whole batches that the budget paid for."""
     told: Batch
-    """Those pairs, in the order they were told."""
+    """The pairs told, in the order they were told."""
     best: IntArray
     """Shape (T,), the recommended arm; `NOBODY` where there is none."""
     ranking: FloatArray
     """Shape (T, K), what arms are ranked by, NaN where unknown."""
     status: tuple[ArmStatus, ...]
-    """What is known of each of the K arms in the end."""
+    """The status of each of the K arms in the end."""
     reason: Reason
-    """Why it ended."""
+    """The reason why it ended."""
     claim: Claim
-    """What may be said of the arm that it recommends in the end."""
+    """The claim about the arm that it recommends in the end."""
 
     @property
     def is_decided(self) -> bool:
@@ -92,7 +92,7 @@ class Run:
 
 
 _Given = tuple[Environment, tuple[int, ...]]
-"""What runs share: what they are run on, and the budgets."""
+"""The common input of runs: the environment, and the budgets."""
 _Job = tuple[ComparedSelector, int]
 """A run: its selector and seed."""
 
@@ -144,7 +144,7 @@ def require_arms(compared: Sequence[ComparedSelector], n_arms: int) -> None:
 
 
 def _numbers(params: JsonView) -> dict[str, int]:
-    """Those of the parameters in `BY_NUMBER` that are given and are numbers."""
+    """The parameters in `BY_NUMBER` that are given and are numbers."""
     return {name: params[name] for name in BY_NUMBER if isinstance(params.get(name), int)}
 
 
@@ -313,7 +313,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 _given: _Given | None
-"""In a worker: what all its runs share, sent once."""
+"""In a worker: the input that all its runs share, sent once."""
 
 
 def _begin_worker(given: _Given | None) -> None:

@@ -1,1 +1,1 @@
-"""What a campaign's file may say, and what is read from one."""
+"""The keys of a campaign's file, and the values that are read from one."""

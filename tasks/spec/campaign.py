@@ -1,4 +1,4 @@
-"""What a campaign is: the fields of its YAML file, what each may hold, and which of them are its identity.
+"""Definition of a campaign: the fields of its YAML file, the values of each, and those that are its identity.
 
 Identity fields are frozen at the first run. Everything under `execution`, the storage URL, the
 budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
@@ -96,7 +96,7 @@ class GuardrailSpec(SpecModel):
 
 
 class ChoicesSpec(SpecModel):
-    """Between which texts a model chooses, each of which may follow the prompt."""
+    """The texts between which a model chooses, each of which may follow the prompt."""
 
     field: str | None = Field(default=None, min_length=1)
     """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
@@ -140,7 +140,7 @@ class SelectorSpec(SpecModel):
 
 
 class StoppingSpec(SpecModel):
-    """When a campaign ends: the budget is spent, or the best stands out at error probability `delta`."""
+    """The end of a campaign: the budget is spent, or the best stands out at error probability `delta`."""
 
     budget: Budget
     """Comparisons whose texts could be made (for certify, human labels), or limits by name."""
@@ -185,21 +185,20 @@ class CampaignSpec(SpecModel):
     exclude: list[Exclusion] = []
     dataset: DatasetSpec
     output_type: OutputType = "generate"
-    """What models are asked for: a text, how probable each choice is, how probable the target is, or how
-    probable the prompt is."""
+    """The output asked of models: a text, or how probable each choice, the target or the prompt is."""
     choices: ChoicesSpec | None = None
     """For multiple-choice."""
     target_delimiter: str | None = None
     """For multiple-choice and loglikelihood: what stands between prompt and choice or target; None is a
     space, and nothing where a chat template ends the prompt."""
     samples: Samples = None
-    """Not for best-duel: texts that a candidate writes for each example, and what their scores come to; a
+    """Not for best-duel: texts that a candidate writes for each example, and how their scores become one; a
     number alone is that many, and the mean."""
     judge: JudgeSpec
     metrics: list[MetricSpec] = []
     """Not for best-duel: further judges, whose means are reported beside the score."""
     constraints: list[ConstraintSpec] = []
-    """For best-mean: what the means of metrics have to be, so that a candidate may be the best."""
+    """For best-mean: bounds that the means of metrics have to meet, so that a candidate may be the best."""
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
     """For route."""
@@ -228,7 +227,7 @@ class CampaignSpec(SpecModel):
     """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
     nobody."""
     reuse: Reuse = "all"
-    """Which texts of earlier campaigns are used in the place of new ones; see `tasks.campaign.reuse`."""
+    """The texts of earlier campaigns that are used in the place of new ones; see `tasks.campaign.reuse`."""
     tags: list[Annotated[str, Field(min_length=1)]] = []
     """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
@@ -313,22 +312,22 @@ class CampaignSpec(SpecModel):
 
     @property
     def limits(self) -> dict[Kind, float]:
-        """What may be spent, by kind."""
+        """The limits on what may be spent, by kind."""
         return limits_of(self.stopping.stored_budget, self.objective)
 
     @property
     def own_budget(self) -> int | None:
-        """What the algorithm may spend: human labels to certify, else comparisons; None where that is all."""
+        """The algorithm's own limit: human labels to certify, else comparisons; None for no limit."""
         limit = self.limits.get(own_kind(self.objective))
         return None if limit is None else int(limit)
 
     @property
     def texts_each(self) -> int:
-        """How many texts a candidate writes for an example."""
+        """Number of texts that a candidate writes for an example."""
         return 1 if self.samples is None else self.samples.n
 
     def identity(self) -> JsonObject:
-        """What may not change once the campaign has begun, as JSON values.
+        """The fields that may not change once the campaign has begun, as JSON values.
 
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
         raised in sight of the losses would change the bets that were made.
@@ -358,7 +357,7 @@ class CampaignSpec(SpecModel):
         return identity
 
     def execution_fields(self) -> JsonObject:
-        """What may change from one run to the next, as JSON values."""
+        """The fields that may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
         return {
             "budget": self.stopping.stored_budget,

@@ -1,4 +1,4 @@
-"""What candidates cost, as a number for each in the file."""
+"""The costs of candidates, as a number for each in the file."""
 
 import math
 from collections.abc import Mapping, Sequence

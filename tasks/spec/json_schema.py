@@ -17,7 +17,7 @@ from winnow.tasks.spec.campaign import CampaignFile
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _SEE_CODE = re.compile(r"; see `[\w.]+`")
-"""What only a reader of the code can follow."""
+"""A pattern of the references that only a reader of the code can follow."""
 
 
 class _Explained(GenerateJsonSchema):

@@ -1,4 +1,4 @@
-"""What Winnow's selectors can do and rely on, by name, for those who read a campaign and import no selector.
+"""Traits of Winnow's selectors, by name, for those who read a campaign and import no selector.
 
 Of a plug-in's selector none of this is known.
 """

@@ -1,4 +1,4 @@
-"""What every part of a campaign's file has in common, and the values that any of them may hold."""
+"""The base of every part of a campaign's file, and the values that any of them may hold."""
 
 import math
 import re
@@ -23,7 +23,7 @@ def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _scalar(value: object) -> object:
-    """One complaint in place of one per type of a union."""
+    """The value, checked with one complaint in place of one per type of a union."""
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ValueError("must be text, a finite number, true, false or null")
@@ -33,7 +33,7 @@ JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)
 
 
 def _tree(value: object) -> object:
-    """The same for what may hold lists and mappings."""
+    """The value, checked as by `_scalar`, where it may hold lists and mappings."""
     if isinstance(value, list):
         return [_tree(each) for each in value]
     if isinstance(value, Mapping):
@@ -91,7 +91,7 @@ def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the f
 
 
 BaseUrl = Annotated[str | None, BeforeValidator(_base_url)]
-"""Where an OpenAI-compatible server listens, its version included; None is OpenAI's own."""
+"""URL of an OpenAI-compatible server, its version included; None is OpenAI's own."""
 
 KeyVariable = Annotated[str | None, BeforeValidator(_variable)]
 """`$NAME` of the environment variable that holds a key."""

@@ -1,4 +1,4 @@
-"""What a stored spec says, read without pydantic and numpy: `winnow status` has no time to import them."""
+"""A stored spec, read without pydantic and numpy: `winnow status` has no time to import them."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def own_kind(objective: str) -> Kind:
-    """What the algorithm itself counts, and what a budget that is a mere number limits."""
+    """The kind of amount that the algorithm counts, and that a budget which is a mere number limits."""
     return "human_labels" if objective == "certify" else "comparisons"
 
 
@@ -35,7 +35,7 @@ ONLY: Literal["only"] = "only"
 """Stored texts alone: none is made."""
 
 NO_STORED_TEXT = "no_stored_text"
-"""Reason of a pair for which there is then no text."""
+"""Reason of a pair for which no text is stored, where none is made."""
 
 
 HUMAN = "human"
@@ -88,12 +88,12 @@ def judge_parts(judge: JsonView) -> Iterator[JsonView]:
 
 
 def judge_place(judge: str, model: Mapping[str, object]) -> str:
-    """Where a model of the judge at a place stands, for what is kept of it by place."""
+    """The place of a model of a judge, by which records of it are kept; `judge` is the judge's place."""
     return f"{judge}.{model.get('judge_id', model.get('name'))}"
 
 
 def metric_place(name: object) -> str:
-    """Where the judge of a metric stands, for what is kept of its models by place."""
+    """The place of the judge of a metric, by which records of its models are kept."""
     return f"metrics.{name}"
 
 
@@ -107,7 +107,7 @@ def judging_models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
 
 
 def judging_fingerprints(identity: JsonView) -> JsonObject:
-    """What the weights of each of these models are, by its name, as a campaign's identity has it."""
+    """The fingerprints of the weights of these models, by model name, as a campaign's identity has them."""
     of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
     return {**identity.get("metric_fingerprints", {}), **of_judge}
 
@@ -119,12 +119,12 @@ def is_human(spec: Mapping[str, object]) -> bool:
 
 
 def baseline_name(selector: JsonView) -> str | None:
-    """Whom a campaign's selector, as it is stored, holds the others against; None where it is no gate."""
+    """The candidate that a stored selector holds the others against; None where it is no gate."""
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
 
 
 def fork_command(identity: JsonView) -> str:
-    """What begins a campaign of this identity under another name; a file need not name a gate's baseline."""
+    """The command that begins a campaign of this identity under another name; a gate's has the baseline."""
     selector = identity.get("selector")
     baseline = None if selector is None else baseline_name(selector)
     if baseline is None:
@@ -134,23 +134,23 @@ def fork_command(identity: JsonView) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """How a stored campaign compares candidates, as far as its definition says."""
+    """The way in which a stored campaign compares candidates by groups, as far as its definition says."""
 
     by: str
     objective: str
     weights: str
-    """In words: "equal", "size" or "given"."""
+    """The weights in words: "equal", "size" or "given"."""
 
     @property
     def value(self) -> str:
-        """What candidates are compared by, as a noun."""
+        """The value that candidates are compared by, as a noun."""
         if self.objective == "worst":
             return "worst-group mean"
         return "mean of group means" if self.weights == "equal" else "weighted mean of group means"
 
 
 def grouping_of(spec: JsonView) -> Grouping | None:
-    """How the campaign of a stored definition compares by groups; None where it does not."""
+    """The way in which the campaign of a stored definition compares by groups; None where it does not."""
     groups = spec.get("groups")
     if groups is None:
         return None
@@ -160,11 +160,11 @@ def grouping_of(spec: JsonView) -> Grouping | None:
 
 
 ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
-"""What the estimates of an objective are of, where candidates are not compared by groups."""
+"""The value that an objective estimates, where candidates are not compared by groups."""
 
 
 def estimated_value(objective: str, groups: Grouping | None) -> str:
-    """What the estimates of a campaign are of, as a noun.
+    """The value that a campaign estimates, as a noun.
 
     Args:
         objective: As a spec names it.
@@ -183,7 +183,7 @@ class Constraint:
 
     @property
     def bound(self) -> str:
-        """In words, such as "at least 0.9"."""
+        """The bound in words, such as "at least 0.9"."""
         return f"at most {self.at_most:g}" if self.at_least is None else f"at least {self.at_least:g}"
 
     def __str__(self) -> str:
@@ -191,11 +191,11 @@ class Constraint:
 
     @property
     def least(self) -> float:
-        """What the mean of the values has to be at least, as selectors are told them."""
+        """The lowest mean that meets the constraint, of the values as selectors are told them."""
         return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
 
     def told(self, value: float | None) -> float:
-        """What a selector is told of a value: the more the better; NaN where there is none."""
+        """The value as a selector is told it: the more the better; NaN where there is none."""
         if value is None:
             return math.nan
         return 1.0 - value if self.at_least is None else value
@@ -207,7 +207,7 @@ def constraints_of(spec: JsonView) -> tuple[Constraint, ...]:
 
 
 def costs_of(selector: JsonView) -> dict[str, float] | None:
-    """What each candidate costs, where a selector, as it is stored, prefers the cheaper; None elsewhere."""
+    """The cost of each candidate, where a stored selector prefers the cheaper; None elsewhere."""
     params = selector["params"]
     is_thrifty = selector["name"] == PREFERS_COST and params.get("prefer") == "cost"
     return dict(params["costs"]) if is_thrifty else None

@@ -20,19 +20,19 @@ from winnow.tasks.spec.sections.dataset import TaskSpec
 from winnow.tasks.spec.spec_model import SECRET, keys_of
 
 MOST_BYTES = 16 * 2**20
-"""Of a campaign's file, and of what it comes to once every alias is written out."""
+"""Bytes, at the most, of a campaign's file, and of what it comes to once every alias is written out."""
 
 MOST_MISTAKES = 50
-"""That are told at once."""
+"""Mistakes that are told at once, at the most."""
 
 BYTES_OF_A_VALUE = 64
-"""What a value counts beside its text: so many short ones are as much work as a long one."""
+"""Bytes that a value counts beside its text: many short ones are as much work as a long one."""
 
 ALIKE = 0.6
 """Share of two keys that is the same where one may be a misspelling of the other."""
 
 ALMOST = 0.8
-"""The same where the other is a key as it stands, but of another level."""
+"""Such a share where the other is a key as it stands, but of another level."""
 
 ELSEWHERE = {
     "model_base_url": ("api_base", "endpoint", "url", "server"),
@@ -50,14 +50,14 @@ ELSEWHERE = {
     "selector": ("sampler", "strategy"),
     "stopping": ("early_stopping", "pruner", "n_trials"),
 }  # fmt: skip
-"""What other tools call a key, or keep at another place, by the key."""
+"""Words of other tools for a key, or for a setting that they keep at another place, by the key."""
 WORDS = {word: key.format(word) for key, words in ELSEWHERE.items() for word in words}
 
 TO_WRITE = {
     "campaign": "a campaign into it, `winnow init` gives one to begin with",
     "judge": "judge: {type: …} into it",
 }
-"""What is missing in an empty file, by what it should hold."""
+"""Words for what an empty file lacks, by what it should hold."""
 
 KeyPath = tuple[str | int, ...]
 
@@ -259,7 +259,7 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
 
 
 def _at(file: Path | str, line: int) -> str:
-    """Where a line stands; a text is an override, which is known by itself."""
+    """The place of a line; a `file` that is a text is an override, and is its own place."""
     return file if isinstance(file, str) else f"{file}:{line}"
 
 
@@ -285,7 +285,7 @@ def _apply(values: JsonObject, override: str) -> KeyPath:
 
 
 def _no_place(path: KeyPath, depth: int, found: object) -> str:
-    """Why nothing can be set at a path, of which so many parts lead to what was found."""
+    """The reason why a path cannot be set; its first `depth` parts lead to `found`."""
     if isinstance(found, dict | list):
         return f"there is no place '{format_key(path)}' in the file"
     above, inner = format_key(path[:depth]), format_key(path[depth:])
@@ -321,10 +321,10 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 
 def _meant(parts: KeyPath, key: str) -> list[str]:
-    """What an unknown key of a part of the file may stand for, in quotes.
+    """The keys that an unknown key of a part of the file may stand for, in quotes.
 
-    What it means in other tools, or at the top of the file; else the part's own nearest, and then that of a
-    section of it.
+    They are the key that other tools call so, or one at the top of the file; else the nearest of the part's
+    own keys, and then that of a section of it.
     """
     if (word := WORDS.get(key, "")).partition(".")[0] in (known := _known_keys(parts)):
         return [f"'{word}'"]

@@ -1,4 +1,4 @@
-"""What a judge of single outputs asks a model, and what it made of the reply.
+"""The calls by which a judge of single outputs asks a model, and the replies as it reads them.
 
 Judges of duels ask by calls of their own, and are told replies of the same kind.
 """
@@ -22,11 +22,11 @@ class JudgeCall:
     judge: str
     """Id of the judge that asks."""
     model: ModelRef = field(hash=False)
-    """Whom to ask."""
+    """The model that is asked."""
     prompt: str
-    """As rendered; holds untrusted text."""
+    """The prompt as rendered; holds untrusted text."""
     sampling: Sampling
-    """How to draw the reply."""
+    """Settings for sampling the reply."""
     repeat: int = 0
     """0 and up: the same question asked again."""
     attempt: int = 0
@@ -37,12 +37,12 @@ class JudgeCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReply:
-    """What a model said, where only this much of a `Completion` was kept."""
+    """A model's reply, where only this part of a `Completion` was kept."""
 
     text: str
-    """Untrusted."""
+    """The text of the reply, untrusted."""
     choice_logprobs: Mapping[str, float] | None = None
-    """As in `Completion`."""
+    """See `Completion`."""
     finish_reason: str = "stop"
     """"stop", or "length" where the reply was cut off."""
 
@@ -59,5 +59,5 @@ class ReadReply:
 
     call: JudgeCall
     score: float | None = None
-    """In [0, 1]."""
+    """The score that was read, in [0, 1]."""
     reason: str | None = None

@@ -41,9 +41,9 @@ class JudgeModel:
     id: str
     """Unique among them."""
     ref: ModelRef
-    """What to load."""
+    """The model to load."""
     sampling: Sampling
-    """How its replies are drawn."""
+    """Settings for sampling its replies."""
 
 
 def judge_models(specs: Sequence[Mapping[str, object]], defaults: GenerateConfig) -> tuple[JudgeModel, ...]:

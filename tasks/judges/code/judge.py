@@ -41,7 +41,7 @@ class CodeJudge:
     entry_point: str | None = None
     """The name of the function that tests call `candidate`, as such a template."""
     prefix: str | None = None
-    """What the output goes on with, as such a template; it is put before the program."""
+    """The text that the output continues, as such a template; it is put before the program."""
     partial: bool = False
     """Whether the score is the share of tests that pass, in the place of 0 where one fails."""
     same_process: bool = False
@@ -70,7 +70,7 @@ class CodeJudge:
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """Which interpreter runs the programs."""
+        """The version of the interpreter that runs the programs."""
         return {"python": python_version()}
 
     def try_out(self) -> None:
@@ -107,7 +107,7 @@ class CodeJudge:
         return {name: render(template, shown, key) for name, template in self._templates.items()}
 
     def _asked(self, sample: Sample) -> Task | Verdict:
-        """What is to be run, or why nothing is."""
+        """The task to run for an output, or the verdict where there is nothing to run."""
         try:
             given = self.rendered(sample.fields, sample.targets)
         except TemplateError as error:

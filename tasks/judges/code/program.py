@@ -10,10 +10,10 @@ _PYTHON = frozenset({"", "py", "python", "python3", "{python}", "{.python}"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What stands between two fences, or after one that is not closed."""
+    """A block of text between two fences, or after one that is not closed."""
 
     language: str
-    """In lower case, "" where none is named."""
+    """The language, in lower case; "" where none is named."""
     text: str
 
     def defines(self, name: str) -> bool:

@@ -57,21 +57,21 @@ class Task:
     same_process: bool
     """Whether the tests run in the program's own interpreter."""
     limits: Limits
-    """Of each process."""
+    """The limits of each process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of it."""
+    """The outcome of a task."""
 
     tests: int = 0
     passed: int = 0
     failure: str | None = None
-    """Why not all tests passed, in a sentence."""
+    """The reason why not all tests passed, in a sentence."""
     no_tests: str | None = None
-    """Why the tests say nothing of any program."""
+    """The reason why the tests say nothing about any program."""
     broken: str | None = None
-    """Why the sandbox says nothing of this program, which is none of its faults."""
+    """The reason why the sandbox says nothing about this program, which is not at fault."""
 
 
 def run_tasks(tasks: Collection[Task]) -> dict[Task, Outcome]:
@@ -143,7 +143,7 @@ class _Process:
         return bool(chunk)
 
     def messages(self) -> Iterator[JsonObject]:
-        """What it told; what does not bear its mark is passed over."""
+        """The messages of the process; lines without its mark are passed over."""
         for line in bytes(self._told).splitlines():
             try:
                 message = json.loads(line)
@@ -154,7 +154,7 @@ class _Process:
 
     @property
     def threads(self) -> int:
-        """How many it has; 0 once it has ended."""
+        """Number of its threads; 0 once it has ended."""
         try:
             return len(os.listdir(f"/proc/{self._process.pid}/task"))
         except OSError:
@@ -219,7 +219,7 @@ def _started(task: Task, folder: str) -> Iterator[list[_Process]]:
 
 
 def _watched(processes: Sequence[_Process], folder: str, seconds: float) -> str | None:
-    """Wait until the first process has told all; why it has to be stopped before, in a sentence."""
+    """Wait until the first process has told all; return why it has to be stopped before, in a sentence."""
     deadline = time.monotonic() + seconds
     first, *_ = processes
     ready = select.poll()
@@ -280,7 +280,7 @@ def _reported(report: JsonObject) -> Outcome:
 
 
 def _ended(process: _Process, report: JsonObject, limits: Limits) -> Outcome:
-    """Of a process that told no result."""
+    """The outcome of a process that told no result."""
     what = "the tests" if process.role == "tests" else "the program"
     if process.status == -signal.SIGKILL and not process.was_killed:
         if process.cpu_seconds > limits.seconds - 0.5:

@@ -48,9 +48,9 @@ assert open("own").read() == "kept"
 
 @cache
 def escape() -> str | None:
-    """What a program can do here that it must not, or what hinders it to run at all; None where all is well.
+    """A fault of the sandbox on this machine, looked for once; None where all is well.
 
-    It is found out once.
+    The fault is something that a program can do and must not, or something that keeps it from running at all.
     """
     with tempfile.NamedTemporaryFile(prefix="winnow-outside-") as outside:
         values = f"OUTSIDE, PARENT = {outside.name!r}, {os.getpid()}\n"

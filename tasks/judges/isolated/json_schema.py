@@ -47,7 +47,7 @@ class JsonSchemaJudge:
 
 
 def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """What judges, in the process in which it may take its time."""
+    """The function that judges, for a process of its own, in which it may take its time."""
     from jsonschema.exceptions import best_match
 
     checker = _checker(schema)
@@ -67,14 +67,14 @@ def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
 
 
 class _Wrong(Protocol):
-    """What a value does not satisfy."""
+    """A violation of the schema by a value."""
 
     json_path: str
     message: str
 
 
 class _Checker(Protocol):
-    """What is needed of the classes that jsonschema makes."""
+    """The members that are used of the classes that jsonschema makes."""
 
     @classmethod
     def check_schema(cls, schema: Mapping[str, object]) -> None: ...

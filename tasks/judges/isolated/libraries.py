@@ -15,10 +15,10 @@ SECONDS = 10.0
 """The longest that a library may take for one output, in time of a processor."""
 
 PATIENCE = 120.0
-"""The same by the clock, which counts what other processes take, too."""
+"""The longest that it may take by the clock, which counts what other processes take, too."""
 
 MEMORY = 2 << 30
-"""Bytes that it may take for that."""
+"""Bytes that it may take for one output."""
 
 
 def versions(distributions: Sequence[str]) -> dict[str, str]:

@@ -43,7 +43,7 @@ class MathJudge:
 
 
 def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
-    """What judges, in the process in which it may take its time: math-verify's own limits are off there."""
+    """The function that judges, for a process of its own: math-verify's own time limits are off there."""
     from math_verify import parse, verify
 
     def judge(sample: Sample) -> Verdict:

@@ -23,7 +23,7 @@ START_SECONDS = 120.0
 """A process may take so long to import what it needs; libraries of symbols take a second, others more."""
 
 MOST_BYTES = 1 << 24
-"""Of a reply."""
+"""Bytes of a reply, at the most."""
 
 LOG = "judge.log"
 """Within a campaign's log folder: what judges print."""
@@ -112,7 +112,7 @@ class IsolatedJudge:
             return Verdict.unscored(INVALID_SCORE, detail=str(error))
 
     def _answer(self, message: Mapping[str, object], seconds: float) -> JsonObject:
-        """What the child answers to a message; it is gone after any exception.
+        """The child's answer to a message; the child is gone after any exception.
 
         Raises:
             _Exhausted: If it does not answer in time, or ended.

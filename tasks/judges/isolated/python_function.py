@@ -78,11 +78,11 @@ class PythonJudge:
 
     @staticmethod
     def code(path: str, **others: object) -> JsonObject:
-        """What the function's code is: digests of its file and of the modules that it brings along."""
+        """The function's code: digests of its file and of the modules that it brings along."""
         return {"files": digests(located(path)[0])}
 
     def judge(self, sample: Sample) -> Verdict:
-        """What the function says; a reason where it raises, hangs or returns no number of the range."""
+        """The function's verdict; a reason where it raises, hangs or returns no number of the range."""
         return self._isolated.judge(sample)
 
 
@@ -128,7 +128,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def digests(file: Path) -> dict[str, str]:
-    """What `file_digests` says; raises `JudgeError` where the file cannot be read."""
+    """The digests that `file_digests` gives; raises `JudgeError` where the file cannot be read."""
     try:
         return file_digests(file)
     except OSError as error:

@@ -22,7 +22,7 @@ class RougeJudge:
     libraries: ClassVar = ("rouge-score", "nltk")
 
     variant: Variant = "rougeL"
-    """What is compared: words, pairs of words, or the longest common subsequence, of all or by lines."""
+    """The units compared: words, pairs of words, or the longest common subsequence, of all or by lines."""
     stemmer: bool = False
     """Whether words are reduced to their stems, which is for English."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
@@ -38,7 +38,7 @@ class RougeJudge:
 
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
-    """What judges, in the process in which it may take its time."""
+    """The function that judges, for a process of its own, in which it may take its time."""
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer([variant], use_stemmer=stemmer)

@@ -1,4 +1,4 @@
-"""How close a text is to the targets in meaning: the cosine between vectors of a sentence-embedding model."""
+"""Closeness of a text to the targets in meaning: the cosine between vectors of a sentence-embedding model."""
 
 import weakref
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 DIGITS = 4
-"""Of a cosine: the last ones of a vector depend on the processor."""
+"""Decimal places of a cosine: the last digits of a vector depend on the processor."""
 
 PLACE = "judge.embedder"
 
@@ -45,11 +45,11 @@ class SimilarityJudge:
     model: str | None = None
     """The folder of a checkpoint that Transformers loads; None for all-MiniLM-L6-v2, which is a package."""
     pooling: Pooling = "mean"
-    """What the vector is of the last hidden states: their mean, or the first ("cls") or last of them."""
+    """The vector made of the last hidden states: their mean, or the first ("cls") or last of them."""
     embedder: str | None = None
     """An embedder of a package or of a program, which makes the vectors in the place of a checkpoint."""
     embedder_params: Mapping[str, JsonScalar] | None = None
-    """What that embedder is made with."""
+    """Parameters that this embedder is made with."""
     _isolated: IsolatedJudge | None = field(init=False, repr=False, compare=False)
     _measure: Callable[[Sample], Verdict] = field(init=False, repr=False, compare=False)
 
@@ -90,7 +90,7 @@ class SimilarityJudge:
         embedder_params: Mapping[str, JsonScalar] | None = None,
         **others: object,
     ) -> JsonObject:
-        """What the weights of the model are, or the code of the embedder."""
+        """The identity of the model's weights, or of the embedder's code."""
         return {"embedder": _embedder(model, pooling, embedder, embedder_params).identity}
 
     def judge(self, sample: Sample) -> Verdict:
@@ -103,7 +103,7 @@ class SimilarityJudge:
 def _embedder(
     model: str | None, pooling: Pooling, name: str | None, params: Mapping[str, JsonScalar] | None
 ) -> Embedder:
-    """What makes the vectors, nothing of it loaded; raises `JudgeError` where there is none."""
+    """The embedder that makes the vectors, nothing of it loaded; raises `JudgeError` where there is none."""
     if name is None and params:
         raise JudgeError(
             "is for an embedder of a package or a program; leave it out", "judge.embedder_params"
@@ -127,7 +127,7 @@ def _embedder(
 
 
 def measured(model: str | None, pooling: Pooling) -> Callable[[Sample], Verdict]:
-    """What judges by a checkpoint, in the process in which it may take its time; it is loaded now."""
+    """The function that judges by a checkpoint, which is loaded now; it is for a process of its own."""
     embedder = SentenceModel(model, pooling)
     embedder.embed(["loads the model"])
     return _measuring(embedder)

@@ -1,4 +1,4 @@
-"""How close an output is to reference translations: BLEU, chrF and TER of single sentences, by sacrebleu.
+"""Closeness of an output to reference translations: BLEU, chrF and TER of single sentences, by sacrebleu.
 
 A campaign's mean is a mean of values of single outputs, which is not the value of all outputs as one corpus
 that papers report.
@@ -52,7 +52,7 @@ class BleuJudge(_SentenceMetric):
     metric: ClassVar = "BLEU"
 
     tokenize: Literal["13a", "char", "intl", "none", "zh"] = "13a"
-    """How sacrebleu takes words apart."""
+    """Name of the tokenizer with which sacrebleu takes words apart."""
     lowercase: bool = False
     """Whether upper and lower case are the same."""
 
@@ -69,7 +69,7 @@ class ChrfJudge(_SentenceMetric):
     word_order: Annotated[int, Field(ge=0, le=4)] = 0
     """The longest run of words that is compared; 0 for none."""
     beta: Annotated[int, Field(ge=1, le=10)] = 2
-    """How much more recall counts than precision."""
+    """Importance of recall, as a multiple of that of precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ _SCALES: Mapping[str, Scale] = {each.metric: each.scale for each in (BleuJudge, 
 
 
 def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """What judges, in the process in which it may take its time."""
+    """The function that judges, for a process of its own, in which it may take its time."""
     from sacrebleu import metrics
 
     # Of a single sentence, BLEU is of no higher order than the sentence has words.

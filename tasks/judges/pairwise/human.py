@@ -25,7 +25,7 @@ class HumanPairJudge:
     """A person, who is shown both answers in an order that a coin decides, prefers one of them."""
 
     question: Annotated[str, Field(min_length=1)]
-    """What people are asked about each pair."""
+    """The question that people are asked about each pair."""
     ties: bool = True
     """Whether they may say that both are as good."""
     reference: bool = False
@@ -61,7 +61,7 @@ class HumanPairJudge:
         return ()
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
-        """What somebody said of the duel; the same answer twice is a tie, of which nobody is asked.
+        """The verdict that somebody gave; the same answer twice is a tie, about which nobody is asked.
 
         Raises:
             LabelMissing: If nobody has judged it.
@@ -82,11 +82,11 @@ def needs_people(duel: Duel) -> bool:
 
 
 def duel_key(duel: Duel) -> str:
-    """What tells a duel from all others of its campaign: two answers that meet again are judged anew."""
+    """The key of a duel, unique in its campaign: two answers that meet again are judged anew."""
     texts = [storable(text) for text in (duel.question, duel.answer_a, duel.answer_b)]
     return sha256(["duel", duel.seed, *texts])
 
 
 def presentation_order(duel: Duel) -> PresentationOrder:
-    """Which answer is shown first: a fair coin, the same whenever the duel is looked at."""
+    """The order in which the answers are shown: a fair coin, the same whenever the duel is looked at."""
     return "swapped" if int(sha256(["presentation order", duel.seed])[:8], 16) % 2 else "original"

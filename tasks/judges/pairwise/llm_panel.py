@@ -44,7 +44,7 @@ _NAMES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Opinion:
-    """What one model says of a duel: a value or a reason."""
+    """One model's opinion of a duel: a value or a reason."""
 
     judge: str
     value: float | None
@@ -92,7 +92,7 @@ class Panel:
         )
 
     def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> list[JudgmentCall]:
-        """What is still wanted: every question in every order first, then what has to be asked again."""
+        """The calls still wanted: every question in every order first, then those to be asked again."""
         if duel.answer_a == duel.answer_b:
             return []
         try:

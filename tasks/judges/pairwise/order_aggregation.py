@@ -1,14 +1,14 @@
-"""How the verdicts of both orders of two answers, of repeats and of several judges become one value."""
+"""Rules by which the verdicts of both orders of two answers, of repeats and of judges become one value."""
 
 from collections.abc import Sequence
 from math import fsum
 from typing import Literal
 
 OrderAggregation = Literal["tie", "mean"]
-"""How the two orders of a question become one value."""
+"""The rule by which the two orders of a question become one value."""
 
 Aggregation = Literal["majority", "mean"]
-"""How several values of the same rank (repeats, then judges) become one."""
+"""The rule by which several values of the same rank (repeats, then judges) become one."""
 
 
 def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:

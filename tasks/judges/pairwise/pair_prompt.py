@@ -47,7 +47,7 @@ class PairTemplate:
     source: str
     """Its text, even where it came from a file."""
     variables: frozenset[str]
-    """What it uses."""
+    """Names of the variables that it uses."""
     fill: Callable[[JsonView], str] = field(repr=False, compare=False)
     """Puts in values; raises `TemplateError`."""
 

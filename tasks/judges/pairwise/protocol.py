@@ -1,4 +1,4 @@
-"""What a pair judge is: it says which model calls it wants, and what their replies come to.
+"""The protocol of pair judges: a judge asks for model calls, and makes a verdict of their replies.
 
 A pair judge calls no model itself. Whoever runs it asks `calls` what is still wanted, makes those calls,
 keeps the replies, and asks again until nothing is wanted; then `verdict` is ready. A judge keeps nothing
@@ -63,15 +63,15 @@ class JudgmentCall:
     judge: str
     """Id of the judge that asks."""
     model: ModelRef = field(hash=False)
-    """Whom to ask."""
+    """The model that is asked."""
     prompt: str
-    """As rendered; holds untrusted text."""
+    """The prompt as rendered; holds untrusted text."""
     sampling: Sampling
-    """How to draw the reply."""
+    """Settings for sampling the reply."""
     seed: int
     """Seed of the request, in [0, 2**31); 0 where decoding is greedy."""
     presentation_order: PresentationOrder
-    """Which answer the prompt shows first."""
+    """The order in which the prompt shows the answers."""
     repeat: int
     """0 and up: the same question asked again."""
     attempt: int
@@ -80,7 +80,7 @@ class JudgmentCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
-    """One call, and what it came to."""
+    """One call, and the verdict or the reason that it came to."""
 
     judge: str
     presentation_order: PresentationOrder
@@ -89,9 +89,9 @@ class Judgment:
     reply: str | None
     """The raw reply; None where the engine gave none."""
     verdict: float | None
-    """How far A is preferred, in [0, 1], whichever answer was shown first; None when it cannot be told."""
+    """The preference for A, in [0, 1], whichever answer was shown first; None when it cannot be told."""
     reason: str | None
-    """Why there is no verdict; None when there is one."""
+    """The reason why there is no verdict; None when there is one."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, reply=self.reply)
@@ -105,12 +105,12 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVerdict:
-    """What the judge as a whole says of a duel."""
+    """The verdict of the judge as a whole on a duel."""
 
     outcome: float | None = None
     """1 where A is preferred, 0 where B is, 0.5 for a tie; between them for probabilities and means."""
     reason: str | None = None
-    """Why there is no outcome; None when there is one."""
+    """The reason why there is no outcome; None when there is one."""
     answer: str | None = None
     """A short note for people on how it came about."""
     detail: str | None = None
@@ -149,7 +149,7 @@ class PairJudge(Protocol):
         """The calls still wanted, given the replies so far; empty when the verdict is ready.
 
         They depend on the duel and the replies alone, and on no clock: `winnow db check` asks for them once
-        more, of what is stored, and says of others that they are wrong or could not be checked.
+        more, with what is stored, and reports calls that differ as wrong, or as impossible to check.
         """
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:

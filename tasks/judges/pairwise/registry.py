@@ -68,7 +68,7 @@ class FunctionPairJudge:
     """Returns how far the first answer is preferred, in [0, 1], None where that cannot be told, or a
     `PairVerdict`."""
     params: Mapping[str, object] = field(default_factory=dict)
-    """Given to it by name."""
+    """Parameters that the function is given by name."""
     models: ClassVar[tuple[ModelRef, ...]] = ()
     identity: ClassVar[Mapping[str, object]] = MappingProxyType({})
     is_deterministic: ClassVar = False  # nobody knows
@@ -78,7 +78,7 @@ class FunctionPairJudge:
         return ()
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
-        """What the function says; a duel without a preference has the reason no_preference."""
+        """The function's verdict; a duel without a preference has the reason no_preference."""
         found = self.function(duel.answer_a, duel.answer_b, duel.targets, **self.params)
         if isinstance(found, PairVerdict):
             return found
@@ -114,7 +114,7 @@ def describe(name: str) -> JudgeDescription:
 
 
 def pair_judge_code(type: str, /) -> JsonObject:
-    """What the code of this pair judge is, as far as verdicts depend on it. JSON values.
+    """The code of this pair judge, as far as verdicts depend on it, as JSON values.
 
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.

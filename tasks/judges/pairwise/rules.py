@@ -56,7 +56,7 @@ class RulesJudge:
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """What the code of the scorer is."""
+        """The code of the scorer."""
         return {"scorer": self.scorer_code}
 
     @property

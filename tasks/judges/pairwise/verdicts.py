@@ -1,4 +1,4 @@
-"""What a judge may say, what each verdict is worth, and how it is found in a reply.
+"""The verdicts that a judge may give, the score of each, and the way to find them in a reply.
 
 Of several verdicts in a reply the last one counts: whatever a judge weighs or quotes comes before what it
 settles on. If the last thing that looks like a verdict is none of those asked for, there is no verdict.
@@ -34,7 +34,7 @@ class VerdictFormat:
     scores: Mapping[str, float]
     """Each verdict as it is spelled -> how far the answer shown first is preferred, in [0, 1]."""
     meanings: Mapping[str, str]
-    """What each verdict says, for the prompt."""
+    """The meaning of each verdict, for the prompt."""
     pattern: regex.Pattern[str]
     """Finds verdicts in running text; group 1, or else the whole match, is a label."""
     labels: Mapping[str, float]
@@ -71,7 +71,7 @@ class VerdictFormat:
         return expected_value(self.scores, logprobs)
 
     def instructions(self, read: Read) -> str:
-        """How to reply, for the prompt."""
+        """Instructions on how to reply, for the prompt."""
         asked = "\n".join(f"{choice} if {self.meanings[choice]}" for choice in self.choices)
         if read == "text":
             return (
@@ -81,7 +81,7 @@ class VerdictFormat:
         return f"Reply with exactly one of these and nothing else:\n{asked}"
 
     def reminder(self, number: int) -> str:
-        """What is added to a prompt whose reply could not be read."""
+        """The text that is added to a prompt whose reply could not be read."""
         asked = ", ".join(self.choices)
         return f"\n\nReminder {number}: your reply must end with exactly one of {asked} on a line of its own."
 

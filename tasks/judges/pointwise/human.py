@@ -23,7 +23,7 @@ UNCLEAR = "unclear"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """What somebody said: a verdict in [0, 1], or that there can be none."""
+    """A person's judgment: a verdict in [0, 1], or that there can be none."""
 
     verdict: float | None
     """None for "unclear"."""
@@ -37,9 +37,9 @@ class HumanJudge:
     scale: ClassVar[Scale] = Scale(unit="levels with names", formula="what `levels` says of each")
 
     question: Annotated[str, Field(min_length=1)]
-    """What people are asked about each output."""
+    """The question that people are asked about each output."""
     levels: Mapping[str, float]
-    """What they may say, and the score of each."""
+    """The levels that people may choose, and the score of each."""
     reference: bool = False
     """Whether they are shown the targets."""
     annotations: Mapping[str, Annotation] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -55,7 +55,7 @@ class HumanJudge:
         return knowing
 
     def judge(self, sample: Sample) -> Verdict:
-        """What somebody said of the output.
+        """The rating that somebody gave the output.
 
         Raises:
             LabelMissing: If nobody has rated it.
@@ -69,7 +69,7 @@ class HumanJudge:
 
 
 def rating_key(example: str, output: str) -> str:
-    """What tells an output to be rated from all others of its campaign: the same output is rated once."""
+    """The key of an output to be rated, unique in its campaign: the same output is rated once."""
     return sha256(["rating", storable(example), storable(output)])
 
 

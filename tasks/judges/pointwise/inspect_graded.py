@@ -55,7 +55,7 @@ class InspectGradedJudge:
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """What its prompts are made of beside its parameters."""
+        """A digest of what its prompts are made of beside its parameters."""
         return {"prompt": sha256([QA, FACT, instructions_for(True), instructions_for(False)])}
 
     def __call__(
@@ -117,7 +117,7 @@ class Grader:
     """The grades that the instructions offer, where these are Inspect's; others are none."""
     include_history: bool
     replies: Replies = field(default_factory=dict, repr=False, compare=False)
-    """What is known when it judges."""
+    """The replies that are known when it judges."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -134,7 +134,7 @@ class Grader:
         return () if isinstance(call, Verdict) or call in replies else (call,)
 
     def judge(self, sample: Sample) -> Verdict:
-        """What the grade is worth, or the reason why there is none.
+        """The value of the grade, or the reason why there is none.
 
         Raises:
             ValueError: If the reply is still wanted.
@@ -195,7 +195,7 @@ class Grader:
 
 
 def _worth(grade: str) -> float:
-    """What a grade is worth: Inspect takes for 0 what it does not know."""
+    """The value of a grade; a grade that Inspect does not know is worth 0, as in Inspect."""
     known = WORTH.get(grade, WORTH.get(grade.lower()) if len(grade) > 1 else None)
     if known is not None:
         return known

@@ -26,7 +26,7 @@ class LlmJudge:
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """What its prompts are made of beside its parameters."""
+        """A digest of what its prompts are made of beside its parameters."""
         return {
             "prompt": sha256(
                 [rating_prompt.HEAD, rating_prompt.EXAMPLE, rating_prompt.REFERENCE, rating_prompt.OUTPUT]

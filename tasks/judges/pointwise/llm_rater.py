@@ -74,7 +74,7 @@ class Rater:
     judges: tuple[JudgeModel, ...]
     points: Points
     beginning: str
-    """Of every prompt."""
+    """The beginning of every prompt."""
     reference: bool
     """Whether the targets are shown."""
     read: Read
@@ -83,7 +83,7 @@ class Rater:
     repeats: int
     min_valid_judges: int
     replies: Replies = field(default_factory=dict, repr=False, compare=False)
-    """What is known when it judges."""
+    """The replies that are known when it judges."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -120,7 +120,7 @@ class Rater:
         return self._combined(readings)
 
     def _prompt(self, sample: Sample) -> str | Verdict:
-        """What the models are asked; or the verdict, where there is nothing to ask them."""
+        """The prompt for the models; or the verdict, where there is nothing to ask them."""
         if self.reference and not sample.targets:
             return Verdict.unscored(NO_TARGET)
         asked = sample.fields.get("input", "")
@@ -136,7 +136,7 @@ class Rater:
     def _exchange(
         self, judge: JudgeModel, repeat: int, shown: str, replies: Replies
     ) -> tuple[list[ReadReply], JudgeCall | None]:
-        """What a model was asked so far and how that was read, and the call that is wanted next, if any."""
+        """The calls of a model so far with the readings of the replies, and the call wanted next, if any."""
         n_weighed = 1 if self.read == "probabilities" else 0
         done: list[ReadReply] = []
         for attempt in range(n_weighed + self.max_reasks + 1):
@@ -201,7 +201,7 @@ class Rater:
         return replace(Verdict.unscored(reason, note), replies=readings)
 
     def _opinion(self, judge: str, readings: Sequence[ReadReply]) -> float | str:
-        """What one model says of an output: a score or a reason."""
+        """One model's opinion of an output: a score or a reason."""
         last = {reading.call.repeat: reading for reading in readings if reading.call.judge == judge}
         scores = [reading.score for reading in last.values() if reading.score is not None]
         if scores:

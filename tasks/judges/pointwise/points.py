@@ -18,7 +18,7 @@ FORMULA = "1 for yes, 0 for no; (points - 1) / (highest - 1)"
 
 _IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
 _DRESSED = r"[\s\"'`*_().\[\]]*+"
-"""What may stand around a label that is all there is of a reply."""
+"""A pattern of the characters that may surround a label which is the whole reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class Points:
 
     name: ScaleName
     scores: Mapping[str, float]
-    """By label, from the best to the worst or upwards."""
+    """Scores by label, from the best to the worst or upwards."""
     choices: Mapping[str, str]
     """Each label as the model is to write it where it writes nothing else -> the label. None of them begins
     another, so that an engine can weigh them against each other."""
     meaning: str
-    """What the labels say, for the prompt."""
+    """The meaning of the labels, for the prompt."""
 
     def in_text(self, text: str, *, is_cut: bool = False) -> str | None:
         """The label that a reply settles on: the last one in double brackets, or the reply as a whole.
@@ -58,7 +58,7 @@ class Points:
         return f"{1.0 + score * (len(self.scores) - 1):.3g}"
 
     def instructions(self, *, reasoned: bool) -> str:
-        """How to reply, for the prompt."""
+        """Instructions on how to reply, for the prompt."""
         if reasoned:
             asked = ", ".join(f"[[{label}]]" for label in self.scores)
             return (
@@ -69,7 +69,7 @@ class Points:
         return f"Reply with exactly one of {asked} and nothing else: {self.meaning}."
 
     def reminder(self, number: int) -> str:
-        """What is added to a prompt whose reply could not be read."""
+        """The text that is added to a prompt whose reply could not be read."""
         asked = ", ".join(f"[[{label}]]" for label in self.scores)
         return f"\n\nReminder {number}: your reply must end with exactly one of {asked}."
 

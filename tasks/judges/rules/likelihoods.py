@@ -1,4 +1,4 @@
-"""What log-likelihoods say: which choice does the model find most probable, would it write the target?
+"""Judges of log-likelihoods: is the most probable choice a target, would the model write the target?
 
 The numbers of choices are those of lm-eval's multiple_choice tasks: `acc` compares the choices'
 log-likelihoods as they are, `acc_norm` those divided by the choices' lengths, without the text that stands
@@ -43,7 +43,7 @@ class AccNormJudge:
     target: TargetKind = "text"
     """Whether targets are choices, or their positions, which begin at 0."""
     per: Literal["character", "byte"] = "character"
-    """What a choice's length is counted in; bytes are those of UTF-8."""
+    """The unit of a choice's length; bytes are those of UTF-8."""
 
     def judge(self, sample: Sample) -> Verdict:
         """One if the choice that is most probable for its length is a target, else zero."""
@@ -80,7 +80,7 @@ def _verdict(sample: Sample, kind: TargetKind, lengths: Sequence[int]) -> Verdic
 
 
 def _positions(targets: Sequence[str], choices: Sequence[str], kind: TargetKind) -> set[int]:
-    """Where the targets stand among the choices; of equal choices, a text is the first."""
+    """Positions of the targets among the choices; of equal choices, a text is the first."""
     if kind == "text":
         return {choices.index(each) for each in targets if each in choices}
     numbers = {int(each) for each in targets if each.isascii() and each.isdigit() and len(each) < 10}

@@ -52,7 +52,7 @@ class NumericJudge:
     fractions: bool = True
     """Whether 3/4 is one number; if not, it is a 3 followed by a 4."""
     which: Literal["last", "first"] = "last"
-    """Which number of several is the answer."""
+    """The number that is the answer, where there are several."""
 
     def judge(self, sample: Sample) -> Verdict:
         """One if the numbers are equal, else zero; an output without a number has none."""

@@ -32,7 +32,7 @@ def compiled(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
 
 
 def _problem(pattern: str) -> str | None:
-    """Why a pattern may not even be compiled; None if it may."""
+    """The reason why a pattern may not even be compiled; None if it may."""
     if len(pattern) > LONGEST:
         return f"has {len(pattern):,} characters; give a pattern of at most {LONGEST:,}"
     # Only what is neither escaped nor in a set calls.
@@ -69,11 +69,11 @@ _WORD = regex.compile(r"\w")
 
 
 def last_answer(pattern: regex.Pattern[str], text: str, *, is_cut: bool = False) -> str | None:
-    """What the last match says, surrounding white space removed, or None if there is no match.
+    """The answer that the last match gives, surrounding white space removed; None if there is no match.
 
-    Group 1 is what it says; a pattern without groups, or whose group 1 took no part in the match, says
-    the whole match. The last match counts because whatever a model quotes or tries comes before what it
-    settles on. So in a text that was cut off (`is_cut`) it counts only if no word comes after it.
+    The answer is group 1 of the match, or the whole match where the pattern has no groups or group 1 took no
+    part in it. The last match counts because whatever a model quotes or tries comes before what it settles
+    on. So in a text that was cut off (`is_cut`) it counts only if no word comes after it.
 
     Raises:
         TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`, or memory that there is not.

@@ -1,4 +1,4 @@
-"""How well a model foretells a text, from the text's log-likelihood L: the measures of lm-eval, per text.
+"""Measures of how well a model predicts a text, from its log-likelihood L: those of lm-eval, per text.
 
 Of a text of n bytes (UTF-8) or n words (what white space parts): bits per byte are -L / (n log 2), perplexity
 is exp(-L / n). Scores are fixed functions of them, and the mean score of a candidate is a mean over texts: it

@@ -1,4 +1,4 @@
-"""What a Bradley-Terry model is told of each candidate: by default, which choices it is made of."""
+"""Features of candidates for a Bradley-Terry model: by default, the choices that each is made of."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

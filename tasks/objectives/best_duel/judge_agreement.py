@@ -1,4 +1,4 @@
-"""How far the judges of a campaign of duels agree with one another, beyond what chance would give."""
+"""Agreement of the judges of a campaign of duels with one another, beyond what chance would give."""
 
 from collections import Counter
 
@@ -28,7 +28,7 @@ def agreement(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def campaigns_agreement(session: Session, campaign: CampaignRecord, other: CampaignRecord) -> Row | None:
-    """How far two campaigns agree on the texts that both judged; None where there are none.
+    """The agreement of two campaigns on the texts that both judged; None where there are none.
 
     The columns are those of `agreement`, with `texts` in the place of `duels`. Of a single text the sides are
     scores above 1/2, below it, and 1/2 itself.

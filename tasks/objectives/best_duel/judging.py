@@ -38,7 +38,7 @@ class _Match:
     stored: dict[JudgmentCall, int] = field(default_factory=dict)
     """Ids of the generations that replies were read from."""
     failed: PairVerdict | None = None
-    """Where the judge could not say what it wants: the reason."""
+    """The verdict, which is a reason, where the judge could not say which calls it wants."""
 
     def wanted(self, judge: PairJudge) -> Sequence[JudgmentCall]:
         """The calls that the judge still wants; none once it has failed."""
@@ -51,7 +51,7 @@ class _Match:
             return ()
 
     def verdict(self, judge: PairJudge) -> PairVerdict:
-        """What the judge says, once it wants nothing more."""
+        """The judge's verdict, once it wants nothing more."""
         return self.failed or verdict_of(judge, self.duel, self.replies)
 
 

@@ -1,4 +1,4 @@
-"""How strong each candidate of a campaign of duels is, on one scale."""
+"""The strength of each candidate of a campaign of duels, on one scale."""
 
 import numpy as np
 from sqlalchemy.orm import Session

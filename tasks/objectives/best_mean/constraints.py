@@ -1,4 +1,4 @@
-"""What the means of metrics have to be so that a candidate may be the best: checked, told, and in words."""
+"""Constraints on the means of metrics that the best candidate has to meet: checked, told, and in words."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
 def told_outcomes(
     constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Values]
 ) -> FloatArray:
-    """What a selector is told of B pairs, shape (B, 1 + J): the score, then what is to meet constraints.
+    """The outcomes of B pairs for a selector, shape (B, 1 + J): the score, then what is to meet constraints.
 
     Args:
         constraints: J of them.
@@ -50,7 +50,7 @@ def check_constraints(spec: "CampaignSpec") -> tuple[Constraint, ...]:
 
 
 def params_of(constraints: Sequence[Constraint]) -> JsonObject:
-    """What a selector is given."""
+    """The selector's parameter for the constraints; none where there are no constraints."""
     return {"constraints": np.array([each.least for each in constraints])} if constraints else {}
 
 

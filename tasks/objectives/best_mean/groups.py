@@ -23,7 +23,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExampleGroups:
-    """Of which group each example is, and how much each group counts."""
+    """The group of each example, and the weight of each group."""
 
     names: tuple[str, ...]
     """G names, in order."""
@@ -33,11 +33,11 @@ class ExampleGroups:
     """Shape (G,), above 0; None where the lowest mean counts."""
 
     def params(self) -> JsonObject:
-        """What a selector is given."""
+        """The selector's parameters for the groups."""
         return {"groups": self.of_example, "group_weights": self.weights}
 
     def words(self, by: str) -> str:
-        """What is compared, as the end of a sentence; `by` is the field that names the groups."""
+        """The values that are compared, as the end of a sentence; `by` is the field that names the groups."""
         count = len(self.names)
         shares = self.as_selectors_have_them.shares
         if shares is None:

@@ -35,15 +35,15 @@ class BestMean(ScoredCampaign):
     history: FloatArray | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
     split: Split | None
-    """What is held out, where something is."""
+    """The division of the dataset, where something is held out."""
     baseline: int | None
     """The arm that a gate holds the others against."""
     costs: FloatArray | None
-    """Of each arm, shape (K,), where the cheapest that is good enough is looked for."""
+    """The cost of each arm, shape (K,), where the cheapest that is good enough is looked for."""
     groups: ExampleGroups | None
-    """Of the examples, where means of groups are compared."""
+    """The groups of the examples, where means of groups are compared."""
     constraints: tuple[Constraint, ...]
-    """What the means of metrics have to be, so that a candidate may be the best."""
+    """Constraints on the means of metrics that the best candidate has to meet."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:

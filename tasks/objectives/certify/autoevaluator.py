@@ -26,11 +26,11 @@ class Autoevaluator:
     pattern: regex.Pattern[str] | None
 
     def prompt(self, example: Example) -> str:
-        """What it is asked about one example."""
+        """The prompt about one example."""
         return render(self.template, example.fields, example.key)
 
     def answer(self, text: str) -> str | None:
-        """What stands in the label's place; None where the text holds no answer."""
+        """The answer that stands in the label's place; None where the text holds none."""
         try:
             found = text.strip() if self.pattern is None else last_answer(self.pattern, text)
         except TimeoutError:

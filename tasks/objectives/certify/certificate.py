@@ -1,4 +1,4 @@
-"""What a campaign that certifies has to say, from its rows alone."""
+"""The certificate of a campaign, from its rows alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEA
 from winnow.tasks.spec.stored_spec import is_human
 
 ROUNDING = 1e-9
-"""By which two sums of the same losses may differ, as of two databases."""
+"""Largest difference between two sums of the same losses, as of two databases."""
 
 BONFERRONI = "bonferroni"
 """The procedure that tests all candidates at once."""
@@ -20,22 +20,22 @@ BONFERRONI = "bonferroni"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What is certified, what it took, and what a plain estimate would have said."""
+    """The terms of a certificate, the labels that it took, and what a plain estimate would have said."""
 
     risk: float
     """The mean loss that was allowed."""
     baseline: str | None
-    """What losses are a drop from; None where they are 1 - score."""
+    """Name of the candidate that losses are a drop from; None where they are 1 - score."""
     selector: str
     costs: Mapping[str, float]
-    """By candidate, in testing order."""
+    """The cost of each candidate, in testing order."""
     cost: str
-    """What they are, as `certify.cost` names it."""
+    """The kind of these costs, as `certify.cost` names it."""
     labels_used: int
     unanswerable: int
-    """Of these, those that say that no human can answer the example."""
+    """Number of these that say that no human can answer the example."""
     unreadable: int
-    """Of these, those that the judge cannot read."""
+    """Number of these that the judge cannot read."""
     unclear: int
     """Outputs that people found unclear, each a loss of 1."""
     waits_for: tuple[str, ...]
@@ -54,7 +54,7 @@ class Certificate:
 
     @property
     def losses(self) -> str:
-        """What the estimates of risks are means of."""
+        """Name of the means that are the estimates of risks."""
         return losses_of(self.selector, self.baseline)
 
     @property
@@ -81,14 +81,14 @@ def risk_of(campaign: CampaignRecord) -> float:
 
 
 def losses_of(selector: str, baseline: str | None) -> str:
-    """What the estimates of a selector are means of; with a baseline, losses are drops from it."""
+    """Name of the means that are a selector's estimates; with a baseline, losses are drops from it."""
     what = "loss" if baseline is None else f"drop below {baseline}"
     whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"
     return f"mean {what} against {whose}"
 
 
 def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> Certificate:
-    """What a campaign that certifies says at this moment.
+    """The certificate of a campaign at this moment.
 
     Args:
         session: Reads the results.
@@ -121,7 +121,7 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
 
 
 def incomplete(session: Session, campaign: CampaignRecord) -> list[int]:
-    """How many of each candidate's comparisons lack a loss that counts, by candidate position."""
+    """Number of each candidate's comparisons that lack a loss that counts, by candidate position."""
     reads_auto = campaign.spec["selector"]["name"] not in HUMAN_ONLY
     return labels.incomplete(session, campaign.id, reads_auto=reads_auto)
 

@@ -27,22 +27,22 @@ from winnow.tasks.spec.stored_spec import HUMAN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certification:
-    """What is certified, of whom and with what; candidates are named in testing order, dearest first."""
+    """A checked certification; candidates are named in testing order, the dearest first."""
 
     spec: CertifySpec
     costs: Mapping[str, float]
-    """By candidate, in testing order."""
+    """The cost of each candidate, in testing order."""
     parts: Parts
     autoevaluator: Autoevaluator | None
     """None where the selector has no use for one."""
     baseline: int | None
     """The arm that a drop is measured from."""
     samples: SamplesSpec | None = None
-    """How many texts an arm writes for each example, and what their scores come to; None for one."""
+    """The texts that an arm writes for each example, and how their scores are reduced; None for one text."""
 
     @property
     def texts(self) -> int:
-        """How many texts an arm writes for each example."""
+        """Number of texts that an arm writes for each example."""
         return 1 if self.samples is None else self.samples.n
 
 

@@ -25,7 +25,7 @@ from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.stored_spec import is_human
 
 LARGEST_LOG = 700.0
-"""Of a number that a float can hold, rounded down."""
+"""The largest logarithm of a number that a float can hold, rounded down."""
 LOOKS = 8
 """Columns of a path in a report."""
 
@@ -65,7 +65,7 @@ def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def weights(session: Session, campaign: CampaignRecord) -> list[Row]:
-    """How far each candidate's test relies on the autoevaluator: one row per candidate and factor rho."""
+    """The reliance of each candidate's test on the autoevaluator: one row per candidate and factor rho."""
     selector, names = _told(session, campaign)
     inner = _inner(selector)
     _evidence(selector, campaign)
@@ -167,7 +167,7 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
 
 
 def _state(targets: Sequence[str], label: LabelRecord | None, *, is_used: bool, is_planned: bool) -> str:
-    """In which state an example is that may be labelled; see `label_rows`."""
+    """The state of an example that may be labelled; see `label_rows`."""
     if not targets and label is not None:
         return "skipped"
     if targets:
@@ -204,7 +204,7 @@ def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatA
 
 
 def _needed(campaign: CampaignRecord, n_arms: int) -> float:
-    """What an e-value must reach: 1 / delta, or K / delta where all candidates are tested at once."""
+    """The e-value to be reached: 1 / delta, or K / delta where all candidates are tested at once."""
     tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == BONFERRONI else 1
     return float(tests / campaign.spec["stopping"]["delta"])
 

@@ -22,22 +22,22 @@ from winnow.tasks.objectives.certify.split import parts_of
 
 ID, TARGET, SKIP = "id", "target", "skip"
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
-"""What the column skip may say, in any case."""
+"""Texts that the column skip may hold, in any case."""
 
 Answers = tuple[str, ...] | None
-"""What a human answers to an example: accepted answers; none, if no human can answer it; None if not yet."""
+"""A human's answers to an example: accepted answers; none, if no human can answer it; None if not yet."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Labelled:
-    """What came of some labels."""
+    """The result of storing some labels, in counts."""
 
     new: int = 0
     same: int = 0
     """Were there already, with the same answers."""
     changed: int = 0
     skipped: int = 0
-    """Of the new and changed ones, those that say that no human can answer the example."""
+    """Number of the new and changed ones that say that no human can answer the example."""
     empty: int = 0
     """Rows without an answer yet."""
     idle: list[str] = field(default_factory=list)

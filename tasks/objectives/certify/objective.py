@@ -96,7 +96,7 @@ class Certify(ScoredCampaign):
 
     @property
     def _betting_rule(self) -> str:
-        """How the selector bets: what it would choose by itself for so many labels is settled here."""
+        """The selector's betting rule; one that it would choose by the number of labels is settled here."""
         return rule_for(self.spec.selector.params.get("betting", "auto"), self.most)
 
     @property

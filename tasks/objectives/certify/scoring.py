@@ -46,7 +46,7 @@ from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
 from winnow.tasks.rounds.score import scored, shown_of, with_metrics
 
 Author = int | None
-"""Who answers: an arm, or None for the autoevaluator."""
+"""The author of an answer: an arm, or None for the autoevaluator."""
 Answer = tuple[Author, int]
 """An author and an example position."""
 
@@ -79,7 +79,7 @@ def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer
 
 
 def _texts_of(certification: Certification, author: Author) -> int:
-    """How many texts an author writes for an example; an autoevaluator writes one."""
+    """Number of texts that an author writes for an example; an autoevaluator writes one."""
     return 1 if author is None else certification.texts
 
 
@@ -253,7 +253,7 @@ class BlockLosses:
     """The losses on the unlabelled examples that belong to a labelled one."""
 
     mean: float | None
-    """Of those that are known; None where none is."""
+    """Mean of the losses that are known; None where none is."""
     missing: float | None
     """Share of them that are not known, in [0, 1]; None where no examples belong to it."""
 
@@ -267,9 +267,9 @@ class Scorer:
     by_label: bool = True
     """Whether the judge holds outputs against a label; False where people rate them as they are."""
     answers: Mapping[Answer, Sequence[StoredText | GenerationFailure]]
-    """By author and example, the texts; of all that the losses asked for need."""
+    """The texts by author and example, of all that the losses asked for need."""
     samples: Mapping[Answer, Sequence[Sample]]
-    """What the judge sees of each text of an arm, but for targets; empty where a text is missing."""
+    """The samples that the judge sees of an arm's texts, without targets; empty where a text is missing."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
         """The loss of an arm's answer against targets; None where an engine gave no text."""
@@ -287,7 +287,7 @@ class Scorer:
         return max(0.0, standard - score)
 
     def auto_loss(self, arm: int, example: int) -> float | None:
-        """The same with the autoevaluator's answer for a target; None without one, too."""
+        """The loss of an arm's answer with the autoevaluator's answer for a target; None without one, too."""
         if self.certification.autoevaluator is None:
             return None
         text = self.answers[None, example][0]
@@ -297,7 +297,7 @@ class Scorer:
         return self.loss(arm, example, [] if answer is None else [answer])
 
     def unlabelled(self, arm: int, example: int) -> BlockLosses:
-        """The same on the unlabelled examples that belong to a labelled one."""
+        """The losses of an arm on the unlabelled examples that belong to a labelled one."""
         losses = [self.auto_loss(arm, each) for each in self.certification.parts.block(example)]
         known = [loss for loss in losses if loss is not None]
         return BlockLosses(
@@ -306,7 +306,7 @@ class Scorer:
         )
 
     def trouble(self, arm: int, example: int) -> str | None:
-        """Why a loss of a pair is not known: what became of its first text that is missing."""
+        """The failure of the first missing text of a pair, in words; None where no text is missing."""
         authors: list[tuple[str, Author]] = [("candidate", arm)]
         block: list[int] = []
         if self.certification.baseline is not None:
@@ -322,15 +322,15 @@ class Scorer:
         return None
 
     def shown(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """What the judge sees of an arm's texts beside targets; nothing where an engine gave no text."""
+        """The samples that the judge sees of an arm's texts; none where an engine gave no text."""
         return [replace(sample, targets=targets) for sample in self.samples.get((arm, example), ())]
 
     def measured(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """What metrics see of them: where people rate outputs, the targets that the dataset has."""
+        """The samples that metrics see: where people rate outputs, with the targets that the dataset has."""
         return self.shown(arm, example, targets) if self.by_label else self.samples.get((arm, example), ())
 
     def _score(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """What the texts of an arm score, `WORST` where that cannot be said; None where one is missing."""
+        """The score of an arm's texts, `WORST` where it cannot be told; None where a text is missing."""
         verdicts = [self.judge.judge(sample) for sample in self.shown(arm, example, targets)]
         if not verdicts:
             return None

@@ -1,4 +1,4 @@
-"""Which examples a human may label, and which unlabelled ones belong to each of them.
+"""The examples that a human may label, and the unlabelled ones that belong to each of them.
 
 With r unlabelled examples for each labelled one, at most a share of 1 / (1 + r) of a dataset can be labelled.
 Examples that have a target in the dataset come first; where there is none, or where `certify.labellable` asks

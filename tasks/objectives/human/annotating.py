@@ -17,12 +17,12 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.pointwise.human import UNCLEAR, in_order
 
 TERMINAL, PAGE = "terminal", "page"
-"""Where judgments and labels were given, as stored; files are known by their names."""
+"""Places where judgments and labels were given, as stored; files are known by their names."""
 FIRST, SECOND, TIE = "first", "second", "tie"
 DUELS = "best-duel"
 
 HOLD = dt.timedelta(minutes=10)
-"""How long a task is left to whom it was shown, before others are given it as well."""
+"""Time for which a task is left to the person that it was shown to; then others are given it as well."""
 
 LONGEST_NAME = 100
 """Characters of an annotator's name."""
@@ -33,9 +33,9 @@ class Choice:
     """Something that may be said of a task."""
 
     name: str
-    """As files and people have it."""
+    """The name that files and people use."""
     verdict: float | None
-    """Of what is shown first in a pair, or the score; None for "unclear"."""
+    """The preference for what is shown first in a pair, or the score; None for "unclear"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +44,25 @@ class Question:
 
     key: str
     text: str
-    """What people are asked, as the campaign's file has it."""
+    """The question that people are asked, as the campaign's file has it."""
     shown: ShownTask
     choices: tuple[Choice, ...]
     """In the order of their keys, "unclear" last."""
     said: str | None
     """The name of the choice that was made before, where one was."""
     said_by: str | None
-    """Who made it."""
+    """Name of the annotator who made it."""
     left: int
     """Tasks without an answer, this one included where it has none."""
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What each text is called."""
+        """The title of each text."""
         return ("Output",) if len(self.shown.texts) == 1 else ("First answer", "Second answer")
 
 
 def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
-    """What may be said of a campaign's tasks: its levels from the lowest on, or which of a pair is better."""
+    """The choices for a campaign's tasks: its levels from the lowest on, or which of a pair is better."""
     judge: JsonView = campaign.spec["judge"]
     unclear = Choice(name=UNCLEAR, verdict=None)
     if campaign.objective == DUELS:
@@ -196,7 +196,7 @@ def require_answerable(
 def annotation_of(
     task: AnnotationTaskRecord, choice: Choice, *, annotator: str, source: str
 ) -> AnnotationRecord:
-    """What is stored of a choice: of a pair, how far the first candidate is preferred, wherever it stood."""
+    """The record of a choice: of a pair, the preference for the first candidate, wherever it stood."""
     verdict = choice.verdict
     if verdict is not None and task.presentation_order == "swapped":
         verdict = 1.0 - verdict

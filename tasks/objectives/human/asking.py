@@ -1,4 +1,4 @@
-"""What a round asks of people: a task for each text or pair that nobody has judged yet.
+"""The tasks that a round sets people: one for each text or pair that nobody has judged yet.
 
 The tasks of a round are stored once all its texts are there, and the campaign waits until each is answered.
 They follow from the round and its texts alone, so that a run that was interrupted sets the same ones again
@@ -77,7 +77,7 @@ def told_by_people(
 def _tasks(
     campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
 ) -> dict[str, NewAnnotationTask]:
-    """What people have to look at, by what the judge knows it by."""
+    """The tasks for people, by the keys that the judge knows them by."""
     if isinstance(campaign.checked.judge, HumanPairJudge):
         return dict(_comparing(campaign, round_, texts))
     return dict(_rating(campaign, round_, texts))

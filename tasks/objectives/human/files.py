@@ -45,7 +45,7 @@ class GivenRow:
 
 @dataclass(slots=True, kw_only=True)
 class Taken:
-    """What came of the judgments of a file."""
+    """The result of storing the judgments of a file, in counts."""
 
     new: int = 0
     same: int = 0

@@ -1,4 +1,4 @@
-"""How far people have come with what a campaign asks of them."""
+"""Progress of the people who judge a campaign."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from winnow.tasks.spec.stored_spec import is_human
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """Who judges a campaign, and what they are still asked."""
+    """The number of people who judge a campaign, and of judgments that they are still asked."""
 
     annotators: int
-    """How many different names have judged something."""
+    """Number of different names that have judged something."""
     wanted: int
     """Judgments that the planned round waits for."""
 
 
 def people_of(session: Session, campaign: CampaignRecord) -> People | None:
-    """How far people have come; None where they do not judge."""
+    """The progress of the people who judge; None where nobody does."""
     if not is_human(campaign.spec):
         return None
     return People(

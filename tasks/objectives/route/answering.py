@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedAnswer:
-    """What became of one prompt."""
+    """The candidate that answered one prompt, its text, and the score."""
 
     prompt: str
     candidate: str
     text: str | None
-    """Of several the one that stands for them; None where the candidate gave none."""
+    """The candidate's text, of several the one that stands for them; None where the candidate gave none."""
     score: float | None
     reason: str | None
-    """Why there is no score."""
+    """The reason why there is no score."""
 
 
 def answer_prompts(
@@ -99,7 +99,7 @@ def _finish(campaign: CampaignSession, round_: RoundRecord) -> list[RoutedAnswer
 
 
 def _persistently(campaign: CampaignSession, step: Callable[[], T]) -> T:
-    """What a step gives, once its engines live long enough; each is restarted a bounded number of times."""
+    """The result of a step, once its engines live long enough; restarts of each are bounded in number."""
     for _ in range(campaign.most_restarts):
         try:
             return step()

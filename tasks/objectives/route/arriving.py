@@ -121,7 +121,7 @@ def reopen_route(
 
 
 def _new(examples: Sequence[Example], stored: Sequence[Example]) -> list[Example]:
-    """Those that are not stored, under their own ids, to which something is added where these are taken."""
+    """The examples that are not stored, under their own ids, with something added where an id is taken."""
     taken = {each.key: _content(each) for each in stored}
     new: list[Example] = []
     for each in examples:

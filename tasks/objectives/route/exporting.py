@@ -1,4 +1,4 @@
-"""What a campaign has learned, in plain files that `tasks.objectives.route.router.Router` serves."""
+"""Export of a learned policy to plain files, which `tasks.objectives.route.router.Router` serves."""
 
 import json
 import os
@@ -27,12 +27,12 @@ from winnow.tasks.objectives.route.status import advantage_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedPolicy:
-    """What is to be said of a policy that was written."""
+    """A report on a policy that was written."""
 
     prompts: int
-    """How many it was learned from."""
+    """Number of prompts that it was learned from."""
     doubt: str | None
-    """Why one candidate for all prompts may be as good; None where routing was shown to score more."""
+    """A doubt that routing pays, in a sentence; None where routing was shown to score more."""
 
 
 def export_policy(database: Database, name: str, storage: str, folder: Path) -> ExportedPolicy:
@@ -83,7 +83,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
 def doubt_of(
     advantage: Advantage | None, candidates: Sequence[str], left_out: Collection[int] = ()
 ) -> str | None:
-    """Why one candidate for all prompts may be as good, in a sentence; None where it was shown not to be.
+    """A sentence on why one candidate for all prompts may be as good; None where it was shown not to be.
 
     Args:
         advantage: What routing has brought, in scores in [0, 1]; None where nothing says so.

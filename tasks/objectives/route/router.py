@@ -30,7 +30,7 @@ UNREADABLE = (
     AttributeError,
     AlgorithmError,
 )
-"""What files that are missing, cut short, or of another kind may raise."""
+"""Exceptions from files that are missing, cut short, or of another kind."""
 
 Prompt = str | Mapping[str, object] | np.ndarray
 """A text, the fields of an example, or a vector of shape (d,)."""

@@ -64,7 +64,7 @@ class PromptRouter:
         return replace(decision, stop=True, reason="budget")
 
     def advantage(self) -> Advantage | None:
-        """What routing has brought over the best single candidate, in scores in [0, 1].
+        """The advantage of routing over the best single candidate, in scores in [0, 1].
 
         None where no share of the prompts is explored, or nothing is known yet.
         """
@@ -73,7 +73,7 @@ class PromptRouter:
         return None if found is None else in_unit_scores(found)
 
     def policy(self) -> Policy:
-        """What was learned, for contexts as they are; its scores are in [-1, 1]."""
+        """The policy that was learned, for contexts as they are; its scores are in [-1, 1]."""
         return self.inner.policy()
 
     def grow_to(self, n_arms: int) -> None:

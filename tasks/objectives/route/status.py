@@ -1,4 +1,4 @@
-"""How well a campaign routes, from its rows alone."""
+"""Results of a campaign that routes, from its rows alone."""
 
 from dataclasses import dataclass
 
@@ -22,13 +22,13 @@ LATE = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What choosing a candidate for each prompt has brought."""
+    """The results of choosing a candidate for each prompt."""
 
     mean: float | None
-    """Of the scores so far."""
+    """Mean of the scores so far."""
     scored: int
     late_mean: float | None
-    """Of the scores in the last rounds."""
+    """Mean of the scores in the last rounds."""
     late_scored: int
     single_scored: int
     """Scores of the candidate whose own scores are best on average."""
@@ -39,7 +39,7 @@ class Standing:
     unfinished: bool
     """Whether a round is planned and not finished."""
     advantage: Advantage | None
-    """What routing has brought over the best single candidate, as differences between scores in [0, 1]; None
+    """The advantage of routing over the best single candidate, as differences between scores in [0, 1]; None
     where no share of the prompts was explored, or no round is finished."""
     single: str | None
     """The candidate that is estimated to be the best single one for these prompts; None without an
@@ -52,7 +52,7 @@ class Standing:
 
 
 def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
-    """How a campaign that routes does at this moment.
+    """The results of a campaign that routes at this moment.
 
     Args:
         session: Reads the results.
@@ -82,10 +82,10 @@ def standing_of(session: Session, campaign: CampaignRecord, best: str | None) ->
 
 
 def advantage_of(session: Session, campaign: CampaignRecord) -> tuple[Advantage | None, list[int]]:
-    """What a campaign's selector would say of its advantage, and the new arms that this leaves out.
+    """The advantage that a campaign's selector would report, and the new arms that are left out of it.
 
-    It comes from the stored rounds alone.
-    Neither the prompts' vectors nor what was believed are needed, so that it can be shown at any moment.
+    It comes from the stored rounds alone: neither the prompts' vectors nor the selector's beliefs are needed,
+    so that it can be shown at any moment.
     """
     explore = campaign.spec["selector"]["params"].get("explore", 0.0)
     if not explore:
@@ -112,7 +112,7 @@ def advantage_of(session: Session, campaign: CampaignRecord) -> tuple[Advantage 
 
 
 def picks(session: Session, campaign: CampaignRecord) -> list[Row]:
-    """Who was chosen how often, over time and by type of prompt; see `picks`."""
+    """Numbers of prompts that each candidate was given, over time and by type; see `route_views.picks`."""
     return route_views.picks(session, campaign.id, campaign.spec["prompt_type"])
 
 

@@ -1,1 +1,1 @@
-"""What a campaign would take, worked out before anything is spent: `winnow plan`."""
+"""Forecast of the cost of a campaign, worked out before anything is spent: `winnow plan`."""

@@ -30,7 +30,7 @@ class Assumption:
     fail independently, which makes them hard to tell apart."""
 
     def means(self, n_arms: int) -> FloatArray:
-        """By arm, the best first, shape (K,)."""
+        """Means by arm, the best first, shape (K,)."""
         if self.worst is not None:
             return np.linspace(self.best, self.worst, n_arms)
         others = np.full(n_arms - 1, self.best if self.rest is None else self.rest)
@@ -47,7 +47,7 @@ class Assumption:
 
 
 def read_assumption(text: str) -> Assumption:
-    """What `--assume` says, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
+    """The assumption that `--assume` states, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
 
     Raises:
         SpecError: If it cannot be read, or makes no sense.
@@ -106,7 +106,7 @@ def stand_in(
 
 
 def _places(wanted: Sequence[str], names: Sequence[str]) -> IntArray | None:
-    """Where the names wanted stand; None where one is missing."""
+    """Positions of the names wanted; None where one is missing."""
     places = {name: place for place, name in enumerate(names)}
     found = [places.get(name, -1) for name in wanted]
     return None if -1 in found else np.array(found)

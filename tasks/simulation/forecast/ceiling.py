@@ -28,7 +28,7 @@ UNFORESEEN = {
     "route": "which candidate answers which prompt: that hangs on what is learned on the way, and all are "
     "counted as if the dearest did",
 }
-"""What plan cannot say, by objective or what else is asked, as the end of a sentence."""
+"""The unknowns that plan cannot foresee, by objective or what else is asked, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,44 +37,44 @@ class Ceiling:
 
     name: str
     size: str
-    """The campaign's, in a few words."""
+    """The size of the campaign, in a few words."""
     limit: int
-    """What the budget counts, at most."""
+    """The most that the budget allows, in `unit`."""
     unit: str
-    """What that is."""
+    """The unit that the budget counts."""
     most: Amounts
-    """With every answer as long as it may be; second tries of models that judge are left out."""
+    """The cost at the most, every answer as long as it may be; without second tries of models that judge."""
     unforeseen: str
-    """What is not known beforehand."""
+    """The unknown that cannot be foreseen, in words."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
     """Models whose prompt tokens are characters / 4."""
     measured: Mapping[str, ModelRate]
-    """What texts in the database came to, by model."""
+    """Rates measured on texts in the database, by model."""
     rate: float | None
     """Requests a second, where the user says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Most:
-    """What a campaign may ask for."""
+    """The most that a campaign may ask for."""
 
     limit: int
     unit: str
     texts: int
-    """Of all candidates together, or times that they write several."""
+    """Texts of all candidates together, or times that they write several."""
     of_each: int
-    """The same of any one candidate."""
+    """The same for any one candidate."""
     judging: Sequence[JudgeUse]
     judged: int
-    """Of these, or pairs of them, how many are judged."""
+    """Number of these texts, or of pairs of them, that are judged."""
     shown: int
-    """How many answers are shown to a model with each."""
+    """Number of answers that are shown to a model with each."""
     beside: Sequence[Judged] = ()
     for_metrics: Sequence[JudgeUse] = ()
-    """Where metrics are about fewer answers than the judge is: what is asked about each of these."""
+    """Calls for metrics about each answer, where metrics are about fewer answers than the judge is."""
     measured: int = 0
-    """How many those are."""
+    """Number of these answers."""
 
 
 def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:

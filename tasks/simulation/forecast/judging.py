@@ -1,4 +1,4 @@
-"""What a model that judges takes: the calls of one comparison, and the tokens of each."""
+"""Calls to models that judge: those of one comparison, and the tokens of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class JudgeUse:
 
     model: str
     prompt_tokens: float
-    """Of all but the output, on average over some examples."""
+    """Tokens of all but the output, on average over some examples."""
     reply_tokens: float
-    """At the most."""
+    """Tokens of the reply, at the most."""
     is_weighed: bool
     """Whether the reply is one of a few labels and not a text."""
 
@@ -35,7 +35,7 @@ def all_uses(checked: ScoredCampaign) -> list[JudgeUse]:
 
 
 def metric_uses(checked: ScoredCampaign) -> list[JudgeUse]:
-    """Those of them for its metrics."""
+    """The calls of one comparison for its metrics."""
     examples, seed = checked.dataset.examples, checked.spec.seed
     return [use for judge in checked.metrics.values() for use in judge_uses(judge, examples, seed)]
 
@@ -63,7 +63,7 @@ def duel_uses(judge: PairJudge, examples: Sequence[Example], seed: int) -> list[
 
 
 def _use_of(same: Sequence[JudgeCall | JudgmentCall]) -> JudgeUse:
-    """Of the same call about some examples."""
+    """The use of the same call about some examples, its prompt's tokens on average."""
     counter, sampling = tokenizer_of(same[0].model.model), same[0].sampling
     replies = [counted(choice, counter) for choice in sampling.choices]
     return JudgeUse(

@@ -24,7 +24,7 @@ from winnow.tasks.simulation.forecast.requests import Played, Player
 from winnow.tasks.simulation.simulate import simulators
 
 LEVEL = 0.05
-"""Of the test on new examples where the campaign asks for no delta."""
+"""Level of the test on new examples where the campaign asks for no delta."""
 
 POWER = 0.9
 """Share of runs in which a gap that can be separated is: decided within the budget, for the right winner."""
@@ -59,25 +59,25 @@ def smallest_separated(separates: Callable[[float], bool], n_examples: int, most
 
 
 Assumed = Assumption | ScoreTable
-"""What stands in for the scores."""
+"""The stand-in for the scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a campaign would take."""
+    """The forecast of what a campaign takes, and of the gaps that it can tell."""
 
     name: str
     assumed: str
     candidates: int
     examples: int
-    """Of selection."""
+    """Number of examples of selection."""
     held_out: int
     batch_size: int
     selector: str
     delta: float | None
     epsilon: float
     top_m: int
-    """How many candidates are looked for."""
+    """Number of candidates that are looked for."""
     grid: int
     """Comparisons of selection on all of its examples."""
     limit: int
@@ -86,34 +86,34 @@ class Plan:
     comparisons: float
     """On average over the runs; where a candidate writes several texts for an example, requests are more."""
     fewest: int
-    """Of nine in ten runs, the fewest comparisons."""
+    """Fewest comparisons of nine in ten runs."""
     most: int
-    """Of these, the most."""
+    """Most comparisons of these runs."""
     decided: int
     """Runs that ended within the budget with an answer that is known or proven."""
     right: int
     """Runs that named the right winner, or the right m best."""
     expected: Amounts
-    """On average over the runs."""
+    """The cost on average over the runs."""
     dearest: Amounts
-    """Of the whole limit, spent on the dearest candidates with every answer as long as it may be."""
+    """The cost of the whole limit, spent on the dearest candidates with every answer as long as it may be."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
     """Models whose prompt tokens are characters / 4."""
     measured: Mapping[str, ModelRate]
-    """What texts in the database came to, by model."""
+    """Rates measured on texts in the database, by model."""
     rate: float | None
     """Requests a second, where the user says so."""
     gap: float | None
     """The smallest gap that is separated within the budget in nine of ten runs; None where none is."""
     gap_of_grid: float | None
-    """The same where all comparisons are made; None, as are all gaps, where means of groups are compared or
-    the m best are looked for."""
+    """The smallest gap where all comparisons are made; None, as are all gaps, where means of groups are
+    compared or the m best are looked for."""
     gap_on_new_examples: float | None
     """The smallest difference of the best two on all examples that says something of new ones; None where no
     difference does, or scores are not 0 and 1."""
     level: float
-    """Of that."""
+    """Level of the test on new examples."""
 
 
 def plan_campaign(
@@ -202,7 +202,7 @@ def _scores(assumed: Assumed, checked: BestMean, player: Player, rng: np.random.
 def _gap(
     player: Player, assumed: Assumed, scores: FloatArray, rng: np.random.Generator, *, wants_decision: bool
 ) -> float | None:
-    """By simulation: one candidate is ahead of all others, which have one mean, by as much as is tried."""
+    """The smallest gap by simulation: one candidate leads all others, which have one mean, by each gap."""
     if player.limit == player.grid:
         return 1.0 / player.n_examples
     best = float(np.nanmax(np.nanmean(scores, axis=1)))

@@ -1,4 +1,4 @@
-"""What comparisons take: requests, tokens, price and hours."""
+"""The cost of comparisons: requests, tokens, price and hours."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,34 +18,34 @@ from winnow.tasks.simulation.forecast.tokens import prompt_tokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """What a number of comparisons takes."""
+    """The cost of a number of comparisons."""
 
     requests: float
     prompt_tokens: float
     answer_tokens: float
     judge_calls: float
-    """Of models that judge, if every first reply can be read; with their tokens below."""
+    """Calls of models that judge, if every first reply can be read; with their tokens below."""
     judge_prompt_tokens: float
     judge_reply_tokens: float
     price: float | None
-    """In the currency of the spec's prices; None where a model has none."""
+    """The price in the currency of the spec's prices; None where a model has none."""
     hours: float | None
-    """Of engines one after the other, or at the rate that was given; None where no rate is known."""
+    """Hours of engines one after the other, or at the rate that was given; None where no rate is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgings:
-    """What models that judge are shown in all, each by every kind of its calls."""
+    """The answers that models which judge are shown in all, each by every kind of its calls."""
 
     count: float
     """Texts, or pairs of them, that are judged."""
     answer_tokens: float
-    """Of the candidates' answers, once for every time that one is shown."""
+    """Tokens of the candidates' answers, once for every time that one is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What the calls of one kind to a model that judges add up to."""
+    """The sum of the calls of one kind to a model that judges."""
 
     model: str
     calls: float
@@ -55,7 +55,7 @@ class Judged:
 
 
 class Pricing:
-    """What comparisons of each candidate take.
+    """The cost of comparisons of each candidate.
 
     Args:
         checked: The campaign.
@@ -85,7 +85,7 @@ class Pricing:
         judged: Judgings | None = None,
         beside: Sequence[Judged] = (),
     ) -> Amounts:
-        """Of so many comparisons of each arm, shape (K,); answers as long as they may be, or as expected.
+        """The cost of so many comparisons of each arm, with answers as long as they may be, or as expected.
 
         Args:
             by_arm: Shape (K,), how many of each.
@@ -128,7 +128,7 @@ class Pricing:
         return counts
 
     def _unit_price(self) -> FloatArray:
-        """By arm, what orders candidates by how dear a comparison is: its price, or else its tokens."""
+        """A number by arm that is higher the dearer a comparison is: its price, or else its tokens."""
         prices = self._checked.spec.execution.prices
         shown = made = np.ones(len(self.models))
         if all(model in prices for model in self.models):
@@ -138,7 +138,7 @@ class Pricing:
         return dear
 
     def _answer_tokens(self) -> FloatArray:
-        """By arm: the measured mean of its model, no more than it may have, or all that it may have."""
+        """Tokens of an answer by arm: the measured mean of its model, or less where it may have no more."""
         means = [
             self.measured[model].output_tokens if model in self.measured else np.inf for model in self.models
         ]
@@ -152,7 +152,7 @@ class Pricing:
         return min(known.output_tokens, use.reply_tokens)
 
     def _device_seconds(self, by_arm: FloatArray, uses: Sequence[Judged]) -> dict[str, float] | None:
-        """By model; None where nothing is known of some model."""
+        """Seconds of devices by model; None where nothing is known of some model."""
         calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
         if self._rate is None and not all(model in self.measured for model, _ in calls):
             return None
@@ -190,7 +190,7 @@ class Pricing:
 
 
 def _measured(checked: ResolvedCampaign, models: Sequence[str]) -> dict[str, ModelRate]:
-    """What the campaign's database knows of its models, if there is one."""
+    """The rates of models that the campaign's database knows, if there is one."""
     with suppress(StorageError), reading(checked.spec.storage) as session:
         return rates(session, models)
     return {}

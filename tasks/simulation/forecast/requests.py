@@ -1,4 +1,4 @@
-"""How many comparisons a campaign asks for: its selector is played on a table that stands in for scores."""
+"""Comparisons that a campaign asks for: its selector is played on a table that stands in for scores."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,7 +22,7 @@ ORDER = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Played:
-    """What R runs came to."""
+    """The results of R runs."""
 
     comparisons: IntArray
     """Shape (R,), those on held-out examples included."""
@@ -55,7 +55,7 @@ class ShuffledScores(ScoreEnvironment):
         return self.scores[self.rows(seed)[batch.arms], batch.examples]
 
     def rows(self, seed: int) -> IntArray:
-        """Which row each arm has, shape (K,)."""
+        """The row of each arm, shape (K,)."""
         return np.random.default_rng((seed, ORDER)).permutation(len(self.scores))
 
 
@@ -82,7 +82,7 @@ class Player:
         self.n_examples = checked.n_selection_examples
         self._compared = _compared(checked)
         self.top_m: int = checked.spec.selector.params.get("top_m", 1)
-        """How many arms are looked for."""
+        """Number of arms that are looked for."""
 
     @property
     def grid(self) -> int:
@@ -150,7 +150,7 @@ class Player:
         return lambda run, rows: are_the_best(named_by(run, self.top_m), values[rows], within)
 
     def _counts(self, run: Run, means: FloatArray) -> IntArray:
-        """What a run asks of each arm, shape (K,), the second best taken for the runner-up."""
+        """Comparisons of each arm in a run, shape (K,), the second best taken for the runner-up."""
         counts, split = np.bincount(run.told.arms, minlength=self.n_arms), self._checked.split
         if split is not None and (winner := int(run.best[-1])) != NOBODY:
             others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)

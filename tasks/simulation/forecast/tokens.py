@@ -16,18 +16,18 @@ from winnow.tasks.plugins.extras import missing_for
 SAMPLE = 50
 """Examples whose prompts are rendered."""
 CHARACTERS_PER_TOKEN = 4.0
-"""Where no tokenizer is at hand; English prose has about so many, code and other languages fewer."""
+"""Assumed where no tokenizer is at hand; English prose has about so many, code and other languages fewer."""
 TOKENIZER = "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PromptTokens:
-    """What a request shows its model, on average."""
+    """The tokens that a request shows its model, on average."""
 
     by_arm: FloatArray
     """Shape (K,)."""
     examples: int
-    """How many prompts of a candidate were counted."""
+    """Number of prompts of a candidate that were counted."""
     guessed: tuple[str, ...]
     """Models without a tokenizer at hand: of theirs a token is taken for four characters."""
 
@@ -66,7 +66,7 @@ def drawn_examples(examples: Sequence[Example], seed: int) -> list[Example]:
 
 
 def tokenizer_of(model: str) -> Callable[[str], int] | None:
-    """What counts the tokens of a text for a checkpoint in a folder; None where no tokenizer is at hand."""
+    """A counter of a text's tokens for a checkpoint in a folder; None where no tokenizer is at hand."""
     path = Path(model) / TOKENIZER
     if not path.is_file() or missing_for("local", "a tokenizer"):
         return None
@@ -91,5 +91,5 @@ def _shown(candidate: Candidate, example: Example, weighing: Weighing | None) ->
 
 
 def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:
-    """Of what is shown for each example, in all its texts together."""
+    """Mean number of tokens that are shown for an example, in all its texts together."""
     return float(np.mean([sum(counted(text, counter) for text in texts) for texts in shown]))

@@ -1,4 +1,4 @@
-"""What a campaign may spend, and what that is counted in."""
+"""The budget of a campaign: the limits on what it may spend, and their units."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -22,13 +22,13 @@ class BudgetSpec(SpecModel):
     """Limits: whichever is spent first ends the campaign, after the round that spent it."""
 
     comparisons: Count | None = None
-    """Unscored ones included, but for those whose texts could not be made."""
+    """Comparisons, unscored ones included, but for those whose texts could not be made."""
     tokens: Count | None = None
-    """Shown to models and made by them, judges and the autoevaluator included."""
+    """Tokens shown to models and made by them, judges and the autoevaluator included."""
     gpu_seconds: Amount | None = None
     """Time of engines, loading included, times the devices of each; models that run elsewhere take none."""
     cost: Amount | None = None
-    """In the currency of `execution.prices` and `execution.price_per_hour`."""
+    """Price, in the currency of `execution.prices` and `execution.price_per_hour`."""
     human_labels: Count | None = None
     """For certify."""
 
@@ -40,17 +40,17 @@ class BudgetSpec(SpecModel):
 
     @property
     def limits(self) -> dict[Kind, float | None]:
-        """By kind; None where there is none."""
+        """Limits by kind; None where there is none."""
         return {kind: getattr(self, kind) for kind in KINDS}
 
 
 class PriceSpec(SpecModel):
-    """What a million tokens of a model cost, in any currency."""
+    """The price of a million tokens of a model, in any currency."""
 
     input: float = Field(ge=0.0)
-    """Of those it is shown."""
+    """For tokens that it is shown."""
     output: float = Field(ge=0.0)
-    """Of those it makes."""
+    """For tokens that it makes."""
 
 
 def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
@@ -74,7 +74,7 @@ def _number_or_mapping(
     value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> BudgetSpec | int:
-    """One complaint in place of one per type of the union, which is not asked."""
+    """The budget, checked with one complaint in place of one per type of the union, which is not asked."""
     if isinstance(value, Mapping | BudgetSpec):
         return BudgetSpec.model_validate(value)
     return _NUMBER.validate_python(value)

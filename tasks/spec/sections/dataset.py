@@ -1,4 +1,4 @@
-"""Which examples a campaign is about: where they come from, and what is taken of them."""
+"""The examples of a campaign: their source, and the choice of those that are taken."""
 
 import os
 from glob import has_magic
@@ -15,7 +15,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class FieldNames(SpecModel):
-    """Which columns of the dataset play which role."""
+    """Names of the dataset's columns, by the role that each plays."""
 
     id: str | None = None
     input: str = "input"
@@ -26,7 +26,7 @@ class SampleSpec(SpecModel):
     """Rows drawn at random, none of them twice."""
 
     n: int = Field(ge=1)
-    """How many; all where there are fewer."""
+    """Number of rows; all where there are fewer."""
     seed: Seed = 0
 
 
@@ -37,7 +37,7 @@ def _sample(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    """One complaint in place of one per type of a union."""
+    """The value, checked with one complaint in place of one per type of a union."""
     texts = value if isinstance(value, list) else [value]
     if texts and all(isinstance(each, str) and each for each in texts):
         return value
@@ -52,17 +52,17 @@ class LmEvalSpec(SpecModel):
     include_path: str | None = Field(default=None, min_length=1)
     """A folder in which a task of this name is looked for first."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """Solved examples before each; None is what the task says, or none."""
+    """Number of solved examples before each document; None is what the task says, or none."""
     fewshot_seed: Seed = 1234
-    """Draws them, as lm-eval does."""
+    """Seed that draws the solved examples, as lm-eval does."""
     chat: Literal["single-turn", "multiturn"] | None = None
     """For models that chat: show solved examples in the user's message, or as turns; None is plain text."""
     hub: str | None = Field(default=None, min_length=1)
-    """The hub's dataset that they come from, if they do; Winnow writes it here."""
+    """The hub's dataset that the documents come from, if they do; Winnow writes it here."""
     revision: str | None = Field(default=None, min_length=1)
-    """That of the hub's dataset which the task asks for; None is the main branch."""
+    """The revision of the hub's dataset that the task asks for; None is the main branch."""
     commit: Commit = None
-    """That of the hub's dataset; Winnow keeps it here."""
+    """The commit of the hub's dataset; Winnow keeps it here."""
     functions: list[str] = []
     """The Python functions that make its documents, FILE.py:FUNCTION; they need --trust."""
 
@@ -73,7 +73,7 @@ class InspectSpec(SpecModel):
     task: str = Field(min_length=1)
     """FILE.py@TASK, FILE.py with one task, or the name of a task of an installed package."""
     args: dict[str, JsonValue] = {}
-    """Its arguments."""
+    """The task's arguments."""
     python: str | None = Field(default=None, min_length=1)
     """The interpreter that has Inspect; None is Winnow's own."""
 
@@ -106,23 +106,23 @@ class TaskSpec(SpecModel):
     lm_eval: str | None = Field(default=None, min_length=1)
     """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
     inspect: str | None = Field(default=None, min_length=1)
-    """In its place: FILE.py@TASK of Inspect, or the name of a task of a package; it needs --trust."""
+    """In the place of lm_eval: FILE.py@TASK of Inspect, or the name of a package's task; it needs --trust."""
     include_path: str | None = Field(default=None, min_length=1)
     """For lm_eval: a folder in which a task of this name is looked for first."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """For lm_eval: solved examples before each; None is what the task says, or none."""
+    """For lm_eval: number of solved examples before each; None is what the task says, or none."""
     fewshot_seed: Seed = 1234
-    """For lm_eval: draws them, as lm-eval does; 1234 is its own."""
+    """For lm_eval: the seed that draws them, as lm-eval does; 1234 is its own."""
     fewshot_as_multiturn: bool | None = None
     """For lm_eval and models that chat: show solved examples as turns; None is true, as in lm-eval."""
     metric: str | None = Field(default=None, min_length=1)
-    """For lm_eval: which of the task's metrics; None is the first that scores each example."""
+    """For lm_eval: one of the task's metrics; None is the first that scores each example."""
     filter: str | None = Field(default=None, min_length=1)
-    """For lm_eval: which of the task's filter pipelines, such as strict-match; None is the first."""
+    """For lm_eval: one of the task's filter pipelines, such as strict-match; None is the first."""
     args: dict[str, JsonValue] = {}
     """For inspect: the task's arguments."""
     scorer: str | None = Field(default=None, min_length=1)
-    """For inspect: which of the task's scorers; None is the first that there is a judge for."""
+    """For inspect: one of the task's scorers; None is the first that there is a judge for."""
     grader: dict[str, JsonValue] | None = None
     """For inspect: the model that grades, with the keys of a campaign's models."""
     python: str | None = Field(default=None, min_length=1)
@@ -148,9 +148,9 @@ class SourceSpec(SpecModel):
     """In the place of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one as
     the hub or `save_to_disk` lays it out."""
     name: str | None = Field(default=None, min_length=1)
-    """For hub: which of the dataset's configurations."""
+    """For hub: one of the dataset's configurations."""
     split: str | None = Field(default=None, min_length=1)
-    """For hub: which of its splits; None where there is one."""
+    """For hub: one of its splits; None where it has only one."""
     revision: str | None = Field(default=None, min_length=1)
     """For hub: a commit, branch or tag; None is the main branch."""
     commit: Commit = None
@@ -174,14 +174,14 @@ class SourceSpec(SpecModel):
 
     @property
     def source(self) -> str:
-        """Where the examples come from, as errors and tables have it."""
+        """The source of the examples, as errors and tables name it."""
         if self.hub is not None:
             return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
         return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)
 
 
 class DatasetSpec(SourceSpec):
-    """Where the examples come from, and which of them are taken."""
+    """The source of the examples, and the choice of those that are taken."""
 
     lm_eval: LmEvalSpec | None = None
     """In the place of path: what `task: {lm_eval: ...}` becomes."""
@@ -223,7 +223,7 @@ class DatasetSpec(SourceSpec):
 
 
 class SolvedSpec(SourceSpec):
-    """Where solved examples come from, and which of them may be shown."""
+    """The source of solved examples, and the choice of those that may be shown."""
 
     fields: FieldNames | None = None
     """None is as in `dataset.fields`."""

@@ -1,4 +1,4 @@
-"""What makes vectors of prompts."""
+"""The embedder of a campaign, which makes vectors of prompts."""
 
 from typing import Literal, Self
 
@@ -10,7 +10,7 @@ BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
 
 
 class EmbedderSpec(SpecModel):
-    """What makes a vector of a prompt, so that prompts that are alike can be routed alike."""
+    """An embedder, which makes a vector of a prompt, so that prompts that are alike can be routed alike."""
 
     type: str = Field(default="transformers", min_length=1)
     """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
@@ -21,7 +21,7 @@ class EmbedderSpec(SpecModel):
     path: str | None = None
     """For precomputed: a file with the columns id and vector."""
     params: dict[str, JsonScalar] = {}
-    """For an embedder of a package or a program: what it is made with."""
+    """For an embedder of a package or a program: the parameters that it is made with."""
     text: str = Field(default="{{ input }}", min_length=1)
     """A jinja2 template over the fields of an example: what is embedded of it."""
 

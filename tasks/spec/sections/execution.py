@@ -1,6 +1,6 @@
-"""How a campaign is run, who is told how it ends, and which texts of others it may use.
+"""Settings for running a campaign, for telling others how it ends, and for reusing texts of others.
 
-This may change from one run to the next.
+They may change from one run to the next.
 """
 
 import datetime as dt
@@ -24,7 +24,7 @@ from winnow.tasks.spec.spec_model import SECRET, SpecModel
 from winnow.tasks.spec.stored_spec import ONLY
 
 Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "regression"]
-"""What may be told of the end of a run:
+"""Events at the end of a run that others may be told of:
 
 * decided: the campaign has an answer.
 * undecided: nothing more may be spent or is left to ask, and there is none.
@@ -63,12 +63,12 @@ def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the fi
 
 
 class WebhookSpec(SpecModel):
-    """One address that is told."""
+    """One address that is told how a run ends."""
 
     url: Annotated[str, BeforeValidator(_address)]
     """`$NAME` of the environment variable that holds the URL, or the URL itself, which is then stored."""
     form: Literal["json", "slack"] = "json"
-    """What is sent: all that is known, for programs, or a text as Slack's incoming webhooks take it."""
+    """The form of the message: all that is known, for programs, or a text for Slack's incoming webhooks."""
     events: list[Event] = Field(default=["decided", "failed", "winner-changed", "regression"], min_length=1)
 
     @model_validator(mode="after")
@@ -83,7 +83,7 @@ class WebhookSpec(SpecModel):
 
 
 class ExecutionSpec(SpecModel):
-    """How a campaign is run; none of it changes which pairs are chosen or what they score."""
+    """Settings for running a campaign; none of them changes which pairs are chosen or what they score."""
 
     max_loaded: int = Field(default=1, ge=1)
     """Models held in memory at once; where there are `devices`, on each of them."""
@@ -97,9 +97,9 @@ class ExecutionSpec(SpecModel):
     group_size: int = Field(default=64, ge=1)
     """Generations asked for and committed together; a crash loses those that engines are at work on."""
     max_restarts: int = Field(default=2, ge=0)
-    """How often the engine of one model is restarted before its candidates fail."""
+    """Number of restarts of one model's engine, after which its candidates fail."""
     load_timeout: float = Field(default=600.0, gt=0.0)
-    """Seconds."""
+    """Seconds that a model may take to load."""
     batch_timeout: float = Field(default=600.0, gt=0.0)
     """Seconds one group of generations may take; where an engine works on several, in which none is done."""
     max_connections: int = Field(default=64, ge=1)
@@ -107,16 +107,16 @@ class ExecutionSpec(SpecModel):
     request_timeout: float = Field(default=LONG, gt=0.0)
     """Seconds a server may take to answer one request."""
     max_retries: int = Field(default=5, ge=0)
-    """How often one request to a server is sent again."""
+    """Number of times that one request to a server is sent again, at the most."""
     log_folder: str = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
-    """Who is told how a run ends."""
+    """Addresses that are told how a run ends."""
     prices: dict[str, PriceSpec] = {}
-    """By the name of a model, judges and the autoevaluator included."""
+    """Prices by the name of a model, judges and the autoevaluator included."""
     price_per_hour: float | None = Field(default=None, ge=0.0)
-    """What an hour of one device costs, in the same currency."""
+    """The price of an hour of one device, in the same currency."""
     cluster: Literal["ray"] | None = None
-    """Where engines run: on the machines of a Ray cluster, or on this one."""
+    """The cluster on whose machines engines run; without one, they run on this machine."""
     ray_address: str = Field(default="auto", min_length=1)
     """"auto" joins the cluster that this machine belongs to, "ray://host:port" another one; "local" starts
     one on this machine alone."""
@@ -177,7 +177,7 @@ class MaxAge(SpecModel):
 
     @property
     def age(self) -> dt.timedelta:
-        """The same as a length of time."""
+        """The age as a length of time."""
         return dt.timedelta(**{UNITS[self.max_age[-1]]: int(self.max_age[:-1])})
 
 
@@ -185,7 +185,7 @@ def _word_or_mapping(
     value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> object:
-    """One complaint in place of one per type of the union, which is not asked."""
+    """The value, checked with one complaint in place of one per type of the union, which is not asked."""
     if isinstance(value, Mapping | MaxAge):
         return MaxAge.model_validate(value)
     if value in ("all", "campaign", "none", ONLY):

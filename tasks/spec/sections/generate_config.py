@@ -1,4 +1,4 @@
-"""How text is sampled, and how many texts an example gets, as a campaign's file states it."""
+"""Settings for sampling texts, and for several texts for an example, as a campaign's file states them."""
 
 import json
 from typing import Annotated, Self, get_args
@@ -34,7 +34,7 @@ TokenId = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
 
 
 class StructuredOutput(SpecModel):
-    """What a text must be as a whole; the engine offers the model no token that leads elsewhere."""
+    """The form that a whole text must have; the engine offers the model no token that leads elsewhere."""
 
     regex: Text | None = None
     """A text that matches this pattern from its first character to its last."""
@@ -53,13 +53,13 @@ class StructuredOutput(SpecModel):
 
     @property
     def structure(self) -> Structure:
-        """The same as engines take it."""
+        """The form as engines take it."""
         [(kind, value)] = [(kind, getattr(self, kind)) for kind in KINDS if getattr(self, kind) is not None]
         return Structure(kind, value if isinstance(value, str) else json.dumps(value))
 
 
 class GenerateConfig(SpecModel):
-    """How text is sampled."""
+    """Settings for sampling a text."""
 
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
@@ -98,7 +98,7 @@ class GenerateConfig(SpecModel):
         }
 
     def given(self) -> JsonObject:
-        """What the file sets, under the keys of a `GenerateConfig`."""
+        """The settings that the file gives, under the keys of a `GenerateConfig`."""
         return {key: getattr(self, key) for key in self.model_fields_set & GenerateConfig.model_fields.keys()}
 
 
@@ -124,7 +124,7 @@ class NamedGenerateConfig(GenerateConfig):
 
 
 class SamplesSpec(SpecModel):
-    """How many texts a candidate writes for each example, and what their scores come to."""
+    """The number of texts that a candidate writes for each example, and how their scores become one."""
 
     n: int = Field(ge=2, le=100)
     """Texts, each drawn with a seed of its own."""
@@ -140,7 +140,7 @@ class SamplesSpec(SpecModel):
 
     @property
     def k(self) -> int | None:
-        """How many texts the best is taken of; None for the other reducers."""
+        """Number of texts of which the best is taken; None for the other reducers."""
         return int(self.reduce.removeprefix("pass@")) if self.reduce.startswith("pass@") else None
 
 

@@ -11,15 +11,15 @@ from winnow.tasks.spec.spec_model import BaseUrl, JsonScalar, JsonTree, KeyVaria
 
 
 class ReasoningSpec(SpecModel):
-    """How what a model thinks is told apart from its answers, and kept beside them."""
+    """The way to tell a model's reasoning apart from its answers; the reasoning is kept beside them."""
 
     parser: Literal["think-tags", "server"]
-    """think-tags: it stands between <think> and </think>; server: the server of provider openai or litellm
-    tells it."""
+    """think-tags: the reasoning stands between <think> and </think>; server: the server of provider openai or
+    litellm tells it."""
     strip: bool = True
-    """Take it out of the text that judges are given."""
+    """Take the reasoning out of the text that judges are given."""
     begins_inside: bool = False
-    """For think-tags: a text begins within it, because the chat template or the prompt ends with <think>."""
+    """For think-tags: a text begins within the reasoning, as chat template or prompt ends with <think>."""
 
     @model_validator(mode="after")
     def _fits_its_parser(self) -> Self:

@@ -1,4 +1,4 @@
-"""What campaigns of one objective alone say: groups of examples, constraints, and what certificates need."""
+"""Sections for campaigns of one objective alone: groups of examples, constraints, and certificates."""
 
 import sys
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ SHARED = ("equal", "size")
 
 
 def _weights(value: object) -> object:
-    """One complaint in place of one per type of a union; in YAML the name of a group may be a number."""
+    """The weights, checked with one complaint for all types of a union; in YAML a name may be a number."""
     if value in SHARED:
         return value
     if not isinstance(value, Mapping) or not value or not all(map(_is_weight, value.values())):
@@ -29,7 +29,7 @@ def _is_weight(value: object) -> bool:
 
 
 class GroupsSpec(SpecModel):
-    """Which examples are of one group, and what a candidate's means on the groups come to."""
+    """Groups of examples, and the rule that makes one value of a candidate's means on the groups."""
 
     by: str = Field(min_length=1)
     """The field of an example whose value names its group."""
@@ -71,7 +71,7 @@ class AutoevaluatorSpec(SpecModel):
 
 
 class CertifySpec(SpecModel):
-    """Which risk is allowed, what a candidate costs, and what stands in for humans."""
+    """The risk that is allowed, the cost of candidates, and what stands in for humans."""
 
     alpha: float | None = Field(default=None, gt=0.0, lt=1.0)
     """The highest mean of 1 - score that a certified candidate may have."""
@@ -80,11 +80,11 @@ class CertifySpec(SpecModel):
     baseline: str | None = None
     """Name of a candidate."""
     cost: Literal["size", "prompt-length", "price", "custom"]
-    """What makes a candidate dear; see `tasks.objectives.certify.check`."""
+    """The kind of cost of a candidate; see `tasks.objectives.certify.check`."""
     costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
-    """By candidate, for "price" and "custom"."""
+    """Costs by candidate, for "price" and "custom"."""
     labellable: int | None = Field(default=None, ge=1)
-    """How many examples a human may label; see `tasks.objectives.certify.split`."""
+    """Number of examples that a human may label; see `tasks.objectives.certify.split`."""
     unlabelled_per_label: int = Field(default=1, ge=1)
     """Unlabelled examples that belong to each labelled one, r."""
     autoevaluator: AutoevaluatorSpec | None = None

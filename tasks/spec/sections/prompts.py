@@ -1,4 +1,4 @@
-"""What a model is asked: a text, or the messages of a chat, with solved examples before the question."""
+"""Prompts of models: a text, or the messages of a chat, with solved examples before the question."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
@@ -57,21 +57,21 @@ class FewShotSpec(SpecModel):
     """What they are drawn from: files, or the keys of a dataset; None is the campaign's own dataset, of which
     an example is never shown when it is asked about."""
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Draws them, once for all examples."""
+    """Seed that draws them, once for all examples."""
     fewshot_as_multiturn: bool = False
     """For models that chat: show each as a turn of the user and one of the assistant, not as text."""
     question: str | None = Field(default=None, min_length=1)
     """A jinja2 template over the fields of a solved example; None is that of the prompt."""
     answer: str = Field(default="{{ target }}", min_length=1)
-    """The same of its answer, which `target` is the first accepted one of."""
+    """A jinja2 template of its answer; `target` is the first accepted one."""
     target_delimiter: str = " "
-    """Between question and answer, where they are text."""
+    """Text between question and answer, where they are text."""
     delimiter: str = "\n\n"
-    """After each, where they are text."""
+    """Text after each solved example, where they are text."""
 
 
 class PromptSpec(SpecModel):
-    """What is asked about an example; every text in it is a jinja2 template over the example's fields."""
+    """A prompt about an example; every text in it is a jinja2 template over the example's fields."""
 
     name: Name
     template: str | None = Field(default=None, min_length=1)
@@ -103,7 +103,7 @@ class PromptSpec(SpecModel):
 
     @property
     def question(self) -> str | None:
-        """What the user says last, as a template; None where an example brings it along."""
+        """The template of what the user says last; None where an example brings it along."""
         if self.messages is None:
             return self.template
         return next((each.content for each in reversed(self.messages) if each.role in ("user", None)), None)

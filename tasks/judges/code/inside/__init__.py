@@ -1,1 +1,1 @@
-"""What runs within the sandbox: the standard library, and nothing else of this package."""
+"""The code that runs within the sandbox: it uses the standard library, and nothing else of this package."""

@@ -1,6 +1,6 @@
-"""How a process locks itself up, for good, before it runs anything that a model wrote.
+"""Confinement of a process: it locks itself up, for good, before it runs anything that a model wrote.
 
-What it may do afterwards: compute, within limits; read the standard library; write files into one folder; use
+Afterwards it may compute, within limits; read the standard library; write files into one folder; and use
 the pipes that it was given. It has no privileges, cannot make a process, open a socket, send a signal or read
 any other file, and it ends with its parent.
 """
@@ -33,16 +33,16 @@ _PACKAGES = ("site-packages", "dist-packages")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one process may take."""
+    """Limits on the time and the memory of one process."""
 
     seconds: int
-    """Of a processor."""
+    """Seconds of a processor."""
     memory: int
     """Bytes on top of what the process has when it begins."""
 
 
 def missing() -> str | None:
-    """What this machine lacks for the sandbox, in a few words; None where it has all."""
+    """The feature that this machine lacks for the sandbox, in a few words; None where it has all."""
     if not sys.platform.startswith("linux") or os.uname().machine not in ARCHITECTURES:
         return f"Linux on {' or '.join(ARCHITECTURES)}"
     libc = ctypes.CDLL(None, use_errno=True)

@@ -6,7 +6,7 @@ import os
 from winnow.tasks.judges.code.inside.values import JSON
 
 MOST_BYTES = 32 << 20
-"""Of one message."""
+"""Bytes of one message, at the most."""
 
 _CHUNK = 1 << 16
 

@@ -24,7 +24,7 @@ Setup = Mapping[str, Any]
 
 
 class _Report:
-    """What the judge is told, over a pipe, marked so that nothing printed is taken for it."""
+    """The pipe to the judge; its messages are marked, so that nothing printed is taken for one."""
 
     def __init__(self, descriptor: int, mark: str) -> None:
         self._descriptor = descriptor
@@ -96,7 +96,7 @@ def _both(setup: Setup, report: _Report) -> None:
 
 
 def _tested(setup: Setup, run: Callable[[], dict[str, object]]) -> dict[str, object]:
-    """What the tests say, as the judge is told; `run` runs the program and returns its names."""
+    """The result of the tests, as the judge is told; `run` runs the program and returns its names."""
     try:
         names = run()
     except (ProgramEnded, NotCarried):

@@ -132,4 +132,4 @@ OPERATIONS: Mapping[str, Callable[..., object]] = {
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
 }
-"""What tests can do to the program's objects."""
+"""Operations that tests can apply to the program's objects, by name."""

@@ -38,7 +38,7 @@ class Program:
     def __init__(self, link: Link) -> None:
         self._link = link
         self.broken: ProgramEnded | NotCarried | None = None
-        """What made a verdict impossible, or the program a failure, whatever the tests did with it."""
+        """The exception that made a verdict impossible or the program fail, even if the tests caught it."""
 
     def names(self, wanted: Iterable[str]) -> dict[str, object]:
         """Wait until the program has run, and return those of its global names that are wanted.

@@ -54,7 +54,7 @@ Instruction = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What an argument has to be: one of some values, once bits outside of a mask are cleared."""
+    """A condition on an argument: it is one of some values, once bits outside of a mask are cleared."""
 
     argument: int
     values: Sequence[int]

@@ -29,7 +29,7 @@ Names = dict[str, Any]
 
 @dataclass(kw_only=True)
 class Count:
-    """What became of the tests so far."""
+    """The results of the tests so far."""
 
     stops: bool
     """Whether the first failure ends it."""
@@ -38,7 +38,7 @@ class Count:
     failure: str | None = None
     """The first one, in a sentence."""
     lines: Sequence[str] = field(default_factory=list)
-    """Of the tests' source."""
+    """The lines of the tests' source."""
 
     def run(self, name: str, test: Callable[[], object]) -> None:
         """Run one test; raises `_Over` where its failure ends all."""

@@ -11,13 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 JSON = Any
-"""What `json` reads and writes."""
+"""A value that `json` reads and writes."""
 
 MOST_OF_A_PLAIN_INT = 1 << 53
 
 
 class Unreadable(Exception):
-    """What came is none of our values."""
+    """The received JSON encodes none of our values."""
 
 
 _KINDS: Mapping[type, tuple[str, Callable[[JSON], JSON]]] = {

@@ -43,7 +43,7 @@ class InspectJudge:
     )
 
     scorer: Scorer
-    """Which one."""
+    """Name of the scorer."""
     location: Location = "end"
     """Of match: where the target is looked for."""
     ignore_case: bool = True

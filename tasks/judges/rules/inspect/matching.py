@@ -1,4 +1,4 @@
-"""How Inspect's rules compare an output with targets, from its `match`, `includes`, `exact` and `f1`."""
+"""Comparison of an output with targets by Inspect's rules `match`, `includes`, `exact` and `f1`."""
 
 import re
 import string
@@ -56,7 +56,7 @@ def _bare(text: str) -> str:
 
 
 def _undecorated(text: str) -> str:
-    """Without currencies, separators of thousands, marks of emphasis and full stops."""
+    """The text without currencies, separators of thousands, marks of emphasis and full stops."""
     return _FULL_STOP.sub("", _DECORATION.sub("", _ESCAPED.sub(r"\1", text)))
 
 

@@ -1,4 +1,4 @@
-"""Which choices an answer names, and which of them a target does, as Inspect's `multiple_choice` has it."""
+"""The choices that an answer and a target name, as Inspect's `multiple_choice` reads them."""
 
 import regex
 

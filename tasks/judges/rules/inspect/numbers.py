@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 
 AROUND = "!?:;()[]{}'\"`"
-"""What is cut off around a number."""
+"""Characters that are cut off around a number."""
 
 MINUS = frozenset("-−﹣－负負")
 PLUS = frozenset("+＋﹢正")

@@ -142,7 +142,7 @@ class HoldoutSelector:
         return bool(is_held_out.any())
 
     def _of_selection(self, batch: Batch) -> Batch:
-        """The same with the examples as the algorithm numbers them."""
+        """The same batch, with the examples as the algorithm numbers them."""
         return Batch(batch.arms, self._numbers[batch.examples], changes=batch.changes)
 
     @property
@@ -164,5 +164,5 @@ def _pairs(batch: Batch) -> list[tuple[int, int]]:
 
 
 def selection_budget(limit: int | None, split: Split) -> int | None:
-    """What the algorithm may ask of a limit, so that the finalists can be scored on what is held out."""
+    """The part of a limit for the algorithm; the rest is for scoring the finalists on what is held out."""
     return None if limit is None else limit - split.comparisons

@@ -1,4 +1,4 @@
-"""Which examples are held out, and which ones a selector may ask for.
+"""Division of a dataset into examples that are held out and those that a selector may ask for.
 
 Every example has a number made of the campaign's seed and its own key, and those with the lowest numbers are
 held out. So the split is the same on resume, under every release of every package, and in every campaign with
@@ -30,7 +30,7 @@ class Split:
     """A dataset in two parts; all numbers are example positions."""
 
     keys: tuple[str, ...]
-    """Of all examples, by position."""
+    """Keys of all examples, by position."""
     selection: IntArray
     """Shape (n,), increasing: those that a selector may ask for."""
     held_out: IntArray
@@ -38,16 +38,16 @@ class Split:
     fingerprint: str
     """SHA-256 of the keys of those held out, in their order."""
     finalists: int = FINALISTS
-    """How many candidates are scored on those held out, the winner first."""
+    """Number of candidates that are scored on those held out, the winner first."""
 
     @property
     def whose(self) -> str:
-        """Whom the held-out examples are for, in words."""
+        """The candidates that the held-out examples are for, in words."""
         return "the winner" if self.finalists == 1 else "the winner and the runner-up"
 
     @property
     def comparisons(self) -> int:
-        """How many comparisons are made on those held out."""
+        """Number of comparisons that are made on those held out."""
         return self.finalists * len(self.held_out)
 
 
@@ -83,12 +83,12 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constrai
 
 
 def count_held_out(n_examples: int, share: float) -> int:
-    """How many of so many examples are held out."""
+    """Number of examples that are held out of `n_examples`."""
     return round(share * n_examples)
 
 
 def stored_split(session: Session, campaign: CampaignRecord) -> Split | None:
-    """How a stored campaign divides its dataset; None where it holds nothing out."""
+    """The division of a stored campaign's dataset; None where it holds nothing out."""
     share = campaign.spec.get("holdout")
     if share is None:
         return None
@@ -98,7 +98,7 @@ def stored_split(session: Session, campaign: CampaignRecord) -> Split | None:
 
 
 def selection_keys(session: Session, campaign: CampaignRecord) -> set[str]:
-    """Of the examples that selection may see: all of them where none are held out."""
+    """Keys of the examples that selection may see: all of them where none are held out."""
     split = stored_split(session, campaign)
     if split is None:
         return set(dataset_records.example_keys(session, campaign.dataset_id))

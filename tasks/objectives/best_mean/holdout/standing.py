@@ -1,4 +1,4 @@
-"""How the winner and the runner-up do on the held-out examples, and what follows for new ones.
+"""Results of the winner and the runner-up on the held-out examples, and what follows for new ones.
 
 Selection saw the scores of its own examples and chose the winner by them: the winner's mean on these tends to
 be too high for other examples, as the highest of many noisy means (the winner's curse). The held-out examples
@@ -42,19 +42,19 @@ LEVEL = 0.05
 """Error probability of all intervals together: two of scores, or one of scores and one of each constraint."""
 
 Scores = Sequence[float | None]
-"""By held-out example, in the order of the split; None without an outcome."""
+"""Outcomes by held-out example, in the order of the split; None without an outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutValue:
-    """How the winner stands to a constraint on the examples that selection never saw."""
+    """The winner's values under a constraint on the examples that selection never saw."""
 
     constraint: str
-    """In words."""
+    """The constraint in words."""
     valued: int
-    """How many of its comparisons on them have a value of the metric."""
+    """Number of its comparisons on them that have a value of the metric."""
     mean: float | None
-    """Of those, in [0, 1]."""
+    """Mean of these values, in [0, 1]."""
     lower: float
     """Ends of an interval for the mean on new examples."""
     upper: float
@@ -62,18 +62,18 @@ class HeldOutValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOut:
-    """What is known of the winner on the examples that selection never saw."""
+    """Results of the winner on the examples that selection never saw, also against the runner-up."""
 
     n_examples: int
-    """h, those held out."""
+    """Number of held-out examples, h."""
     n_selection: int
-    """Those that selection chose from."""
+    """Number of examples that selection chose from."""
     winner: str | None
     runner_up: str | None
     told: int
-    """How many of the winner's comparisons on them are done."""
+    """Number of the winner's comparisons on them that are done."""
     scored: int
-    """How many of these have an outcome."""
+    """Number of these that have an outcome."""
     is_complete: bool
     """Whether those of the winner and of the runner-up all are done. Nothing below is known before."""
     joined: str | None = None
@@ -82,7 +82,7 @@ class HeldOut:
     """Whether it went on after that to other finalists, or the same in another order, than were scored first:
     who they are may then depend on these scores."""
     mean: float | None = None
-    """Of the winner on those, in [0, 1]."""
+    """Mean score of the winner on the held-out examples, in [0, 1]."""
     lower: float | None = None
     """Ends of an interval for the winner's mean on new examples."""
     upper: float | None = None
@@ -94,13 +94,13 @@ class HeldOut:
     """Ends of an interval for the mean difference on new examples."""
     difference_upper: float | None = None
     values: tuple[HeldOutValue, ...] = ()
-    """Of each constraint, once the winner is scored on all of them."""
+    """Values under each constraint, once the winner is scored on all held-out examples."""
 
 
 def held_out_of(
     session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
 ) -> HeldOut | None:
-    """Where the held-out examples of a campaign stand; None where there are none.
+    """The results of a campaign on its held-out examples so far; None where there are none.
 
     Args:
         session: Reads the results.
@@ -207,7 +207,7 @@ def completed(
     *,
     values: Mapping[str, Scores] | None = None,
 ) -> HeldOut:
-    """The same with the means and the intervals; scores are by held-out example, as is everything here.
+    """The standing with the means and the intervals; scores are by held-out example, as is everything here.
 
     Args:
         standing: Without them.
@@ -254,7 +254,7 @@ def _value(constraint: str, values: Scores, level: float) -> HeldOutValue:
 
 
 def _bounds(scores: Scores) -> FloatArray:
-    """What each score is at least and at most, shape (2, h)."""
+    """The lowest and the highest value that each score can have, shape (2, h)."""
     unknown = np.array([score is None for score in scores])
     known = np.array([0.0 if score is None else score for score in scores])
     return np.array([known, known + unknown])
