@@ -194,7 +194,7 @@ def told(judge: Judge, replies: Replies) -> Judge:
 
 
 INVALID_SCORE = "invalid_score"
-"""Reason of a comparison whose judge gave what is no verdict."""
+"""Reason of a comparison whose judge gave no valid verdict."""
 
 JUDGE_FAILED = "judge_failed"
 """Reason of a comparison whose judge, a plug-in, raised an exception."""
@@ -206,7 +206,7 @@ Expected = TypeVar("Expected")
 
 
 class InvalidScore(ValueError):
-    """A judge gave what is no number in [0, 1], or no verdict at all."""
+    """A judge gave something that is no number in [0, 1], or no verdict at all."""
 
 
 def checked_score(value: object, what: str) -> float:
@@ -236,7 +236,7 @@ def checked_kind(value: object, kind: type[Expected]) -> Expected:
 
 
 def check_words(reason: object, **others: object) -> None:
-    """Refuse what is no reason, and others that are neither a text nor None.
+    """Refuse a reason that is none, and other values that are neither a text nor None.
 
     Raises:
         InvalidScore: If a reason is empty, longer than `MOST_OF_A_REASON` or no text, or another is no text.

@@ -32,7 +32,7 @@ def campaign_selector(name: str, *, n_arms: int, n_examples: int, **params: obje
 
 
 class PluginSelector:
-    """Calls a plug-in's selector, or router, and holds what it returns against what it was told.
+    """Calls a plug-in's selector, or router, and checks what it returns against what it was told.
 
     Args:
         plugin: Whose it is.
@@ -103,7 +103,7 @@ class PluginSelector:
 
 
 def _require_parts(decision: Decision) -> None:
-    """Refuse a decision that is made of other things, or uses other words, than all who read one know."""
+    """Refuse a decision whose fields have other types, or other words, than those that read it know."""
     for name, kinds in PARTS.items():
         if not isinstance(found := getattr(decision, name), kinds):
             raise TypeError(f"the decision's {name} is {found!r:.80}, of type {type(found).__name__}")

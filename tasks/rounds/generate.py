@@ -341,7 +341,7 @@ def _told_apart(
 
 
 def _never_found(text: NewGeneration) -> NewGeneration:
-    """A text that counts as paid for, under a key that nobody looks for: what asks for it again is asked."""
+    """A text that counts as paid for, under a key that is never looked up: its request is asked again."""
     asked = text.request_key or text.key
     key = sha256({"key": asked, REFUSED: now().isoformat()})
     return replace(text, key=key, request_key=asked, finish_reason=REFUSED)

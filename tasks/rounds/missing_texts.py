@@ -1,4 +1,4 @@
-"""The texts that a round needs: in which groups they are asked for, and what became of each."""
+"""The texts that a round needs: the groups in which they are asked for, and the result of each."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class GenerationBatch:
     """The answers to calls that a judge of these texts has made already."""
 
     def has(self, position: int) -> bool:
-        """Whether it is known yet what became of one of them."""
+        """Whether the text or the failure at a position is known yet."""
         key = self.planned[position].key
         return key in self.texts or key in self.failures
 

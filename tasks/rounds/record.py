@@ -116,7 +116,7 @@ THE_ANSWER = ("best", "top", "tied", "chosen")
 
 
 def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | None]]:
-    """Null in the place of a level that nothing reaches, and of a round in which a candidate was not out.
+    """The bets as JSON: null for a level that nothing reaches, and the round of a candidate that is not out.
 
     Wealths have six digits, but for one that these would put below the level that it has reached.
 

@@ -83,7 +83,7 @@ def _check_devices(checked: ResolvedCampaign) -> None:
 
 
 def _check_samples(checked: ResolvedCampaign) -> None:
-    """Refuse several texts that would all be the same, or are none, and a choice among them by nobody."""
+    """Refuse samples that would all be the same or are none, and best-of without its judge or samples."""
     chooses = checked.spec.judge.type == BEST_OF
     if chooses != (checked.spec.samples is not None and checked.spec.samples.reduce == BEST_OF):
         raise SpecError(

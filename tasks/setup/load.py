@@ -25,7 +25,7 @@ from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
-"""Refuses, by a SpecError, a campaign that does what nobody has allowed."""
+"""A function that raises `SpecError` for a campaign that does what nobody has allowed."""
 
 
 def check_campaign_file(
@@ -68,7 +68,7 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
 
 @contextmanager
 def _located(file: SpecFile) -> Iterator[None]:
-    """Say of what is wrong with a key where it stands in the file."""
+    """Begin the error of a key with the place of that key in the file."""
     try:
         yield
     except SpecError as error:

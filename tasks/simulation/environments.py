@@ -104,7 +104,7 @@ class DuelEnvironment:
     preferences: FloatArray
     """Shape (K, K), P(row is preferred to column); a duel where it is NaN comes back unscored."""
     features: FloatArray | None = None
-    """Shape (K, d), what is known of the arms."""
+    """Shape (K, d), the features of the arms."""
     objective: str = "best-duel"
 
     @property

@@ -288,7 +288,7 @@ def _checked(decision: Decision, n_arms: int) -> Decision:
 
 @contextmanager
 def _failures_named(where: str, when: str) -> Iterator[None]:
-    """A selector may be anybody's, so that anything may go wrong in it: who and when, in one sentence."""
+    """Say in one sentence which selector failed and when: in anybody's selector, anything may go wrong."""
     try:
         yield
     except KeyboardInterrupt:

@@ -203,7 +203,7 @@ class CampaignSpec(SpecModel):
     embedder: EmbedderSpec = EmbedderSpec()
     """For route."""
     prompt_type: str | None = None
-    """For route: the field of an example that says of which kind its prompt is, for reports alone."""
+    """For route: the field of an example that names the kind of its prompt, for reports alone."""
     fresh_generations: bool = True
     """For best-duel: whether a candidate that meets an example again answers it anew."""
     selector: SelectorSpec
@@ -217,8 +217,8 @@ class CampaignSpec(SpecModel):
     scored on them at the end. Their comparisons are part of the budget."""
     batch_size: int = Field(default=32, ge=1)
     lookahead: Annotated[int, Field(ge=0, le=MOST_AHEAD)] | Literal["auto"] = 0
-    """For best-mean: how many further rounds are in the engines while one is being finished. Each is planned
-    on what was told by then. "auto" is a number made from what the engines take at once, when it begins."""
+    """For best-mean: number of further rounds in the engines while one is being finished. Each is planned on
+    what was told by then. "auto" is a number made from what the engines take at once, when it begins."""
     streaming: bool = True
     """Whether requests join whatever engines are at work on. Where not, each engine is asked whole calls, one
     after the other, that are the same ones in every process; `execution.group_size` is how long they are."""
@@ -374,7 +374,7 @@ class CampaignSpec(SpecModel):
 
 
 class CampaignFile(CampaignSpec):
-    """The keys of a campaign's file: those of a campaign, and what stands for several of them."""
+    """The keys of a campaign's file: those of a campaign, and `task`, which stands for several of them."""
 
     task: TaskSpec | None = None
     """A benchmark, in the place of dataset, prompts, output_type and judge; of the dataset, filter, limit,

@@ -1,4 +1,4 @@
-"""The sandbox, from outside: its processes are started, watched and killed, and what came of them is told.
+"""The sandbox, from outside: its processes are started, watched and killed, and their outcome is told.
 
 A program and its tests run in a process each, so that nothing that the program does to its interpreter
 reaches what judges it; or both in one, where tests need that. The processes lock themselves up before they
@@ -137,7 +137,7 @@ class _Process:
             os.close(report)
 
     def read(self) -> bool:
-        """Take what it told; returns whether it may tell more."""
+        """Read what the process told; return whether it may tell more."""
         chunk = os.read(self.reads, _REPORT_BYTES)
         self._told += chunk[: _REPORT_BYTES - len(self._told)]
         return bool(chunk)

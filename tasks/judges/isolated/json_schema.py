@@ -93,7 +93,7 @@ def _checker(schema: Mapping[str, object]) -> _Checker:
 
 
 def check_schema(schema: Mapping[str, object], path: str) -> None:
-    """Refuse what is no schema, or leads out of itself or round in circles.
+    """Refuse what is no schema, or has a $ref that leads out of it or round in circles.
 
     Args:
         schema: As in a spec.

@@ -1,4 +1,4 @@
-"""Taking judgments from people one by one: the next task, what may be said of it, and storing what was."""
+"""Taking judgments from people one by one: the next task, its choices, and storing the one that is made."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Something that may be said of a task."""
+    """One of the choices for a task."""
 
     name: str
     """The name that files and people use."""
@@ -40,7 +40,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A task as it is put to somebody: nothing in it tells whose texts they are."""
+    """A task as it is put to a person: nothing in it tells whose texts they are."""
 
     key: str
     text: str
@@ -95,7 +95,7 @@ def next_question(
 
 
 def release(database: Database, campaign: CampaignRecord, annotator: str) -> None:
-    """Let others have what somebody was shown and did not answer."""
+    """Let others have the tasks that an annotator was shown and did not answer."""
     with database.writing() as session:
         annotations.release(session, campaign.id, annotator)
 
@@ -120,7 +120,7 @@ def answer(
     source: str,
     may_change: bool = False,
 ) -> None:
-    """Store what somebody said of a task, at once.
+    """Store an annotator's choice for a task, at once.
 
     Args:
         database: Where the campaign lives.
@@ -220,7 +220,7 @@ def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None
 
 
 def require_name(annotator: str, place: str = "") -> None:
-    """Refuse who does not say who they are.
+    """Refuse an annotator without a name that can be shown.
 
     Args:
         annotator: Who judges.

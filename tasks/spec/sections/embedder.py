@@ -23,7 +23,7 @@ class EmbedderSpec(SpecModel):
     params: dict[str, JsonScalar] = {}
     """For an embedder of a package or a program: the parameters that it is made with."""
     text: str = Field(default="{{ input }}", min_length=1)
-    """A jinja2 template over the fields of an example: what is embedded of it."""
+    """A jinja2 template over the fields of an example, whose text is embedded."""
 
     @model_validator(mode="after")
     def _has_what_its_type_needs(self) -> Self:

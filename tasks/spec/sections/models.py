@@ -43,8 +43,8 @@ class ModelSpec(SpecModel):
     $OPENAI_API_KEY for OpenAI's own server under provider openai, and no key for any other."""
     served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models of one id at other
-    servers are then the same model if it is the same, and different ones if it is not; without it, each
-    server's is a model of its own."""
+    servers are then the same model if this text is the same, and different ones if it is not; without it,
+    each server's is a model of its own."""
     revision: str | None = None
     model_args: dict[str, JsonTree] = {}
     """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave

@@ -12,7 +12,7 @@ _CHUNK = 1 << 16
 
 
 class LinkEnded(Exception):
-    """The other side is gone, or sends what is no message."""
+    """The other side is gone, or sends no valid message."""
 
 
 class Link:

@@ -17,7 +17,7 @@ from winnow.tasks.judges.code.inside.values import JSON, Unreadable, decoded, en
 
 
 class ProgramEnded(BaseException):
-    """The program's process is gone, or its answer is none; no `except Exception` of a test is to see it."""
+    """The program's process is gone, or sent no answer; no `except Exception` of a test is to see this."""
 
 
 class NotCarried(BaseException):
@@ -25,7 +25,7 @@ class NotCarried(BaseException):
 
 
 class RaisedByProgram(Exception):
-    """The program raised what is none of the built-in exceptions."""
+    """The program raised an exception that is not built in."""
 
 
 class Program:
