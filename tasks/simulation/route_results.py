@@ -14,11 +14,11 @@ WINDOWS = 10
 
 
 def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """The lead of a run's mean score over the one-arm oracle's on the same prompts, shape (T,), in [-1, 1].
+    """A function from a run to the lead of its mean score over the one-arm oracle's on the same prompts.
 
-    Unlike `algorithms.route.metrics.outscore_the_best` at an early round, it does not depend on whether easy
-    prompts came first; after the whole stream the two are the same. Unscored prompts are left out of each
-    mean; before the first score it is 0.
+    The lead has shape (T,) and is in [-1, 1]. Unlike `algorithms.route.metrics.outscore_the_best` at an early
+    round, it does not depend on whether easy prompts came first; after the whole stream the two are the same.
+    Unscored prompts are left out of each mean; before the first score it is 0.
     """
     best = environment.best_arm
 
@@ -31,18 +31,18 @@ def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
 
 
 def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """The share of a run's prompts given to an arm of which most is expected there, shape (T,), in [0, 1].
+    """A function from a run to the share of its prompts given to an arm of which most is expected there.
 
-    0 before the first prompt.
+    The share has shape (T,) and is in [0, 1]; it is 0 before the first prompt.
     """
     expected = environment.expected()
     return lambda run: _at_budgets(run, optimal_pick_ratio(run.told.arms, _seen(run, environment, expected)))
 
 
 def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """The total loss of a run against giving each prompt to the arm of which most is expected, shape (T,).
+    """A function from a run to its loss in all against giving each prompt to the arm expected to score most.
 
-    In score units, at least 0 and at most the number of prompts.
+    The loss has shape (T,) and is in score units, at least 0 and at most the number of prompts.
     """
     expected = environment.expected()
     return lambda run: _at_budgets(run, cumulative_regret(run.told.arms, _seen(run, environment, expected)))
