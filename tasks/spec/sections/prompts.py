@@ -54,8 +54,8 @@ class FewShotSpec(SpecModel):
 
     n: int = Field(ge=1, le=1000)
     source: Source = Field(default=None, alias="from")
-    """What they are drawn from: files, or the keys of a dataset; None is the campaign's own dataset, of which
-    an example is never shown when it is asked about."""
+    """The source they are drawn from: files, or the keys of a dataset; None is the campaign's own dataset, of
+    which an example is never shown when it is asked about."""
     seed: int = Field(default=0, ge=0, lt=2**63)
     """Seed that draws them, once for all examples."""
     fewshot_as_multiturn: bool = False
