@@ -148,7 +148,8 @@ def test_an_editor_knows_what_solved_examples_may_come_from(source):
     CampaignSpec.model_validate(values)
     values["prompts"][0]["few_shot"]["form"] = values["prompts"][0]["few_shot"].pop("from")
     assert not SCHEMA.is_valid(values)
-    assert SCHEMA.schema["$defs"]["FewShotSpec"]["properties"]["from"]["description"].startswith("The source they")
+    described = SCHEMA.schema["$defs"]["FewShotSpec"]["properties"]["from"]["description"]
+    assert described.startswith("The source they")
 
 
 def test_the_schema_offers_names_and_explains_keys():
