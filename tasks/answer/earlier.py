@@ -1,4 +1,4 @@
-"""What an earlier campaign showed of examples that this one's answer takes for fresh.
+"""Earlier campaigns with outcomes on examples that this one's answer takes for fresh.
 
 Draws of selection are made anew where candidates change (`tasks.rounds.draws`). Labels and held-out examples
 are not: there are only so many. A prompt that was mended where an earlier campaign saw it fail seems better
@@ -25,29 +25,30 @@ from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
 from winnow.tasks.spec.stored_spec import ONLY
 
 TESTED = ("certify", "holdout", "selector")
-"""What a test is of, beside what scores are made of, `delta` and `epsilon`; a budget only ends it."""
+"""Keys of a spec that, with what scores are made of, `delta` and `epsilon`, say what is tested. A budget only
+ends a test."""
 
 OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
     "dataset_fingerprint",
     "history_fingerprint",
 }
-"""What scores are made of, apart from the examples: a file with a line more is the same question again."""
+"""All that scores are made of but the examples: a file with one more line is the same question again."""
 
 CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprint")
-"""By what else the same question may be answered otherwise, beside seed, budget and `delta`.
+"""Keys by which the same question may get another answer, beside seed, budget and `delta`.
 
-A certificate is about more than its examples: by others, too, it answers the same."""
+A certificate is about more than its examples: with other examples it answers the same question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """An earlier campaign of which something is another here."""
+    """An earlier campaign that differs from this one and has outcomes on its examples."""
 
     campaign: str
     examples: int
-    """How many of the examples in question it has outcomes on."""
+    """Number of the examples in question that it has outcomes on."""
     of: int
-    """How many these are."""
+    """Number of the examples in question."""
 
 
 def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
@@ -91,7 +92,7 @@ def _most_seen_by(
 
 
 def _n_seen(session: Session, other: CampaignRecord, positions: Collection[int]) -> int:
-    """On how many of some examples of its dataset a campaign has outcomes, by whomever they were answered."""
+    """The number of some examples of its dataset that a campaign has outcomes on, whoever answered them."""
     if other.objective == "certify" and not isinstance(other, PrunedRecord):
         return len({*seen_by(session, other)} & {*positions})
     return count_scored(session, other, positions)
@@ -105,7 +106,7 @@ def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
 
 
 def name_of(campaign: CampaignRecord) -> str:
-    """What an earlier campaign is called where it may have been deleted since."""
+    """The name of an earlier campaign, with a mark where the campaign was pruned."""
     return f"{campaign.name} (pruned)" if isinstance(campaign, PrunedRecord) else campaign.name
 
 
@@ -236,7 +237,7 @@ def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection
 
 
 def _tested(campaign: CampaignRecord) -> dict[str, object]:
-    """What must be another one for a campaign to have tested something else."""
+    """All that says what a campaign tested: one that differs in any of it tested something else."""
     spec, stopping = campaign.spec, campaign.spec["stopping"]
     found = made_of(campaign) | {key: spec.get(key) for key in TESTED}
     del found["dataset_fingerprint"]  # data that have grown are the same question again

@@ -1,4 +1,4 @@
-"""What is looked up once an answer is known: what holds beyond it, what it takes to run, what settles it."""
+"""Questions once an answer is known: what holds beyond it, what candidates take to run, what settles it."""
 
 from sqlalchemy.orm import Session
 
@@ -12,11 +12,11 @@ from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.running import RunningCost, running_costs
 
 MOST_RUNNING = 4
-"""Candidates of which is told what they take."""
+"""Number of candidates whose running costs are told, at most."""
 
 
 def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
-    """How the best candidate compares with its closest rival on new examples; None without a pair."""
+    """The comparison of the best candidate and its closest rival on new examples; None where none is made."""
     if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
@@ -44,7 +44,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
 
 
 def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:
-    """What asking the best candidate and the runner-up takes, or those that share the first place.
+    """The cost of asking the best candidate and the runner-up, or those that share the first place.
 
     Gates and routes have no such pair.
     """
@@ -56,9 +56,10 @@ def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tu
 
 
 def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:
-    """What would probably settle a search for the best mean that is undecided as its budget is spent.
+    """The comparisons that would probably settle a search for the best mean whose budget is spent.
 
-    None elsewhere, and without a paired difference to the best candidate that has an interval.
+    None where it is not undecided or is another question, without a paired difference to the best candidate
+    that has an interval, and where their number cannot be reckoned.
     """
     rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
     is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None

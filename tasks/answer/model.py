@@ -1,4 +1,4 @@
-"""What a campaign's answer is made of. Terminal, log, pages and JSON show it; none of them works it out."""
+"""The data of a campaign's answer. Terminal, log, pages and JSON show it; none of them works it out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # these need numpy, which few answers have need of
     from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
-"""How a campaign ended:
+"""The ways in which a campaign can end:
 
 * winner: one candidate is the answer, or the m best where so many are looked for; to certify, the cheapest
   certified one.
@@ -39,7 +39,7 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How much higher a candidate's mean is than that of another one."""
+    """A candidate's mean minus that of another candidate: the estimate and its interval."""
 
     against: str
     estimate: float | None
@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateStanding:
-    """What is known of one candidate."""
+    """The standing of one candidate: its status and the estimates about it."""
 
     name: str
     status: ArmStatus = "active"
@@ -59,11 +59,11 @@ class CandidateStanding:
     upper: float | None = None
     difference: Difference | None = None
     wealth: float | None = None
-    """What bets against it have made of a stake of 1, where the selector makes some."""
+    """Wealth of the bets against the candidate, which began with 1; None where the selector makes none."""
     out_in_round: int | None = None
-    """The round after which they had shown it to be out; None where they have not."""
+    """The round after which the bets had shown it to be out; None where they have not."""
     out_at: int | None = None
-    """How many comparisons there were by then."""
+    """Number of comparisons up to then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Constrained:
     mean: float | None
     """Of the values so far of the best candidate; None where there is none."""
     valued: int
-    """How many of its comparisons have a value."""
+    """Number of its comparisons that have a value."""
     judges: tuple[str, ...] = ()
     """The models that the values come from, in part at least; empty where rules alone give them."""
 
@@ -89,7 +89,7 @@ class Unscored:
     unscored: int
     """Those of them without an outcome, or to certify without a loss that counts."""
     reason: str | None
-    """Why most of these have none; None where it is not known."""
+    """The most frequent reason for that; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Addition:
 
     names: tuple[str, ...]
     rounds: int
-    """How many rounds there were before."""
+    """Number of rounds before the candidates joined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +107,10 @@ class Answer:
 
     objective: str
     outcome: Outcome | None
-    """How it ended; None while it has not."""
+    """The way the campaign ended; None while it has not ended."""
     claim: Claim
     reason: str
-    """Why it ended, as the selector says, or "running"; "budget" whichever limit is spent."""
+    """The selector's reason for the end of the campaign, or "running"; "budget" whichever limit is spent."""
     best: str | None
     """The winner, the first of the tied, or who leads so far; None of a gate, which looks for no best one."""
     candidates: tuple[CandidateStanding, ...]
@@ -118,27 +118,27 @@ class Answer:
     dropped: tuple[Unscored, ...] = ()
     """Those that were left out for good, of which nothing is claimed."""
     lacking: tuple[Unscored, ...] = ()
-    """Where nothing is left to ask and the question is open: the candidates that are still in it. A limit may
-    have ended it all the same, where held-out examples are left to score."""
+    """The candidates that are still in question, where nothing is left to ask and the question is open. A
+    limit may have ended the campaign all the same, where held-out examples are left to score."""
     additions: tuple[Addition, ...] = ()
     """Lists of candidates that joined a benchmark's campaign once it had begun, in order."""
     expects_additions: bool = False
-    """Whether they were reckoned with from the start, so that they raise no error probability."""
+    """Whether additions were reckoned with from the start, so that they raise no error probability."""
     n_examples: int
     """Of the benchmark, less those that are held out; of a routed campaign, the prompts it was begun with."""
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
     baseline: str | None = None
-    """What the others are held against, where that is the question and not who is the best."""
+    """The candidate to compare the others with, where that is the question and not which is the best."""
     groups: Grouping | None = None
-    """How means of groups are compared; None where means over all examples are."""
+    """The groups whose means are compared, and how; None where means over all examples are compared."""
     constraints: tuple[Constrained, ...] = ()
-    """What the best has to meet."""
+    """The constraints that the best candidate has to meet."""
     top_m: int = 1
-    """How many of the best are looked for."""
+    """Number of best candidates that are looked for."""
     costs: Mapping[str, float] | None = None
-    """What each candidate costs, where the cheapest that is good enough is looked for."""
+    """The cost of each candidate, where the cheapest that is good enough is looked for."""
     judges: tuple[str, ...] = ()
     """The models that score outputs; empty where none does."""
     silent: Mapping[str, int] = field(default_factory=dict)
@@ -146,7 +146,7 @@ class Answer:
     judged_in_part: bool = False
     """Whether rules, too, have a part in the scores that these models give."""
     people: People | None = None
-    """Who judges, and what they are still asked; None where people do not judge outputs."""
+    """The people who judge, and the judgments wanted of them; None where people do not judge outputs."""
     samples: tuple[int, str] | None = None
     """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None
@@ -154,9 +154,9 @@ class Answer:
     servers: tuple[ServerChange, ...] = ()
     """Served models that were found to have changed, or to be several."""
     intervals_if: tuple[Assumption, ...] = ()
-    """What the estimates and their intervals take for granted, whether anything is claimed or not."""
+    """Assumptions of the estimates and their intervals, whether anything is claimed or not."""
     refuted: tuple[Assumption, ...] = ()
-    """What the method took for granted until the outcomes refuted it."""
+    """Assumptions of the method that the outcomes refuted."""
     known: frozenset[str] = frozenset()
     """Of the best candidates and the runner-up, or of all that are held against a baseline and itself, those
     that were scored on everything, so that nothing about them is an estimate."""
@@ -165,43 +165,43 @@ class Answer:
     is_of_program: bool = False
     """Whether a program's own function gives the scores, so that nobody else can go on with it."""
     named_by_program: str | None = None
-    """Which plug-in no installed package has, such as "judge 'short' is named by @winnow.judge", so that a
-    program alone can go on with it; looked for where there is more to do."""
+    """The plug-in that no installed package has, such as "judge 'short' is named by @winnow.judge", so that
+    only a program can go on with the campaign; looked for where there is more to do."""
     limit: BudgetUsage | None = None
     """The spent limit without which more would be known."""
     also_spent: tuple[BudgetUsage, ...] = ()
-    """The others that are spent, so that nothing goes on before they are raised as well."""
+    """The other limits that are spent, so that nothing goes on before they are raised as well."""
     held_out: "HeldOut | None" = None
-    """How the winner does on examples that selection never saw; None where none are held out."""
+    """The winner's results on examples that selection never saw; None where none are held out."""
     only_held_out_left: bool = False
     """Whether selection had learned all that it wants to know when a limit ended the campaign, so that only
     held-out examples are left to score."""
     beyond: Beyond | None = None
-    """What follows for new examples; None where nobody asked or there are no two candidates to compare."""
+    """The comparison with the closest rival on new examples; None where nobody asked or none is made."""
     running: tuple[RunningCost, ...] = ()
-    """What the best candidate and the runner-up take; empty where nobody asked."""
+    """Running costs of the best candidate and the runner-up, or of the tied; empty where nobody asked."""
     unsteady: tuple[str, ...] | None = None
     """Engines whose texts may be others in a run that is made again; None where nobody asked."""
     rival: str | None = None
     """In duels, who does best against the best candidate so far, of those that are not tied with it."""
     rival_share: tuple[float, int] | None = None
-    """Of how many scored duels of the two which share the best candidate won, a tie being half a win; None
-    where a model estimates it."""
+    """The share of scored duels of the two that the best candidate won, a tie being half a win, and the
+    number of these duels; None where a model estimates the share."""
     asked_before: tuple[str, ...] | None = None
     """Earlier campaigns that asked the same by other draws or another test; None where nobody asked."""
     next_step: NextStep | None = None
-    """What would probably settle it, where it is undecided and that can be reckoned."""
+    """The comparisons that would probably settle an undecided answer; None where these cannot be reckoned."""
     earlier: Earlier | None = None
     """A campaign begun earlier that tested something else on some of the examples that count as fresh here:
     those with labels, or those held out."""
     certificate: Certificate | None = None
-    """What more there is to say of a campaign that certifies."""
+    """Results of a campaign that certifies; None of others."""
     standing: "Standing | None" = None
-    """What more there is to say of a campaign that routes."""
+    """Results of a campaign that routes; None of others."""
     without_text: int = 0
     """Comparisons for which a text could not be made: a budget does not count them, and bets do."""
     campaign: str = "NAME"
-    """What commands call the campaign."""
+    """The campaign's name in commands."""
 
     @property
     def is_mixed(self) -> bool:
@@ -210,12 +210,12 @@ class Answer:
 
     @property
     def of_best(self) -> CandidateStanding | None:
-        """What is known of the best candidate."""
+        """The standing of the best candidate; None where none is known."""
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Whom a list of campaigns shows as the best: who was chosen, who tied, the m best, or who leads."""
+        """The candidates that a list of campaigns shows as the best: chosen, tied, the m best, or leading."""
         if (best := self.of_best) is None:
             return ()
         if self.chosen is not None:
@@ -224,21 +224,21 @@ class Answer:
 
     @property
     def listed_estimate(self) -> float | None:
-        """The one estimate of all of these; None where they have several: one would be taken for theirs."""
+        """The estimate that all listed candidates share; None where they differ, as one would mislead."""
         listed = frozenset(self.listed)
         found = {each.estimate for each in self.candidates if each.name in listed}
         return found.pop() if len(found) == 1 else None
 
     @property
     def runner_up(self) -> CandidateStanding | None:
-        """Who comes closest to the best, or to the last of the m best, as far as is known; not who is tied.
+        """The candidate that comes closest to the best, or to the last of the m best, as far as is known.
 
-        Whoever is still in question comes before all that are out. Of either, it is the candidate that is
-        behind by the least in the worst case: the one whose difference has the highest lower end. A high
-        estimate on a few examples does not make a runner-up. Without intervals it is the highest estimate.
-        None with constraints: whether who has the next mean meets them is often not known. None, too, where
-        the m best are not settled: who comes next to the first of them is one of them itself. In duels it is
-        the candidate that does best against the best.
+        Not a tied candidate. Those still in question come before all that are out. Of either, it is
+        the candidate that is behind by the least in the worst case: the one whose difference has the highest
+        lower end. A high estimate on a few examples does not make a runner-up. Without intervals it is the
+        highest estimate. None with constraints: whether the candidate with the next mean meets them is often
+        not known. None, too, where the m best are not settled: the candidate next to the first of them is one
+        of them itself. In duels it is the candidate that does best against the best.
         """
         if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
@@ -307,7 +307,7 @@ class Answer:
 
     @property
     def winners(self) -> frozenset[str]:
-        """Who won: one candidate, those that tied, or the m best; nobody where the question is open.
+        """The winners: one candidate, the tied ones, or the m best; empty where the question is open.
 
         A cheaper one that was chosen won, also where several share the first place.
         """
@@ -348,7 +348,7 @@ class Answer:
 
 
 def _at_worst(difference: Difference) -> float:
-    """How far a candidate is ahead in the worst case, below all that is possible where that is not known."""
+    """The lead of a candidate in the worst case; a number below all possible leads where it is not known."""
     return -2.0 if difference.lower is None else difference.lower
 
 

@@ -1,4 +1,4 @@
-"""What would probably settle an undecided answer: how many more comparisons of the two that are closest.
+"""The number of comparisons of the two closest candidates that would probably settle an undecided answer.
 
 An interval of a mean difference over n of N examples that are drawn without replacement has a width of about
 sqrt(1/n - 1/N). The rival could still be ahead by up to `reach` though it is `gap` behind; so the two are
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """How the two closest candidates of an undecided campaign could be told apart."""
+    """The comparisons that could tell the two closest candidates of an undecided campaign apart."""
 
     leading: str
     rival: str
     gap: float
-    """How far the rival's mean is observed to be behind, above 0."""
+    """The observed difference by which the rival's mean is behind, above 0."""
     comparisons: int
     """About so many more of the two together, if the gap stays."""
 

@@ -1,4 +1,4 @@
-"""How a campaign ended, and what is claimed of that, by its last decision."""
+"""The outcome of a campaign by its last decision, and the claim about it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,10 @@ from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
-    """Why a campaign ended: the selector's reason, unless it would go on and may not."""
+    """The reason why a campaign ended: the selector's, or "budget" where it would go on and may not.
+
+    "running" where neither has happened.
+    """
     if decision is None:
         return "running"
     if not decision.stop:
@@ -27,7 +30,7 @@ def outcome_at(
     reason: str,
     claim: Claim,
 ) -> Outcome:
-    """How a campaign that has ended did so, its candidates being `names`."""
+    """The outcome of a campaign that has ended, its candidates being `names`."""
     if (baseline := baseline_name(campaign.spec["selector"])) is not None:
         return _outcome_of_gate(names, baseline, decision, reason)
     is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
@@ -37,7 +40,7 @@ def outcome_at(
 def _outcome_of(
     objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
 ) -> Outcome:
-    """How a campaign ended; with `is_none_known`, a decision that names nobody says that there is nobody."""
+    """The outcome without a baseline; with `is_none_known`, a decision that names no candidate is "none"."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     if objective == "certify":
@@ -60,7 +63,7 @@ def _outcome_of(
 def _outcome_of_gate(
     names: Sequence[str], baseline: str, decision: DecisionRecord | None, reason: str
 ) -> Outcome:
-    """How a gate ended: decided once every candidate but the baseline is."""
+    """The outcome of a gate: decided once every candidate but the baseline is."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     statuses = zip(names, decision.status, strict=True)
@@ -77,7 +80,7 @@ def claim_at(
     is_seen: bool,
     is_redrawn: bool,
 ) -> Claim:
-    """What is claimed of a campaign that has ended, with all that this takes for granted.
+    """The claim about a campaign that has ended, with all that it takes for granted.
 
     Args:
         campaign: The campaign.

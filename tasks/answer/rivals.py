@@ -1,4 +1,4 @@
-"""Whom the best candidate of an answer is held against."""
+"""The rival that the best candidate of an answer is held against."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> An
 
 
 def closest_pair(answer: Answer) -> tuple[str, str] | None:
-    """Whom the answer puts first, and its closest rival: of those tied with it, else the runner-up.
+    """The candidate that the answer puts first, and its closest rival: one tied with it, else the runner-up.
 
     Of the m best it is the last of them that has a closest rival: where several share the last places, two of
     these; where they are not settled, the last and the first of those in question between whom they end by
@@ -60,7 +60,7 @@ def closest_pair(answer: Answer) -> tuple[str, str] | None:
 
 
 def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
-    """Who has the highest estimate, the worse ones last, and the baseline."""
+    """The candidate with the highest estimate, the worse ones last, and the baseline."""
     if answer.outcome == "failed":
         return None
     others = _estimated(answer, baseline)

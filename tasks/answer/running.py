@@ -1,4 +1,4 @@
-"""What asking a candidate takes, by the texts it was scored on, and whether these texts can be had again.
+"""The cost of asking a candidate, by the texts it was scored on, and whether these texts can be had again.
 
 Engine time and price are those of 1 000 examples. Texts may differ where they depend on what is beside them.
 """
@@ -21,7 +21,7 @@ EXAMPLES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCost:
-    """What a candidate takes for `EXAMPLES` examples like those that it was scored on."""
+    """The cost of asking a candidate about `EXAMPLES` examples like those that it was scored on."""
 
     name: str
     seconds: float
@@ -35,7 +35,7 @@ class RunningCost:
 def running_costs(
     session: Session, campaign: CampaignRecord, names: Sequence[str]
 ) -> tuple[RunningCost, ...]:
-    """Of the candidates of these names that have texts."""
+    """The running costs of those candidates of these names that have texts."""
     found = texts_by_candidate(session, campaign.id, names)
     return tuple(_running_cost(campaign, name, found[name]) for name in names if name in found)
 

@@ -1,1 +1,1 @@
-"""What is said of an answer, in sentences."""
+"""Sentences about an answer."""

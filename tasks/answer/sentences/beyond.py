@@ -1,4 +1,4 @@
-"""What follows beyond the examples that decided, in sentences: for new ones, and on those held out."""
+"""Sentences on what follows beyond the examples that decided: for new ones, and on those held out."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
-    """How the winner compares with its closest rival on examples like these; empty where nobody asked."""
+    """The line on the winner and its closest rival on new examples like these; empty where nobody asked.
+
+    Groups and constraints have no such comparison: the line of a winner or of tied candidates says so
+    instead, unless the held-out examples tell of new ones.
+    """
     found = answer.beyond
     if found is None:
         return _left_open(answer)
@@ -72,7 +76,7 @@ def _alike(found: Beyond) -> str:
 
 
 def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
-    """How surely the interval of two candidates holds."""
+    """The words for how surely the interval of two candidates holds."""
     if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
     sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
@@ -88,7 +92,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
 
 
 def held_out_lines(answer: Answer) -> list[Line]:
-    """How the winner does on the held-out examples, and against the runner-up; empty where there are none."""
+    """The lines on the winner's held-out results, alone and against the runner-up; empty without any."""
     found = answer.held_out
     if found is None or found.winner is None:
         return []
@@ -121,7 +125,7 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
 
 
 def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
-    """How the winner stands to a constraint on examples that it was not chosen by."""
+    """The winner's mean of a constraint's metric on examples that it was not chosen by, and its interval."""
     if value.mean is None:
         return f"{value.constraint}: not known, none of the {found.n_examples:,} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
@@ -146,7 +150,7 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
 
 
 def _with_the_mean(answer: Answer, found: "HeldOut") -> str:
-    """How sure an interval behind the mean's is: as that one says, where it says anything."""
+    """The words for how sure an interval after the mean's is: together with it, where the mean's is sure."""
     is_sure = not answer.is_mixed and _is_fresh(answer, found)
     return " (together with the interval above)" if is_sure else _sure(answer, found)
 

@@ -1,4 +1,4 @@
-"""What is claimed of an answer, how surely, and what that takes for granted."""
+"""The claim of an answer in a sentence: how sure it is, and what it takes for granted."""
 
 from winnow.algorithms.claims import Raise
 from winnow.tasks.answer.model import Answer
@@ -16,7 +16,7 @@ from winnow.tasks.answer.sentences.phrases import (
 
 
 def certainty(answer: Answer) -> str:
-    """What is claimed of the answer, with all that it takes for granted."""
+    """The claim of the answer, with all that it takes for granted."""
     match answer.outcome:
         case None:
             return "not yet: the campaign has not ended"
@@ -54,7 +54,7 @@ def _claimed(answer: Answer) -> str:
 
 
 def _bounded(said: str, answer: Answer) -> str:
-    """What is exact, or proven up to a probability of error."""
+    """A claim with its certainty: exact, or proven up to a probability of error."""
     claim = answer.claim
     if claim.kind == "exact":
         return f"exact: {said}"
@@ -68,7 +68,7 @@ def _bounded(said: str, answer: Answer) -> str:
 
 
 def _what(answer: Answer) -> str:
-    """What is claimed, without how sure it is."""
+    """The claim, without how sure it is."""
     whom = _whom(answer)
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
     if answer.constraints:
@@ -95,7 +95,7 @@ def _what(answer: Answer) -> str:
 
 
 def _whom(answer: Answer) -> str:
-    """Whom a claim covers, where that is not every candidate."""
+    """The words that take dropped candidates out of a claim; empty where it covers every candidate."""
     n = len(answer.dropped)
     if not n:
         return ""

@@ -1,4 +1,4 @@
-"""What an answer says of constraints: who meets them, who cannot, and of whom the claim is."""
+"""Sentences on constraints: which candidates meet them, which cannot, and which ones a claim covers."""
 
 from winnow.tasks.answer.model import Answer, Constrained
 from winnow.tasks.answer.sentences.phrases import Line, list_of, on_examples
@@ -6,7 +6,7 @@ from winnow.tasks.answer.sentences.rounding import rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:
-    """What is to be met and how the best candidate stands to it, then who cannot meet it."""
+    """The lines on each constraint and the best candidate's mean, then on who cannot meet the constraints."""
     lines = [("must", _stands(answer, each)) for each in answer.constraints]
     asked = {each.constraint.metric: each.judges for each in answer.constraints if each.judges}
     for metric, models in asked.items():
@@ -24,12 +24,12 @@ def constraint_lines(answer: Answer) -> list[Line]:
 
 
 def what_is_met(answer: Answer, whom: str, within: str) -> str:
-    """What is claimed of a winner, or of several that share the first place, without how sure it is.
+    """The claim about a winner under constraints, or about the tied candidates, without how sure it is.
 
     Args:
         answer: With constraints.
-        whom: Whom a claim covers, where that is not every candidate.
-        within: How much higher a mean would have to be.
+        whom: Words that take candidates out of the claim; empty where it covers every one.
+        within: Words for how much higher a mean would have to be.
 
     Returns:
         A sentence without its first capital and its end, to which the chance of an error is added.

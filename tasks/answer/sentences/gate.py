@@ -17,11 +17,11 @@ from winnow.tasks.answer.sentences.phrases import (
 from winnow.tasks.answer.sentences.rounding import rounded
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
-"""What is said of a candidate by its status."""
+"""The word for a candidate, by its status."""
 
 
 def gate_headline(answer: Answer) -> str:
-    """How a gate came out in a few words: the word of all candidates where it is the same.
+    """The result of a gate in a few words: the word of all candidates where it is the same.
 
     Of one that was dropped nothing is known, so that no word is said of all of them.
     """
@@ -32,7 +32,7 @@ def gate_headline(answer: Answer) -> str:
 
 
 def gate_lines(answer: Answer) -> list[Line]:
-    """How each candidate compares with the baseline, and how sure that is."""
+    """The lines on the baseline, on how each candidate compares with it, and on how sure that is."""
     lines = [("baseline", _baseline(answer))]
     for status, word in WORDS.items():
         lines += [
@@ -44,7 +44,7 @@ def gate_lines(answer: Answer) -> list[Line]:
 
 
 def gate_certainty(answer: Answer) -> str:
-    """What is claimed of the candidates, and what is left open and why."""
+    """The claim about the candidates, and what is left open and why."""
     if answer.outcome is None:
         return "not yet: the campaign has not ended"
     if answer.outcome == "failed":
@@ -64,7 +64,7 @@ def _nobody_compared(answer: Answer) -> str:
 
 
 def _baseline(answer: Answer) -> str:
-    """Who it is, and its mean; without an interval, as those that hold at once here are of differences."""
+    """The baseline and its mean; without an interval, as those that hold at once here are of differences."""
     mean = next(each.estimate for each in answer.candidates if each.name == answer.baseline)
     if mean is None:
         return f"{answer.baseline}"
@@ -74,7 +74,7 @@ def _baseline(answer: Answer) -> str:
 
 
 def difference_words(answer: Answer, standing: CandidateStanding) -> str:
-    """How a candidate compares with the baseline, and how sure that is."""
+    """The difference of a candidate to the baseline in words, and how sure it is."""
     found = standing.difference
     if found is None or found.estimate is None:
         return "nothing known yet" if answer.outcome is None else "nothing is known"
@@ -91,7 +91,7 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
 
 
 def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
-    """What is claimed of a candidate's difference to the baseline, by its status; None where nothing is."""
+    """The claim about a candidate's difference to the baseline, by its status; None where there is none."""
     if answer.claim.kind not in ("exact", "proven"):
         return None
     limit = answer.epsilon
@@ -104,7 +104,7 @@ def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
 
 
 def _claimed(answer: Answer) -> str:
-    """What is exact, or proven up to a probability of error, of all candidates that are settled."""
+    """The claim about all settled candidates: exact, or proven up to a probability of error."""
     limit, baseline = answer.epsilon, answer.baseline
     whose = f"that of {baseline}"
     where: dict[ArmStatus, str] = {

@@ -27,7 +27,7 @@ AS_BESIDE_SURE = ", given what the line sure assumes"
 
 
 def people_lines(answer: Answer) -> list[Line]:
-    """Whose judgments everything is claimed of, and how many are wanted; nothing where no person judges."""
+    """The lines on people as judges: claims are about their judgments, and some are wanted; else empty."""
     people = answer.people
     if people is None:
         return []
@@ -50,13 +50,13 @@ def people_lines(answer: Answer) -> list[Line]:
 
 
 def headline(answer: Answer, state: str) -> str:
-    """How a campaign stands in a few words, such as "winner, proven"."""
+    """The state of a campaign in a few words, such as "winner, proven"."""
     found = badge(answer)
     return outcome_words(answer, state) + ("" if found is None else f", {found}")
 
 
 def outcome_words(answer: Answer, state: str) -> str:
-    """How a campaign ended, or its state where it has not."""
+    """The words for the outcome of a campaign, or its state where it has not ended."""
     if answer.outcome is None:
         return state
     if answer.outcome == "decided":
@@ -68,19 +68,19 @@ def outcome_words(answer: Answer, state: str) -> str:
 
 
 def badge(answer: Answer) -> str | None:
-    """The kind of what is claimed of an outcome that is an answer; None of others."""
+    """The kind of the claim about an outcome that is an answer; None of other outcomes."""
     return answer.claim.kind if answer.outcome in ("winner", "tied", "policy", "decided") else None
 
 
 def subject(answer: Answer) -> str:
-    """Who a headline is about: the best so far, or the baseline that others are held against."""
+    """The subject of a headline: the best so far, or the baseline that others are held against."""
     if answer.baseline is not None:
         return f"against {answer.baseline}"
     return list_of(answer.top) or answer.best or "nothing known"
 
 
 def answer_lines(answer: Answer) -> list[Line]:
-    """Who it is, how well they do, how sure that is, whom it leaves out, and what follows beyond."""
+    """The lines of an answer: the best candidate, its results, how sure they are, and what follows beyond."""
     lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
     lines += _stored_lines(answer)
     return _assumed_once(_said_once(lines, answer), answer)
@@ -108,7 +108,7 @@ def _lines(answer: Answer) -> list[Line]:
 
 
 def _plugin_lines(answer: Answer) -> list[Line]:
-    """Whose word a claim is that no proof of Winnow's stands behind."""
+    """The line on a claim that rests on a plug-in's word, with no proof of Winnow's behind it."""
     if answer.plugin is None or not answer.is_guaranteed:
         return []
     said = (
@@ -118,7 +118,7 @@ def _plugin_lines(answer: Answer) -> list[Line]:
 
 
 def _judge_lines(answer: Answer) -> list[Line]:
-    """What a score is where a model gives it: all that is claimed is claimed of these scores."""
+    """The line on scores that a model gives: all that is claimed is claimed of these scores."""
     if not answer.judges:
         return []
     said = f"what {list_of(answer.judges)} said of an output, asked as the file says"
@@ -133,7 +133,7 @@ def _judge_lines(answer: Answer) -> list[Line]:
 
 
 def _stored_lines(answer: Answer) -> list[Line]:
-    """What an answer covers that rests on stored texts alone."""
+    """The line on what an answer covers that rests on stored texts alone."""
     if answer.stored_texts is None:
         return []
     had, asked = answer.stored_texts
@@ -179,7 +179,7 @@ def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
 
 
 def _refuted(answer: Answer) -> list[Line]:
-    """What the method took for granted and found to be wrong."""
+    """The lines on assumptions of the method that were found to be wrong."""
     sure = LEVEL if answer.delta is None else answer.delta
     return [
         (
@@ -192,14 +192,14 @@ def _refuted(answer: Answer) -> list[Line]:
 
 
 def _open(answer: Answer) -> list[Line]:
-    """Who may still be the best, where that is not settled."""
+    """The line on the candidates that may still be the best, where that is not settled."""
     if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
         return []
     return [("open", f"between {list_of(answer.contenders)}")]
 
 
 def _next(answer: Answer) -> list[Line]:
-    """What would probably settle it, where that can be reckoned from the observed gap."""
+    """The line on comparisons that would probably settle it, where the observed gap tells how many."""
     found = answer.next_step
     if found is None:
         return []

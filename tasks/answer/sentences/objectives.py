@@ -31,7 +31,7 @@ COSTS = {
     "price": "its price is {} as certify.costs counts it",
     "custom": "its cost is {} as certify.costs counts it",
 }
-"""What a cost says, by `certify.cost`."""
+"""The words for a cost, by `certify.cost`."""
 LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
 DROP_OF_0 = "its drop below itself is 0"
 GIVEN = ("price", "custom")
@@ -39,7 +39,7 @@ GIVEN = ("price", "custom")
 
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
-    """What is certified and how surely, and what a plain estimate would have said."""
+    """The lines on what is certified, how surely, and what a plain estimate would have said."""
     word = "certified" if _is_shown(answer, certificate) else "passed"
     lines = [(word, _certified(answer, certificate)), *_risk(answer, certificate)]
     lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
@@ -63,7 +63,7 @@ def _is_shown(answer: Answer, certificate: Certificate) -> bool:
 
 
 def _passed_over(certificate: Certificate) -> list[Line]:
-    """What part of all that is said of risks comes from what people passed over."""
+    """The lines on unanswerable or unreadable labels and on unclear outputs, each of which is a loss of 1."""
     lines = []
     n, unclear = certificate.unanswerable, certificate.unclear
     own = _own(certificate)
@@ -93,7 +93,7 @@ def _own(certificate: Certificate) -> str:
 
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
-    """Who would be the answer if more were known."""
+    """The line on candidates that would be the answer if more were known."""
     if not answer.unsettled:
         return []
     others, baseline = _apart(answer.unsettled, certificate)
@@ -111,7 +111,7 @@ def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], s
 
 
 def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
-    """Who was not looked at, which says nothing of their risks."""
+    """The line on candidates that were not tested, which says nothing of their risks."""
     untested = answer.named("untested")
     if not untested:
         return []
@@ -130,7 +130,7 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
-    """What ended the tests, where more might have been known."""
+    """The line on what ended the tests, where more might have been known."""
     has_all = certificate.labels_used >= answer.n_examples
     if answer.limit is not None and answer.outcome is not None and not (has_all and answer.unsettled):
         return [("ended", spent(answer))]
@@ -159,7 +159,7 @@ def _refuted(answer: Answer) -> str:
 
 
 def _seen(earlier: Earlier, certificate: Certificate) -> str:
-    """What an earlier campaign showed, which no test here can make up for."""
+    """The sentence on what an earlier campaign showed, which no test here can make up for."""
     shown = f"by {earlier.examples} of the {earlier.of} labels that count here"
     if certificate.reads_autoevaluator:
         shown = f"on {earlier.examples:,} of the {earlier.of:,} examples that count here, labelled or not"
@@ -176,7 +176,7 @@ def _allowed(certificate: Certificate) -> str:
 
 
 def _too_much(certificate: Certificate) -> str:
-    """What is shown of who is refuted."""
+    """The words for what is shown of refuted candidates."""
     if certificate.baseline is None:
         return f"a risk above {certificate.risk:g}"
     return f"a mean drop of more than {certificate.risk:g} below {certificate.baseline}"
@@ -290,7 +290,7 @@ def _pays(answer: Answer, standing: "Standing") -> str:
 
 
 def policy_lines(answer: Answer, standing: "Standing") -> list[Line]:
-    """How well choosing a candidate for each prompt does, beside the best single one."""
+    """The lines on how well choosing a candidate for each prompt does, beside the best single candidate."""
     if answer.outcome == "failed":
         return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer), *_arrived(answer, standing)]
     if standing.mean is None:

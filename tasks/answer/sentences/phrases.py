@@ -1,4 +1,4 @@
-"""What sentences about answers are put together from."""
+"""Phrases that sentences about answers are put together from."""
 
 import math
 from collections.abc import Sequence
@@ -32,23 +32,23 @@ IF: dict[Assumption, str] = {
     "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from those that matter",
 }
-"""What a claim takes for granted, as the end of a sentence that begins with "if"."""
+"""The assumptions of a claim, each as the end of a sentence that begins with "if"."""
 
 
 RAISES: dict[Raise, str] = {
     "dropped": "candidates that were dropped on the way",
     "added": "candidates that were added after scores had been seen",
 }
-"""Who raises the probability of an error above the one that was asked for."""
+"""Causes that raise the probability of an error above the one that was asked for."""
 
 
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
-"""What "winner-exists" is once candidates were dropped: the winner may have been one of them, and the rest
-may go in circles."""
+"""The assumption "winner-exists" once candidates were dropped: the winner may have been one of them, and the
+rest may go in circles."""
 
 
 def estimated(answer: Answer) -> str:
-    """What the estimates of an answer are of."""
+    """The words for the value that an answer estimates."""
     return estimated_value(answer.objective, answer.groups)
 
 
@@ -56,8 +56,8 @@ UNLABELLED_TOO = (
     "the labelled examples and those that the autoevaluator alone answers were drawn at random from those "
     "that matter"
 )
-"""What "random-labels" is where an autoevaluator is relied on: its losses on unlabelled examples stand for
-those on labelled ones, which examples from elsewhere do not."""
+"""The assumption "random-labels" where an autoevaluator is relied on: its losses on unlabelled examples stand
+for those on labelled ones, which examples from elsewhere do not."""
 
 
 def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
@@ -76,7 +76,7 @@ def percent(delta: float) -> str:
 
 
 def held(answer: Answer) -> str:
-    """When and how surely the intervals hold, as the end of a sentence about one of them."""
+    """The words for when and how surely the intervals hold, as the end of a sentence about one of them."""
     if answer.is_mixed:
         return f"; it guarantees nothing: {MIXED}"
     assumptions, error = answer.intervals_if, LEVEL if answer.delta is None else answer.delta
@@ -94,7 +94,7 @@ def held(answer: Answer) -> str:
 
 
 class Claimed(NamedTuple):
-    """What a claim says of a number that has an interval, too."""
+    """A claim about a number that has an interval, too."""
 
     words: str
     """As the end of a sentence that begins with "it is proven that"."""
@@ -132,7 +132,7 @@ def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -
 
 
 def spent(answer: Answer) -> str:
-    """Which limit ended a campaign, and how it goes on."""
+    """The sentence on the limit that ended a campaign, and on how to go on with it."""
     if answer.limit is None:
         # None is spent whole: a part of it is for finalists, who may be fewer than two, or not known.
         rest = "" if answer.held_out is None else " but for what is kept for held-out examples"
@@ -157,14 +157,14 @@ def _going_on(answer: Answer, *keys: str) -> str:
 
 
 def more_labels(answer: Answer) -> str:
-    """Why labels are not added to a campaign that has ended."""
+    """The reason why labels are not added to a campaign that has ended."""
     bets = answer.certificate is None or answer.certificate.is_reliable
     why = "bets look ahead to the last label" if bets else "a mean is looked at once, with all labels"
     return f"{why}, so that more labels need another campaign"
 
 
 def adding_up(answer: Answer) -> str:
-    """What another campaign with the same candidates and more labels does to the chances of error."""
+    """The effect of another campaign with the same candidates and more labels on the chances of error."""
     if answer.certificate is not None and not answer.certificate.is_reliable:
         return ""
     return " (the chances of error of the two add up, if nothing else is another)"
@@ -183,7 +183,7 @@ def rounds(count: int) -> str:
 
 
 def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
-    """When a candidate was shown to be out; empty where it was not. The round is stored counted from 0."""
+    """The words for when a candidate was shown to be out; empty where it was not. `round_` counts from 0."""
     if round_ is None or comparisons is None:
         return ""
     but = " (but for epsilon)" if status == "active" else ""
@@ -191,7 +191,7 @@ def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
 
 
 def out_lines(answer: Answer) -> list[Line]:
-    """A line for who was shown to be out, and where bets showed it, when the last one was.
+    """A line on the candidates that were shown to be out, and where bets showed it, when the last one was.
 
     A cheaper candidate that was chosen is out as the best, and is the answer all the same.
     """
@@ -245,12 +245,12 @@ def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 
 def on_examples(answer: Answer) -> str:
-    """Where a claim holds."""
+    """The words for the examples on which a claim holds."""
     which = "these" if answer.held_out is None and answer.n_examples != 1 else "the"
     return f"on {which} {examples_of(answer)}"
 
 
 def examples_of(answer: Answer) -> str:
-    """Those that a mean and a claim are about."""
+    """The words for the examples that a mean and a claim are about."""
     of_selection = "" if answer.held_out is None else " of selection"
     return count_of(answer.n_examples, "example") + of_selection

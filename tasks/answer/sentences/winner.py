@@ -1,4 +1,4 @@
-"""Who is the best of candidates that are held against each other, how well they do, and who comes next."""
+"""Sentences on the best of candidates that are held against each other, its results, and the runner-up."""
 
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.sentences.phrases import (
@@ -15,11 +15,11 @@ from winnow.tasks.answer.sentences.phrases import (
 from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
-"""How groups count, as the end of a sentence."""
+"""The words for how groups count, as the end of a sentence."""
 
 
 def winner_lines(answer: Answer) -> list[Line]:
-    """Who it is, or who shares the first place, who is cheaper and as good, and how well they do."""
+    """The lines on the best or tied candidates, on a cheaper one that is as good, and on their results."""
     return [*_who(answer), *_cheapest(answer), *_how_well(answer), *_groups(answer)]
 
 
@@ -44,7 +44,7 @@ def _who(answer: Answer) -> list[Line]:
 
 
 def _the_best(answer: Answer) -> list[Line]:
-    """The m best with their means, then who shares the last places."""
+    """The m best with their means, then the candidates that share the last places."""
     of = {each.name: each for each in answer.candidates}
     lines = [("best", f"{name}: {_mean(answer, of[name])}") for name in answer.top]
     left = answer.top_m - len(answer.top)
@@ -55,7 +55,7 @@ def _the_best(answer: Answer) -> list[Line]:
 
 
 def _cheapest(answer: Answer) -> list[Line]:
-    """Who is cheaper and good enough, and what that saves."""
+    """The line on a cheaper candidate that is good enough, and on what it saves."""
     costs, best, chosen = answer.costs, answer.best, answer.chosen
     if costs is None or best is None or not answer.is_guaranteed:
         return []
@@ -94,7 +94,7 @@ def _how_well(answer: Answer) -> list[Line]:
 
 
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
-    """How often the best candidate wins against whoever does best against it."""
+    """The line on how often the best candidate wins against the one that does best against it."""
     by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
     said = f"{rounded(best.estimate or 0.0)} of its duels with the candidate that does best against it{by}"
     if best.lower is None or best.upper is None or _is_exact(answer):
@@ -104,7 +104,7 @@ def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
 
 
 def _wins_claimed(answer: Answer) -> Claimed | None:
-    """What is claimed of the least share of duels that the best candidate wins; None where nothing is.
+    """The claim about the least share of duels that the best candidate wins; None where nothing is claimed.
 
     Within epsilon of a winner that is taken to exist, another candidate may be preferred over it.
     """
@@ -116,7 +116,7 @@ def _wins_claimed(answer: Answer) -> Claimed | None:
 
 
 def _groups(answer: Answer) -> list[Line]:
-    """What is compared, where that is no plain mean."""
+    """The line on the means of groups that are compared; empty where plain means are."""
     groups = answer.groups
     if groups is None:
         return []
@@ -139,7 +139,7 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
 
 
 def runner_up_lines(answer: Answer) -> list[Line]:
-    """Who comes next to the best, and by how much."""
+    """The line on the runner-up, and by how much the best is ahead of it."""
     found = answer.runner_up
     if found is not None and answer.objective == "best-duel":
         return [("runner-up", _rival(answer, found.name))]
@@ -162,7 +162,7 @@ def runner_up_lines(answer: Answer) -> list[Line]:
 
 
 def _rival(answer: Answer, name: str) -> str:
-    """Who does best against the best candidate, and in how many duels."""
+    """The candidate that does best against the best one, and the share of duels that the best one won."""
     said = f"{name} does best against {answer.best}"
     if answer.rival_share is None:
         return f"{said}, as the Bradley-Terry model estimates it"
@@ -172,7 +172,7 @@ def _rival(answer: Answer, name: str) -> str:
 
 
 def estimated_lead(answer: Answer) -> float | None:
-    """How far the runner-up is behind; None without one, and where the tests refute the estimate."""
+    """The lead over the runner-up; None without one, and where the tests refute the estimate."""
     found, claimed = answer.runner_up, _lead_claimed(answer)
     if found is None or found.difference is None or found.difference.estimate is None:
         return None
@@ -181,7 +181,7 @@ def estimated_lead(answer: Answer) -> float | None:
 
 
 def _lead_claimed(answer: Answer) -> Claimed | None:
-    """What is claimed of how far the best is ahead of another one; None where nothing is."""
+    """The claim about the lead of the best over another candidate; None where nothing is claimed."""
     if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return None
     behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
@@ -189,7 +189,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 
 
 def _held(answer: Answer) -> str:
-    """How surely the interval of the best candidate holds, where it has one."""
+    """The words for how surely the interval of the best candidate holds; empty where it has none."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""
