@@ -1,4 +1,4 @@
-"""How much of its budget a campaign has spent, counted from its rows: what was reused cost nothing."""
+"""The part of its budget that a campaign has spent, counted from its rows: what was reused cost nothing."""
 
 import math
 from collections.abc import Container, Iterable, Mapping
@@ -57,7 +57,7 @@ WORDS: dict[Kind, str] = {
     "cost": "cost",
     "human_labels": "human labels",
 }
-"""What people call the kinds of a budget."""
+"""The kinds of a budget in words."""
 
 ALONE: dict[Kind, str] = WORDS | {
     "comparisons": "comparison",
@@ -98,7 +98,7 @@ class BudgetUsage:
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
-    """What an input token, an output token and a second of a model's engine cost; None where nobody said.
+    """The price of an input token, an output token and a second of a model's engine; None where nobody said.
 
     An hour is paid for each device of the engine, and for none where the model runs elsewhere.
     """
@@ -219,7 +219,7 @@ class BudgetTracker:
 
 
 def total_price(session: Session, campaign: CampaignRecord) -> float | None:
-    """What the texts of a campaign's finished rounds cost, as `stopping.budget.cost` counts it.
+    """The price of the texts of a campaign's finished rounds, as `stopping.budget.cost` counts it.
 
     None where not all of its models have a price.
     """

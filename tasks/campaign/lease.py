@@ -118,7 +118,7 @@ def is_gone(lease: LeaseRecord) -> bool:
 
 
 def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
-    """What `is_gone` would say if the clocks of all machines agreed: enough to tell, not to write.
+    """Whether a lease would be gone if the clocks of all machines agreed: enough to tell, not to write.
 
     Args:
         lease: One that was not given back.
@@ -128,7 +128,7 @@ def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
 
 
 def how_left(lease: LeaseRecord) -> str:
-    """How the last holder of a lease that is not live, or seems not to be, came to leave it."""
+    """The way in which the last holder left a lease that is not live, or seems not to be."""
     if lease.released_at is not None:
         return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
     last = f"its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -55,6 +55,6 @@ def take_up_rounds(
 
 
 def batch_of(planned: RoundRecord | ToldRound) -> Batch:
-    """What the selector asked for in a stored round."""
+    """The batch that the selector asked for in a stored round."""
     drawn = None if planned.propensities is None else np.array(planned.propensities)
     return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)

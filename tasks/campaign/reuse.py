@@ -1,4 +1,4 @@
-"""Which stored texts a campaign may use in the place of new ones.
+"""The stored texts that a campaign may use in the place of new ones.
 
 `reuse: all` takes any text of the same key, whichever campaign paid for it; `{max_age: 7d}` only those that
 were not older when the round was planned; `campaign` only the campaign's own; `none` makes every request anew
@@ -77,7 +77,7 @@ def stored_texts(
 
 
 def _latest_epoch(session: Session, planned: PlannedGeneration) -> int:
-    """How often a model was found to have changed; 0 where it is not served."""
+    """The number of times that a model was found to have changed; 0 where it is not served."""
     if planned.model.provider not in REMOTE:
         return 0
     known = canary_records.last_reference(session, served_model(planned.model, planned.fingerprint))

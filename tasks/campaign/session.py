@@ -31,12 +31,12 @@ class Contact:
     """A served model as it was found at the first contact of this process."""
 
     epoch: int
-    """How often its answers have changed since it was first known: texts of other epochs are another
-    model's."""
+    """Number of times that its answers have changed since it was first known: texts of other epochs are
+    another model's."""
     canary_id: int | None
-    """What its texts are stored with; None where it gave no answer to compare."""
+    """Id of the canary that its texts are stored with; None where it gave no answer to compare."""
     refusal: str | None = None
-    """What its server said as it refused all canary prompts; None where it was not asked or did not."""
+    """The server's words as it refused all canary prompts; None where it was not asked or did not refuse."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Contacts:
         return self.by_name[name].canary_id if name in self.by_name else None
 
     def refusal(self, name: str) -> str | None:
-        """What a model's server said as it refused all canary prompts; None where it did not."""
+        """The words of a model's server as it refused all canary prompts; None where it did not."""
         return self.by_name[name].refusal if name in self.by_name else None
 
     def is_unknown(self, name: str) -> bool:
@@ -81,20 +81,20 @@ class CampaignSession:
     selector: Selector
     """Told every finished round."""
     allowance: Allowance
-    """How many pairs the selector may ask."""
+    """The limit of pairs that the selector may ask."""
     replicates: ReplicateCounter
     """Of every finished round."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
     budgets: BudgetTracker
-    """What was spent of the budget."""
+    """The tracker of what was spent of the budget."""
     contacts: Contacts
     """The served models that this process has met."""
     n_in_flight: int = 0
     """Rounds that were planned and are not recorded, where there may be several."""
     known: Known | None = None
-    """What was stored of each candidate with the last round that this process recorded; None before one."""
+    """The stored values of each candidate with the last round that this process recorded; None before one."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
     request_keys: dict[int, RequestKeys] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class CampaignSession:
 
     @property
     def other_budgets(self) -> Sequence[BudgetUsage]:
-        """What is spent of each limit that the algorithm does not keep to itself."""
+        """The use of each limit that the algorithm does not keep to itself."""
         if self.budgets.is_idle:
             return ()
         with self.database.reading() as session:

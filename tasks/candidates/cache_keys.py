@@ -1,7 +1,7 @@
-"""What makes two generations, or two runs of a campaign, the same: canonical JSON and its SHA-256.
+"""Keys that say whether two generations, or two runs of a campaign, are the same: SHA-256 of canonical JSON.
 
-One function makes the key of a generation, and both who stores it and who looks it up call that one; requests
-that have all but their prompts in common have that spelled out once for all.
+One function makes the key of a generation, both for storing it and for looking it up; requests that have all
+but their prompts in common have that part spelled out once for all.
 """
 
 import hashlib
@@ -37,12 +37,12 @@ def sha256(value: object) -> str:
 
 
 def fingerprint_model(model: ModelRef) -> str:
-    """What the weights are: the content of a checkpoint's folder, or the id and revision on a hub.
+    """The identity of the weights: the content of a checkpoint's folder, or the id and revision on a hub.
 
-    Those of a model with an adapter are the two together, as are those of a model and the chat template that
-    takes the place of its own. Of a model that runs elsewhere it is provider, id, revision and where it runs,
-    for two servers may hold different weights under one id; where people say what is served, that takes the
-    place of where.
+    For a model with an adapter it is that of the two together, and so for a model with a chat template that
+    takes the place of its own. For a model that runs elsewhere it is provider, id, revision and where it
+    runs, for two servers may hold different weights under one id; where people say what is served, that takes
+    the place of where it runs.
     """
     found = _fingerprint_weights(model)
     if model.chat_template is None:
@@ -114,7 +114,7 @@ def request_content(
 
 
 RARE = ("choices", "continuations", "is_greedy")
-"""What is left out of the content of a request that does not ask for it."""
+"""Keys that the content of a request leaves out where it does not ask for them."""
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:

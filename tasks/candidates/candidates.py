@@ -43,10 +43,10 @@ class Candidate:
     names: Names
     model: ModelRef
     fingerprint: str
-    """What the model's weights are; see `fingerprint_model`."""
+    """Identity of the model's weights; see `fingerprint_model`."""
     template: PromptTemplate
     prompt_record: JsonView
-    """What the database keeps of the prompt."""
+    """The prompt as the database keeps it."""
     guardrail: Template | None
     sampling: Sampling
 
@@ -66,7 +66,7 @@ class Candidate:
         return self.template.render(fields, key, self.guardrail)
 
     def as_record(self) -> NewCandidate:
-        """What the database keeps of it."""
+        """The candidate as the database keeps it."""
         prompt = dict(self.prompt_record)
         if self.guardrail is not None:
             prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
@@ -84,7 +84,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCandidate:
-    """What the database keeps of a candidate: enough for its requests, without its checkpoint."""
+    """A candidate as the database keeps it: enough for its requests, without its checkpoint."""
 
     model: ModelRef
     fingerprint: str
@@ -260,7 +260,7 @@ def _generate_configs(
 
 
 def _place_of(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None, key: str) -> str:
-    """Where a key of a candidate's sampling is set."""
+    """The place in the spec where a key of a candidate's sampling is set."""
     if named is not None and key in named.model_fields_set:
         return f"generate_configs[{spec.generate_configs.index(named)}].{key}"
     return f"models[{spec.models.index(model)}].generate_config.{key}"

@@ -70,7 +70,7 @@ class FewShot:
         return [*messages[:last], asked, *messages[last + 1 :]]
 
     def as_record(self) -> JsonObject:
-        """What the database keeps: JSON values."""
+        """The solved examples as the database keeps them: JSON values."""
         return {
             "shots": [list(shot) for shot in self.shots],
             "n": self.n,
@@ -140,7 +140,7 @@ def draw_few_shot(
 
 
 def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str, is_allowed: bool) -> Dataset:
-    """What is drawn from."""
+    """The dataset that solved examples are drawn from."""
     if asked.source is None:
         if spec.objective in OTHER_DATA:
             raise SpecError(

@@ -27,7 +27,7 @@ from winnow.tasks.spec.stored_spec import judge_entries, judge_place, judging_mo
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 Kind = Literal["models", "datasets"]
-"""What the hub keeps."""
+"""The kinds of things that the hub keeps."""
 
 Revisions = Mapping[str, str | None]
 """By the place of a model in the stored spec; see `revisions_of`."""
@@ -155,7 +155,7 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
 
 
 def _dataset_place(dataset: JsonView) -> str:
-    """What is asked of the hub, so that another dataset or revision has a commit of its own."""
+    """The key of a dataset of the hub and its revision, so that another of either has a commit of its own."""
     source = dataset.get("lm_eval") or dataset
     return f"dataset {source['hub']}@{source['revision']}"
 
@@ -186,7 +186,7 @@ def _revision(model: JsonView, place: str, begun: Revisions) -> object:
 
 
 def _cache() -> Path:
-    """Where the hub's own library keeps what it downloads."""
+    """The folder in which the hub's own library keeps its downloads."""
     if own := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
         return Path(own)
     home = os.environ.get("HF_HOME") or os.path.join(

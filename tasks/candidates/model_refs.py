@@ -81,7 +81,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
 
 
 def _no_provider(model: ModelSpec) -> str:
-    """What to write in the place of a provider that there is not."""
+    """The error message for an unknown provider, with what to write in its place."""
     name = model.provider
     if name in APIS:
         return f"unknown provider {name!r}; its API is that of provider: litellm, model: {name}/{model.model}"
@@ -213,7 +213,7 @@ BESIDE_DRAFTS = ("min_p", "logit_bias")
 
 
 def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[str], str]) -> Sampling:
-    """How text is sampled, as an engine takes it.
+    """The settings by which text is sampled, as an engine takes them.
 
     Args:
         config: As in the spec.
@@ -268,7 +268,7 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
 
 
 def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
-    """Why texts of a model cannot be held to a structure; None where they can, as far as is known."""
+    """The reason why texts cannot be held to a structure; None where they can, as far as is known."""
     if model.provider == "transformers":
         return "provider transformers holds no text to a structure; choose provider vllm, or leave it out"
     if model.reasoning is not None and model.reasoning.parser == "think-tags":

@@ -12,7 +12,7 @@ from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
 
 GUARDED = "prompt"
-"""What a guardrail's template calls the prompt that it is put around."""
+"""The name of the prompt in a guardrail's template, which is put around it."""
 
 ROLES = get_args(Role)
 
@@ -41,7 +41,7 @@ class PromptTemplate:
     is_chat: bool
     """Whether it is for models that chat alone; else it is the text of its only turn."""
     few_shot: FewShot | None = None
-    """What is shown before it."""
+    """The solved examples that are shown before it."""
 
     @classmethod
     def compile(
@@ -104,7 +104,7 @@ class PromptTemplate:
         return isinstance(last, Turn) and last.role == "assistant"
 
     def render(self, fields: JsonView, key: str, guardrail: Template | None = None) -> Prompt:
-        """What a model is asked about one example.
+        """The prompt that a model is asked about one example.
 
         Args:
             fields: The example's.
@@ -133,7 +133,7 @@ class PromptTemplate:
 
 
 def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:
-    """What the database keeps of a prompt: with the solved examples themselves, however they were drawn."""
+    """A prompt as the database keeps it: with the solved examples themselves, however they were drawn."""
     record = spec.model_dump(mode="json", exclude_none=True, exclude={"few_shot"})
     return record if few_shot is None else {**record, "few_shot": few_shot.as_record()}
 

@@ -27,7 +27,7 @@ MAX_STEPS = 1_000_000
 """Turns of loops and uses of filters of one rendering."""
 
 MAX_SECONDS = 5.0
-"""How long one rendering may take: a step on a long text takes longer than one on a short text."""
+"""Seconds that one rendering may take: a step on a long text takes longer than one on a short text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,11 @@ class Template:
     source: str
     """As it stands in the spec."""
     path: str | None
-    """Where it stands in the spec; errors begin with it."""
+    """Its place in the spec, with which errors begin."""
     variables: frozenset[str]
     """The fields it uses; all of them must be given."""
     compiled: jinja2.Template
-    """What renders it."""
+    """The jinja2 template that renders it."""
 
 
 def compile_template(
@@ -154,7 +154,7 @@ def _pieces(compiled: jinja2.Template, fields: Mapping[str, object]) -> Iterator
 
 
 class _Work:
-    """What one rendering has done so far."""
+    """The steps that one rendering has taken so far, and its deadline."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -240,7 +240,7 @@ def _to_json(value: object) -> str:
 
 
 COUNTED = "count each turn"
-"""What every loop goes through; no template can write this name."""
+"""The name of the filter that counts each turn of a loop; no template can write this name."""
 
 
 @jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled

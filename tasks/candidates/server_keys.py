@@ -1,4 +1,4 @@
-"""Which server a model is asked at now, and under which key.
+"""The server that a model is asked at now, and the key that is sent to it.
 
 A server may move to another port in the middle of a campaign. So both keys are stored among the execution
 fields, by the place of their model; the identity of a campaign holds where each model was asked first. A key
@@ -81,7 +81,7 @@ def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
 
 
 def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
-    """What `without_servers` took apart, put together again."""
+    """The spec that `without_servers` took apart, put together again."""
     whole = deepcopy(dict(spec))
     for place, model in _models(whole):
         model.update(servers.get(place, {}))

@@ -1,9 +1,9 @@
-"""What a template may consist of: it prints, branches and loops; it neither assigns, defines nor loads.
+"""The grammar of templates: they print, branch and loop; they neither assign, define nor load.
 
 Refusing the rest has one purpose: what a template can produce is then bounded by its own length times that of
 the data, so that no template eats the memory. Everything that multiplies (repetition, powers, padding, nested
-definitions) is on no list here, and what still can grow (`join`, `replace`) is bounded in `templates`,
-as is the time that loops and filters take.
+definitions) is on no list here, and what still can grow (`join`, `replace`) is bounded in
+`sandboxed_templates`, as is the time that loops and filters take.
 """
 
 from collections.abc import Collection

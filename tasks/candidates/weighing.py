@@ -1,4 +1,4 @@
-"""What a model is asked about one example: to write after a prompt, or to weigh texts that may follow it."""
+"""The prompt that a model is asked about one example, and the texts that it may have to weigh after it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ FIELD = "choices.field"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a model is asked about one example."""
+    """A prompt for a model about one example, with the texts that it weighs, if any."""
 
     prompt: Prompt
     continuations: tuple[str, ...] = ()
-    """What it weighs after the prompt, one for each of `texts`; none where it is to write."""
+    """The texts it weighs after the prompt, one for each of `texts`; none where it is to write."""
     texts: tuple[str, ...] = ()
-    """What judges know the continuations by."""
+    """The texts by which judges know the continuations."""
     is_greedy: bool = False
     """Whether it is asked as well if greedy decoding would give the one continuation."""
 
 
 class Weighing(Protocol):
-    """How the continuations of an example are made."""
+    """A way to make the continuations of an example."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -35,7 +35,7 @@ class Weighing(Protocol):
         ...
 
     def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
-        """What a model with this prompt is asked; raises `TemplateError`."""
+        """The prompt and the continuations that a model is asked; raises `TemplateError`."""
         ...
 
 
@@ -83,7 +83,7 @@ class FirstTargets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """Where the choices of an example come from; see `ChoicesSpec`."""
+    """The source of the choices of an example; see `ChoicesSpec`."""
 
     field: str | None
     templates: tuple[Template, ...]
@@ -119,7 +119,7 @@ class Choices:
 
 
 class Prompted(Protocol):
-    """What has a model and a prompt for every example, as a candidate has."""
+    """A model with a prompt for every example, such as a candidate."""
 
     @property
     def model(self) -> ModelRef:
@@ -132,7 +132,7 @@ class Prompted(Protocol):
 
 
 def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, object], key: str) -> Asked:
-    """What a candidate is asked about an example.
+    """The prompt and the continuations that a candidate is asked about an example.
 
     Raises:
         TemplateError: If its prompt cannot be rendered, or there is nothing to weigh.
@@ -148,7 +148,7 @@ def weighing_of(
     fields: Collection[str],
     targets: Mapping[str, Sequence[str]],
 ) -> Weighing | None:
-    """How continuations are made, as the keys of a spec have it; None where models write.
+    """The way to make continuations, as the keys of a spec have it; None where models write.
 
     Args:
         output_type: What models are asked for.
@@ -176,7 +176,7 @@ def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection
 
 
 def _space(model: ModelRef, prompt: Prompt) -> str:
-    """What stands between prompt and choice unless a spec says otherwise."""
+    """The text between prompt and choice unless a spec says otherwise."""
     if not model.chat:
         return " "
     # A chat template ends its prompt in whatever comes before an answer, what the assistant says does not.

@@ -33,7 +33,7 @@ OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 class _Answers:
     texts: Sequence[str | None]
     served_as: str | None = None
-    """What the server calls who wrote them; None where it does not tell, or tells several names."""
+    """The server's name for the model that wrote them; None where it tells no name, or several."""
     input_tokens: int
     output_tokens: int
 
@@ -208,7 +208,7 @@ def served_model(model: ModelRef, fingerprint: str) -> str:
 
 
 def canary_requests(served: str) -> list[Request]:
-    """What a served model is asked, from `served_model`."""
+    """The canary prompts for a served model, whose digest is from `served_model`, as requests."""
     return [Request(prompt=_prompt(served, i), sampling=SAMPLING, seed=0) for i in range(N_PROMPTS)]
 
 

@@ -1,4 +1,4 @@
-"""When a served model counts as changed or as several, and which of that concerns a campaign's answer.
+"""Changes of served models: when one counts as changed or as several, and which of that concerns an answer.
 
 A gateway may put another model in the place of the one that was asked for; most say so beside the answer.
 """
@@ -26,7 +26,7 @@ MOST_SHOWN = 4
 
 
 def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
-    """How many answers differ; 0 where nothing is known of one of the two times."""
+    """The number of answers that differ; 0 where nothing is known of one of the two times."""
     return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
 
 
@@ -36,7 +36,7 @@ def has_changed(noise: int, changed: int, n: int) -> bool:
 
 
 def other_names(before: CanaryRecord | None, server: str, served_as: str | None) -> tuple[str, str] | None:
-    """What a server called who answered before and calls it now; None where nothing says that it is another.
+    """The server's names for the model that answered before and now; None unless they are known to differ.
 
     At another server the same model may have a name of its own.
     """
@@ -50,7 +50,7 @@ class CanaryChange:
     """A served model answered its canary prompts otherwise than it had before."""
 
     model: str
-    """What the campaign calls it."""
+    """The campaign's name for the model."""
     server: str
     """Base URL of the server that was asked."""
     found_at: dt.datetime
@@ -58,14 +58,14 @@ class CanaryChange:
     """Found at the campaign's first contact ("before" all that it asked), between its first contact and its
     last ("during"), or by another campaign since ("after")."""
     changed: int
-    """How many answers differed."""
+    """Number of answers that differed."""
     prompts: int
-    """Out of how many."""
+    """Number of canary prompts in all."""
     names: tuple[str, str] | None = None
-    """What the server called who answered before, and now, where that is not the same."""
+    """The server's names for the model that answered before and now, where these differ."""
     texts_before: int
-    """Texts that the campaign used which are of what it served before, or may be: they were made before the
-    change was found, and without a canary."""
+    """Number of the campaign's texts that are by the model served before, or may be: they were made before
+    the change was found, and without a canary."""
 
     @property
     def mixes(self) -> bool:
@@ -74,7 +74,7 @@ class CanaryChange:
 
     @property
     def sentence(self) -> str:
-        """What it means for the campaign's answer."""
+        """The meaning of the change for the campaign's answer."""
         server, since = f"the server of {self.model} ({self.server})", f"{self.found_at:%Y-%m-%d %H:%M} UTC"
         if self.names is None:
             found = (
@@ -98,9 +98,9 @@ class SeveralNames:
     """A server named more than one model as the writer of what was asked of one."""
 
     model: str
-    """What the campaign calls the one that was asked."""
+    """The campaign's name for the model that was asked."""
     texts: Mapping[str, int]
-    """How many of the texts that the campaign used are by which, in the server's words."""
+    """Number of the texts that the campaign used, by the server's name for the model that wrote them."""
 
     @property
     def mixes(self) -> bool:
@@ -109,7 +109,7 @@ class SeveralNames:
 
     @property
     def sentence(self) -> str:
-        """What it means for the campaign's answer."""
+        """The meaning of the several names for the campaign's answer."""
         by_number = sorted(self.texts.items(), key=lambda each: -each[1])
         shares = [f"{n:,} by {name!r}" for name, n in by_number[:MOST_SHOWN]]
         if (more := len(by_number) - MOST_SHOWN) > 0:
@@ -125,11 +125,12 @@ ServerChange = CanaryChange | SeveralNames
 
 
 def server_changes(session: Session, campaign: CampaignRecord) -> list[ServerChange]:
-    """What is known of a campaign's served models, its judges included, that makes them more than one each.
+    """The findings that make a campaign's served models, its judges included, more than one model each.
 
-    Changes come in the order they were found, then who has several names. Empty where no model is served or
-    none has changed. A server whose canary could not be asked is not among them, and texts whose server names
-    nobody are passed over. Who asks no server and takes stored texts has those that these were asked at.
+    Changes come in the order they were found, then models with several names. Empty where no model is served
+    or none has changed. A server whose canary could not be asked is not among them, and texts whose server
+    names no model are passed over. For a campaign that takes stored texts and asks no server, they are the
+    servers that these were asked at.
     """
     asked: dict[str, list[CanaryRecord]] = {}
     for canary in _met(session, campaign):
