@@ -1,4 +1,4 @@
-"""What numpy raises for .npy and .npz files that are damaged, encrypted, or packed as it cannot read."""
+"""Errors of numpy for .npy and .npz files that are damaged, encrypted, or packed as it cannot read."""
 
 import lzma
 import zlib

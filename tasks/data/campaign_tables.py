@@ -93,7 +93,10 @@ def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> S
 def _campaign_table(
     session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | None = None
 ) -> ScoreTable:
-    """What a campaign was told by then; without dropped ones, where it asked about all others everywhere."""
+    """The scores that a campaign was told by then.
+
+    Without dropped candidates, where the campaign asked about all others on every example.
+    """
     decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
         remedy = f"go on with it first: winnow resume {campaign.name} {storage_option(storage)}"

@@ -28,13 +28,13 @@ PATH_KEY = "dataset.path"
 GZIP = ".gz"
 
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
-"""What some programs write between the columns of a CSV file in the place of commas."""
+"""Characters that some programs write between the columns of a CSV file instead of commas; their names."""
 
 BATCH = 1024
 """Rows of a Parquet file that are held at once."""
 
 PlacedRow = tuple[str, Row]
-"""Where a row stands, such as "line 7", and the row."""
+"""The place of a row, such as "line 7", and the row."""
 
 
 def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
@@ -217,7 +217,7 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
 
 
 def other_separator(columns: Iterable[str]) -> str:
-    """What to do about columns that were read as one, as something else than commas separates them.
+    """The remedy for columns that were read as one, as something else than commas separates them.
 
     Empty where it does not look so.
     """
@@ -227,7 +227,7 @@ def other_separator(columns: Iterable[str]) -> str:
 
 
 def no_column(column: str, row: Row) -> str:
-    """What is wrong with a row that lacks a column, and the remedy."""
+    """The error message for a row that lacks a column, with the remedy."""
     return f"there is no column {column!r}; {other_separator(row) or 'add it'}"
 
 

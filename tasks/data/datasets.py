@@ -32,7 +32,7 @@ class Example:
     key: str
     """Unique in its dataset: the row's id, or a hash of its content."""
     fields: Mapping[str, object]
-    """What templates see: every column but the target's, as JSON values, and `input`."""
+    """The values that templates see: every column but the target's, as JSON values, and `input`."""
     targets: tuple[str, ...]
     """The accepted answers; empty where there is none."""
 
@@ -73,15 +73,15 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which rows of a source become examples, and in which order; applied from top to bottom."""
+    """The choice and the order of the rows of a source that become examples; applied from top to bottom."""
 
     filter: str | None = None
     """A jinja2 expression over the columns of a row, which is left out where it does not hold."""
     limit: int | None = None
     """Only the first so many rows are read and checked; all where there are fewer."""
     sample: tuple[int, int] | None = None
-    """How many are drawn, without a row twice, and the seed; all where there are fewer. Those whose keys,
-    hashed with the seed, come first: neither their order nor the version of a library decides."""
+    """Number of rows that are drawn, none of them twice, and the seed; all rows where there are fewer. Those
+    whose keys, hashed with the seed, come first: neither their order nor the version of a library decides."""
     shuffle: int | None = None
     """Seed: the order is that of the keys hashed with it."""
 

@@ -1,4 +1,4 @@
-"""Python's garbage collection, turned off while many objects are made that stay."""
+"""Blocks in which Python does not look for garbage."""
 
 import gc
 from collections.abc import Generator

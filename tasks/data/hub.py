@@ -33,7 +33,7 @@ class HubSource:
     path: str
     """Its name on the hub, a folder, or one of `FORMATS` for `data_files`."""
     name: str | None = None
-    """Which configuration."""
+    """Name of the configuration."""
     commit: str | None = None
     data_files: object = None
     """Files of this machine: a path, a list of them, or either by split."""
@@ -95,7 +95,7 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
 
 
 def _folder(source: HubSource, asks_hub: bool) -> Path | None:
-    """Where its files lie on this machine; None where the library is to find them."""
+    """The folder of its files on this machine; None where the library is to find them."""
     if Path(source.path).is_dir():
         return Path(source.path)
     if source.data_files is not None and source.path in FORMATS:

@@ -21,15 +21,15 @@ from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
 
 SUM = 1e-6
-"""How far the preferences of two candidates over each other may be from adding up to 1."""
+"""Tolerance by which the preferences of two candidates over each other may miss a sum of 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PreferenceTable:
-    """How often each candidate is preferred to each other one."""
+    """The probability that each candidate is preferred to each other one."""
 
     source: str
-    """Where it comes from, as the user wrote it."""
+    """The place it comes from, as the user wrote it."""
     candidates: tuple[str, ...]
     """K different names."""
     preferences: FloatArray

@@ -28,7 +28,7 @@ NAMES = "candidates"
 NAME_KEYS = ("models", "prompts", "names")
 """Other arrays that may hold them."""
 MISSING = ("", "na", "nan", "null", "none")
-"""What a cell without a score may hold, in any case."""
+"""Texts that a cell without a score may hold, in upper or lower case."""
 
 
 class ScoreTableError(SpecError):
@@ -40,7 +40,7 @@ class ScoreTable:
     """Scores of every candidate on every example."""
 
     source: str
-    """Where it comes from, as the user wrote it."""
+    """The place it comes from, as the user wrote it."""
     candidates: tuple[str, ...]
     """K different names."""
     examples: tuple[str, ...] | None

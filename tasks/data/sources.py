@@ -1,4 +1,4 @@
-"""From what a spec says of its dataset to the examples, wherever they come from."""
+"""Reads the examples of the dataset that a spec names, wherever they come from."""
 
 from collections.abc import Iterable
 

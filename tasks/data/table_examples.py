@@ -1,4 +1,4 @@
-"""What files and campaigns say of the examples of a score table, in the order of its columns."""
+"""Values for the examples of a score table, from files and campaigns, in the order of its columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,7 +47,7 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
 
 
 def in_order(found: Mapping[str, object], table: ScoreTable, place: str, what: str) -> list[object]:
-    """What was found, by name, for each example of the table.
+    """The value that was found, by name, for each example of the table.
 
     Raises:
         SpecError: If the table does not name its examples, or nothing was found for one.

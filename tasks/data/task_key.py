@@ -1,4 +1,4 @@
-"""What the key `task` of a campaign's file stands for: a dataset, prompts, settings and a judge."""
+"""Fills in what the key `task` of a campaign's file stands for: a dataset, prompts, settings and a judge."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def with_task(values: JsonView, task: TaskSpec, read: InspectTask | None = None)
 
 
 SELECTING = ("filter", "limit", "sample", "shuffle")
-"""What may be said of the dataset beside a task."""
+"""Keys of the dataset that may be given beside a task."""
 
 BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "judge")
 """Keys of the file that a task stands for; `generate_config` of its models is filled in as well."""
@@ -164,7 +164,7 @@ def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec)
 
 
 class _Shown:
-    """How a task is shown to the models of a campaign.
+    """The form in which a task is shown to the models of a campaign.
 
     Args:
         definition: The task.

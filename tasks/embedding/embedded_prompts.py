@@ -1,4 +1,4 @@
-"""What is embedded of a campaign's prompts, and with what."""
+"""The texts that are embedded of a campaign's prompts, and the model that embeds them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class EmbeddedTexts:
 
     @property
     def fields(self) -> frozenset[str]:
-        """What an example has to have to be embedded."""
+        """The fields that an example needs to be embedded."""
         return self.template.variables
 
     def contexts(self, database: Database, dataset: Dataset) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What makes vectors of texts, and what any such vector must be."""
+"""The protocol of embedders, which make vectors of texts, and what any such vector must be."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What makes vectors of texts, by what a spec says."""
+"""The embedders, which make vectors of texts, by name."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -66,7 +66,7 @@ GROUP = "winnow.embedders"
 
 
 def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Embedder:
-    """What makes vectors of texts; a model is loaded when the first one comes.
+    """An embedder that makes vectors of texts; a model is loaded when the first text comes.
 
     Args:
         spec: Which; not one whose vectors were made elsewhere.

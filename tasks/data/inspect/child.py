@@ -200,14 +200,14 @@ def _state(sample: Theirs, number: int) -> Theirs:  # a `Sample`, a `TaskState`
 
 
 def _no_text(messages: Theirs) -> set[str]:  # a list of `ChatMessage`
-    """What messages hold beside text."""
+    """The kinds of content other than text that messages hold."""
     found = {"tool" for each in messages if each.role == "tool" or getattr(each, "tool_calls", None)}
     parts = [part for each in messages if isinstance(each.content, list) for part in each.content]
     return {f"{kind} in messages" for kind in found | {part.type for part in parts} - {"text"}}
 
 
 def _kept(values: Json, *, keep_names: bool = False) -> Json:
-    """What JSON can hold of a mapping; of the rest no more than the names, if these are wanted."""
+    """The part of a mapping that JSON can hold; of the rest no more than the names, if these are wanted."""
     kept = {}
     for name, value in values.items():
         try:

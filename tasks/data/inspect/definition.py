@@ -1,4 +1,4 @@
-"""What a task of Inspect asks for, and what of that Winnow does not do: it is refused, never left out."""
+"""The definition of a task of Inspect; whatever Winnow cannot do of it is refused, never left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _SETTINGS = """
     frequency_penalty logit_bias max_tokens presence_penalty stop_seqs temperature top_k top_p
 """
 SETTINGS = tuple(_SETTINGS.split())
-"""Of how text is sampled, which Winnow calls the same."""
+"""Settings of sampling that have the same names in Winnow."""
 
 _WITHOUT_EFFECT = """
     adaptive_connections attempt_timeout batch cache cache_prompt internal_tools logprobs max_connections
@@ -67,7 +67,7 @@ class InspectTask:
     metrics: Sequence[str] | None
     """In the place of the scorers' own."""
     config: JsonView
-    """How text is sampled."""
+    """The settings by which text is sampled."""
     rows: Sequence[JsonObject]
 
     @property
@@ -208,7 +208,7 @@ def _options(task: InspectTask, scorer: str, params: JsonView) -> JsonObject:
 
 
 def _of_choices(task: InspectTask, scorer: str) -> JsonObject:
-    """What the scorer of choices has to know of the solver that asked for one."""
+    """The parameters that the scorer of choices takes from the solver that asked for a choice."""
     if scorer != "choice":
         return {}
     if task.solvers[-1]["name"] != f"{PREFIX}multiple_choice":

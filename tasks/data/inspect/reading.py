@@ -1,4 +1,4 @@
-"""What a task of Inspect holds, read by a process of its own."""
+"""Reads a task of Inspect in a process of its own."""
 
 import json
 import os
@@ -25,14 +25,14 @@ SECONDS = 600.0
 """The longest that a task may take to be read."""
 
 MOST_BYTES = 512 * 2**20
-"""Of what it comes to."""
+"""Most bytes that a task's content may take."""
 
 _SHOWN = 500
 """Characters of what a task's code says when it fails."""
 
 
 def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
-    """What a task holds: its code is run to find out.
+    """The content of a task, found by running its code.
 
     Args:
         spec: Which task.

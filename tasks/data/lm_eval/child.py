@@ -18,7 +18,7 @@ from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
 
 def importing(allowed: Iterable[str]) -> Resolve:
-    """What imports those functions that were allowed, and refuses all others."""
+    """A function that imports the functions that were allowed, and refuses all others."""
     known = frozenset(allowed)
 
     def resolve(function: Function) -> Callable[..., object]:

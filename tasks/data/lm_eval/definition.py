@@ -1,4 +1,4 @@
-"""What a task's file asks for, and what of that Winnow does not do: it is refused, never left out."""
+"""The definition of a task in its file; whatever Winnow cannot do of it is refused, never left out."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fewshot:
-    """How solved examples are shown, where that differs from the document that is asked about."""
+    """The form of solved examples, where it differs from that of the document that is asked about."""
 
     split: str | None
     process_docs: Function | None
@@ -151,7 +151,7 @@ def _fewshot(config: JsonView, delimiter: str, between: str) -> Fewshot:
 
 
 def _source(file: TaskFile) -> HubSource:
-    """Where the documents come from; files are those of this machine."""
+    """The source of the documents; files are those of this machine."""
     config = file.config
     path, kwargs = config.get("dataset_path"), dict(config.get("dataset_kwargs") or {})
     kwargs.pop("trust_remote_code", None)  # as in lm-eval: no such code is ever run

@@ -44,7 +44,7 @@ def as_lm_eval_has_it(task: str, path: str) -> Iterator[None]:
 
 
 class TaskFile(NamedTuple):
-    """What a task's file says, with that of the files that it includes."""
+    """The content of a task's file, with that of the files that it includes."""
 
     path: Path
     config: JsonObject

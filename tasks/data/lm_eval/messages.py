@@ -1,4 +1,4 @@
-"""How lm-eval 0.4.13 puts a question and solved examples together: as one text, or as a chat."""
+"""Puts a question and solved examples together as lm-eval 0.4.13 does: as one text, or as a chat."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -63,7 +63,7 @@ def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator
 
 
 def shots(definition: Definition, asked: int | None) -> int:
-    """How many solved examples are shown.
+    """The number of solved examples that are shown.
 
     Raises:
         SpecError: If the task is to be asked without any, and some are asked for.

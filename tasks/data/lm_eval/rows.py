@@ -237,7 +237,7 @@ class Documents:
         return self._task.config.get("doc_to_choice") is not None
 
     def _rendered(self, template: object, document: Document) -> str | None:
-        """What a template comes to; None of what is no template, such as the name of a field."""
+        """The text of a rendered template; None of what is no template, such as the name of a field."""
         if not isinstance(template, str) or template in self._features:
             return None
         return apply_template(template, document, f"task {self._task.name}")
@@ -301,7 +301,7 @@ def _literal(text: str) -> object:
 
 
 def _kept(document: Document) -> Row:
-    """What JSON can hold of a document."""
+    """The part of a document that JSON can hold."""
     kept: Row = {}
     for name, value in document.items():
         try:

@@ -29,7 +29,7 @@ WITHOUT_EFFECT = ("metric", "aggregation", "higher_is_better")
 FILTERS = ("lowercase", "map", "regex", "remove_whitespace", "uppercase")
 
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
-"""What lm-eval calls the number of tokens; the first counts."""
+"""Names that lm-eval has for the number of tokens; the first that is given counts."""
 
 REMEDY = "write a judge of your own beside the task"
 
