@@ -63,7 +63,7 @@ START, END = "<think>", "</think>"
 
 
 class Reasoning(NamedTuple):
-    """How the reasoning of a model is told apart from its answers."""
+    """The way in which a model's reasoning is told apart from its answers."""
 
     parser: Literal["think-tags", "server"]
     """"think-tags": it stands between `START` and `END`; "server": the server tells it beside the text."""
@@ -114,7 +114,7 @@ def own_template(folder: Path) -> str | None:
 
 
 def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args: JsonView) -> str | None:
-    """Why a chat template does not take messages, as the end of a sentence; None where it does.
+    """The reason why a chat template does not take messages, as the end of a sentence; None where it does.
 
     Args:
         template: jinja2, as checkpoints have it.

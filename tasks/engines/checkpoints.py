@@ -1,4 +1,4 @@
-"""What a folder holds before an expensive loader is started on it: a checkpoint, or a LoRA adapter."""
+"""Checks of a folder before an expensive loader is started on it: a checkpoint, or a LoRA adapter."""
 
 import json
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def refuse_missing_checkpoint(model: ModelRef) -> None:
 
 
 def both_readings(model: ModelRef) -> str:
-    """What to say before a loader's complaint of a model that may be a mistyped path or an id on the hub.
+    """The words before a loader's complaint of a model that may be a mistyped path or an id on the hub.
 
     Empty where there is a folder. Else a loader speaks of the hub alone, which nobody may have meant.
     """

@@ -1,4 +1,4 @@
-"""What can go wrong with an engine as a whole; a single bad request is a `GenerationFailure` instead.
+"""Errors of an engine as a whole; a single bad request is a `GenerationFailure` instead.
 
 * EngineError
   - EngineLoadFailed    the model cannot be loaded             (permanent: fails its candidates)
@@ -17,7 +17,8 @@ OUT_OF_MEMORY = (
     "free memory on device",
     "error in memory profiling",
 )
-"""What libraries say, in lower case, where memory is short at the moment, or others gave some back."""
+"""Words by which libraries say, in lower case, that memory is short at the moment, or that others gave some
+back."""
 
 
 class EngineError(WinnowError):

@@ -98,7 +98,7 @@ class PromptEncoder:
         return self._max_model_len - 1
 
     def why_unfit(self, ids: Sequence[int]) -> GenerationFailure | None:
-        """Why tokens, of which there is one at least, cannot be sent; None where they can."""
+        """The reason why tokens, of which there is one at least, cannot be sent; None where they can."""
         if len(ids) >= self._max_model_len:
             return GenerationFailure(
                 reason="prompt_too_long",

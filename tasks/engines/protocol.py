@@ -1,4 +1,4 @@
-"""What an engine is asked and what it answers. Plain values: importing this loads no model library."""
+"""The questions to an engine and its answers. Plain values: importing this loads no model library."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -21,7 +21,7 @@ class ModelRef:
     """All that is needed to load a model."""
 
     name: str
-    """What people call it; used in messages and log files."""
+    """Name of the model, used in messages and log files."""
     provider: str
     """Key into `tasks.engines.providers.PROVIDERS`, such as "vllm" or "transformers"."""
     model: str
@@ -37,22 +37,23 @@ class ModelRef:
     chat_template_args: Mapping[str, JsonScalar] = field(default_factory=dict)
     """Extra variables of the chat template, such as `enable_thinking`."""
     model_base_url: str | None = None
-    """Where a server that runs the model listens; None is the provider's own. It holds no password."""
+    """URL at which a server that runs the model listens; None is the provider's own. It holds no password."""
     api_key: str | None = None
     """Name of the environment variable that holds the server's key; None where it wants none."""
     served_identity: str | None = None
-    """What people say is served, wherever that is; None means that the server's URL says it."""
+    """Identity of what is served, as the user gives it, wherever that is; None means that the server's URL
+    says it."""
     lora: str | None = None
     """Folder of a LoRA adapter that is put on the model; the model's engine serves all its adapters."""
     reasoning: Reasoning | None = None
-    """How what it thinks is told apart from its answers; None takes them whole. Engines ignore it."""
+    """The way to tell its reasoning apart from its answers; None takes them whole. Engines ignore it."""
 
 
 StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
 
 
 class Structure(NamedTuple):
-    """What a text must be as a whole; the engine offers the model no token that leads elsewhere."""
+    """A form that a text must have as a whole; the engine offers the model no token that leads elsewhere."""
 
     kind: StructureKind
     value: str
@@ -61,7 +62,7 @@ class Structure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are drawn.
+    """The settings by which tokens are drawn.
 
     A token's logit gets its bias, then the penalties for repetition, frequency and presence, and is divided
     by the temperature; then `min_p`, `top_k` and `top_p` leave tokens out, in this order. So does vLLM.
@@ -177,7 +178,7 @@ class Request:
     prompt: str
     """As rendered; untrusted, any characters. Of a chat, its messages as `as_stored` writes them."""
     sampling: Sampling
-    """How its tokens are drawn."""
+    """The settings by which its tokens are drawn."""
     seed: int
     """Source of its randomness, in [0, 2**63); other requests of the batch do not touch it."""
     adapter: str | None = None
@@ -188,11 +189,11 @@ class Request:
     is_greedy: bool = False
     """Whether greedy decoding would give the continuation is asked as well; of those there is one then."""
     messages: tuple[Message, ...] = ()
-    """What is sent in the place of `prompt`; empty where that is the whole prompt."""
+    """Messages that are sent in the place of `prompt`; empty where that is the whole prompt."""
 
     @property
     def asked(self) -> Prompt:
-        """What is sent."""
+        """The prompt that is sent: the messages if there are any, else the text."""
         return self.messages or self.prompt
 
     def __post_init__(self) -> None:
@@ -229,21 +230,20 @@ class Completion:
     was asked meanwhile; of engines that write whole batches, the time of its batch. None of choices and
     continuations, which may take several calls."""
     choice_logprobs: Mapping[str, float] | None = None
-    """Where choices were given, the log-probability of each, as `tasks.engines.choices.trees` defines it;
-    where continuations were, that of each, as `tasks.engines.choices.likelihoods` does."""
+    """The log-probability of each choice, as `tasks.engines.choices.trees` defines it, or of each
+    continuation, as `tasks.engines.choices.likelihoods` does; None where neither was given."""
     reasoning: str | None = None
-    """What the model thought, where a server tells it beside the text. Untrusted."""
+    """The model's thoughts, where a server tells them beside the text. Untrusted."""
     token_logprobs: Sequence[float] | None = None
-    """Where it was asked, the natural log-probability of each token that was generated, the end of the text
-    included, as the model has it before biases, penalties and the temperature; None where the engine does not
-    tell."""
+    """The natural log-probability of each generated token, the end of the text included, as the model has it
+    before biases, penalties and the temperature; None where not asked, or where the engine does not tell."""
     is_greedy: bool | None = None
-    """Where it was asked: whether at each token of the continuation no other was more probable."""
+    """Whether at each token of the continuation no other was more probable; None where that was not asked."""
     cached_tokens: int | None = None
-    """How many of the prompt's tokens the engine had in its prefix cache and did not compute again; None
+    """Number of the prompt's tokens that the engine had in its prefix cache and did not compute again; None
     where it does not tell, or keeps none."""
     served_as: str | None = None
-    """What a server called the model that wrote it, whatever it was asked for; None where it does not tell.
+    """The server's name for the model that wrote it, whatever was asked for; None where it does not tell.
     Untrusted."""
 
     def __post_init__(self) -> None:
@@ -271,7 +271,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationFailure:
-    """Why a request has no text. The other requests of its batch are not affected."""
+    """The reason why a request has no text. The other requests of its batch are not affected."""
 
     reason: str
     """One machine-readable word. The prompt's fault: "not_rendered" (its template fails), "empty_prompt",
@@ -281,7 +281,8 @@ class GenerationFailure:
     detail: str
     """One sentence for people."""
     spent: Completion | None = None
-    """What was written and is paid for all the same, of which nothing is used, as where a filter ended it."""
+    """The text that was written and is paid for all the same, of which nothing is used, as where a filter
+    ended it."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.reason, str) and self.reason and isinstance(self.detail, str)):

@@ -1,6 +1,6 @@
-"""Which engines there are, and what of a model reference decides which of them serves it, on which devices.
+"""The engines, and what of a model reference decides which engine serves it, on which devices.
 
-Their modules, and with them torch or vLLM, are imported only when one starts.
+The modules of engines, and with them torch or vLLM, are imported only when an engine starts.
 """
 
 import json
@@ -18,10 +18,10 @@ from winnow.tasks.plugins.extras import Extra, require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """How engines are run; but for `is_fresh` none of it changes what they answer."""
+    """The settings of engines; but for `is_fresh` none of them changes what engines answer."""
 
     log_folder: Path
-    """Where engines in processes of their own write what they would print."""
+    """Folder in which engines in processes of their own write what they would print."""
     load_timeout: float = 600.0
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
@@ -31,9 +31,9 @@ class EngineSettings:
     request_timeout: float = 120.0
     """Seconds a server may take to answer one request."""
     max_retries: int = 5
-    """How often one request to a server is sent again."""
+    """Number of times that one request to a server is sent again, at most."""
     devices: tuple[int, ...] = ()
-    """Where the engine runs, as CUDA numbers them; empty leaves it to the engine."""
+    """Devices that the engine runs on, as CUDA numbers them; empty leaves it to the engine."""
     memory_share: float = 1.0
     """Of its devices' memory, for an engine that would take all; below 1 where others may be there."""
     sleeps: bool = False

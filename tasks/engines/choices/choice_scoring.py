@@ -30,7 +30,7 @@ class OptionLogprobs(NamedTuple):
     logprobs: Mapping[int, float]
     """Natural log-probability of each option before temperature, top-k and top-p."""
     cached_tokens: int | None = None
-    """How many tokens of the question were in the engine's prefix cache; None where it does not tell."""
+    """Number of the question's tokens in the engine's prefix cache; None where it does not tell."""
 
 
 TokenLogprobs = OptionLogprobs | GenerationFailure
@@ -123,6 +123,9 @@ def _chosen(
 
 
 def _cached(told: Sequence[OptionLogprobs], input_tokens: int) -> int | None:
-    """How much of the prompt was cached before its own questions: the first of them leaves it there."""
+    """The number of prompt tokens cached before any of its questions: the first leaves all of them there.
+
+    None where an answer does not tell.
+    """
     known = [each.cached_tokens for each in told if each.cached_tokens is not None]
     return min(*known, input_tokens) if len(known) == len(told) else None

@@ -24,7 +24,7 @@ class Continued:
     ids: list[int]
     """Tokens of both."""
     start: int
-    """Where the continuation begins, at least 1 and before the end."""
+    """Position of the continuation's first token, at least 1 and before the end."""
 
 
 class ContinuationEncoder:

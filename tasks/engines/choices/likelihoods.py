@@ -27,14 +27,14 @@ from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure,
 
 
 class KnownTokens(NamedTuple):
-    """What an engine tells of the tokens of a continuation."""
+    """The tokens of a continuation, as an engine tells of them."""
 
     logprobs: Sequence[float]
     """Natural log-probability of each."""
     is_greedy: bool
     """Whether none of them has a token in its place that is more probable."""
     cached_tokens: int | None = None
-    """How much of the prompt was in the engine's prefix cache; None where it does not tell."""
+    """Number of the prompt's tokens in the engine's prefix cache; None where it does not tell."""
 
 
 Weighed = KnownTokens | GenerationFailure

@@ -11,15 +11,16 @@ from typing import TypeVar
 Option = TypeVar("Option")
 
 PLACEHOLDER = -9999.0
-"""What OpenAI's API writes for a token that is not among the most probable ones, and vLLM's server in the
-place of minus infinity."""
+"""The number that OpenAI's API writes for a token that is not among the most probable ones, and vLLM's server
+in the place of minus infinity."""
 
 MOST = 1.01
-"""What the probabilities of different continuations may add up to; some servers round to two digits."""
+"""The most that the probabilities of different continuations may add up to; some servers round to two
+digits."""
 
 
 def why_unusable(logprobs: Mapping[Option, float], options: Iterable[Option]) -> str | None:
-    """Why the log-probabilities of these options say nothing, as the end of a sentence; None where they do.
+    """The reason why log-probabilities of options say nothing, as the end of a sentence; None if they do.
 
     Each must be a finite number above `PLACEHOLDER`, and together they may not be more probable than 1. How
     small they are does not matter: their ratios count.

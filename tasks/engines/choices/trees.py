@@ -1,4 +1,4 @@
-"""Which tokens tell a fixed set of texts apart, and how probable each text is.
+"""The tokens that tell a fixed set of texts apart, and the probability of each text.
 
 A model that is to answer with one of a few texts need not generate: it is asked for the next token's
 log-probabilities wherever the texts part ways. Choice i is the tokens t_i1, t_i2, ...; s is the length of
@@ -25,7 +25,7 @@ Tokens = tuple[int, ...]
 
 
 class Tokenizer(Protocol):
-    """What is needed of a tokenizer, as those of Hugging Face have it."""
+    """A tokenizer as far as it is needed here, as those of Hugging Face are."""
 
     @property
     def unk_token_id(self) -> int | None:
@@ -42,7 +42,7 @@ class Fork:
     """A place at which choices part ways, or go on before they do."""
 
     prefix: Tokens
-    """What follows the prompt before it."""
+    """The tokens between the prompt and this place."""
     options: Tokens
     """The next tokens whose log-probabilities are needed, each once."""
 

@@ -21,7 +21,7 @@ NOT_CALLED = GenerationFailure(reason="not_called", detail="the function has rai
 """In the place of what a function gives once it has raised an error; no round is recorded with it."""
 
 PROMPT = "{{ place }}: {{ input }}"
-"""What is "asked" about an example: its place, which tells it apart from all others, and how it reads."""
+"""The "prompt" about an example: its place, which tells it apart from all others, and how it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,8 @@ class Scoring:
     arms: Mapping[str, int]
     """The place of each candidate, by the name of its model."""
     raised: list[BaseException] = field(default_factory=list)
-    """What the function has raised, from when on it is not called: what it gave before is to be stored."""
+    """Errors that the function has raised, after which it is not called; what it gave before is to be
+    stored."""
 
     def pass_on(self) -> None:
         """Raise what the function has raised."""

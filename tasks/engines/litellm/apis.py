@@ -8,7 +8,7 @@ class Api(NamedTuple):
     """One of the APIs that litellm knows."""
 
     origin: str | None
-    """Where it listens; None where each customer has an address of their own."""
+    """The URL that it listens at; None where each customer has an address of their own."""
     variable: str
     """The environment variable that its users usually keep the key in."""
     top_k: bool = False
@@ -29,17 +29,17 @@ APIS: Mapping[str, Api] = {
     "together_ai": Api("https://api.together.xyz", "$TOGETHERAI_API_KEY"),
     "xai": Api("https://api.x.ai", "$XAI_API_KEY"),
 }
-"""What stands before the first slash of a `model`, in litellm's words, and what is known of it. Left out are
-those that take a failed text for a finished one (cohere), and whatever wants more than one key."""
+"""Known APIs, by the word before the first slash of a `model`, in litellm's spelling. Left out are those that
+take a failed text for a finished one (cohere), and those that want more than one key."""
 
 ARGS = frozenset(
     {"api_version", "max_completion_tokens", "reasoning_effort", "safety_settings", "service_tier",
      "thinking", "user", "verbosity"}
 )  # fmt: skip
-"""What `model_args` may hold: none of them can name another address, key, file or piece of code."""
+"""Keys that `model_args` may hold: none of them can name another address, key, file or piece of code."""
 
 REMOVABLE = frozenset({"max_tokens", "temperature"})
-"""What a null in `model_args` may leave out of a request."""
+"""Keys that a null in `model_args` may leave out of a request."""
 
 UNKNOWN = ("min_p", "repetition_penalty", "stop_token_ids")
 """Keys of sampling that litellm has no word for."""
@@ -52,7 +52,7 @@ def api_of(model: str) -> Api | None:
 
 
 def api_origin(model: str) -> str | None:
-    """Where the API of a model listens, where that is known of it."""
+    """The URL that the API of a model listens at; None where it is not known."""
     api = api_of(model)
     return None if api is None else api.origin
 

@@ -90,7 +90,7 @@ class LitellmEngine(OpenaiEngine):
 
 
 def _asked_for(sampling: Sampling) -> JsonObject:
-    """What a call holds only where a spec asks for it."""
+    """The part of a call that is there only where a spec asks for it."""
     asked: JsonObject = {
         "top_p": sampling.top_p if sampling.top_p < 1.0 else None,
         "top_k": sampling.top_k or None,
@@ -107,7 +107,7 @@ def _asked_for(sampling: Sampling) -> JsonObject:
 
 
 def _wanted(sampling: Sampling) -> set[str]:
-    """What a request needs that an API may lack."""
+    """Names of the features that a request needs and an API may lack."""
     unknown = {key for key in UNKNOWN if key in sampling.as_json()}
     if sampling.structure is not None and sampling.structure.kind != "json_schema":
         return {*unknown, f"structured_output of the kind {sampling.structure.kind}"}

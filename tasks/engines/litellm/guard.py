@@ -1,4 +1,4 @@
-"""What keeps the process of litellm to one server: every exchange over HTTP passes here, whoever begins it.
+"""Keeps the process of litellm to one server: every exchange over HTTP passes here, whoever begins it.
 
 A body is read as it comes and given up once it is longer than what was asked for can need, it is asked for
 uncompressed, and nothing is sent to another origin. Names of other machines are not even looked up.
@@ -21,7 +21,7 @@ SAID_BYTES = 4 * SHOWN + 1024
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """What became of one call; the library may raise whatever it likes about it."""
+    """The outcome of one call; the library may raise whatever it likes about it."""
 
     most_bytes: int
     """The longest body that is read."""
@@ -33,11 +33,11 @@ class Exchange:
     said: bytearray = field(default_factory=bytearray)
     """The beginning of the last answer's body."""
     unreadable: str | None = None
-    """Why a body was given up."""
+    """The reason why a body was given up."""
     elsewhere: str | None = None
     """Another origin to which the request was to go."""
     silence: str | None = None
-    """Why no answer came."""
+    """The reason why no answer came."""
 
 
 EXCHANGE: ContextVar[Exchange] = ContextVar("EXCHANGE")
@@ -45,7 +45,7 @@ EXCHANGE: ContextVar[Exchange] = ContextVar("EXCHANGE")
 
 
 class GivenUp(httpx.TransportError):
-    """What came is not read any further, or what was to be sent is not sent."""
+    """An answer that is not read any further, or a request that is not sent."""
 
 
 class _Bounded(httpx.AsyncByteStream):

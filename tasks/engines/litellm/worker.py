@@ -35,7 +35,7 @@ LISTS = (
     "callbacks", "failure_callback", "input_callback", "service_callback", "success_callback",
     "_async_failure_callback", "_async_input_callback", "_async_success_callback",
 )  # fmt: skip
-"""Where litellm keeps what is to be told of each call."""
+"""Names of the lists in which litellm keeps callbacks that are told of each call."""
 
 
 class Caller:
@@ -62,7 +62,7 @@ class Caller:
         self.takes = litellm.get_supported_openai_params(model=load["model"]) or []
 
     async def reply(self, message: JsonObject) -> JsonObject:
-        """What became of one call."""
+        """The outcome of one call as a message."""
         exchange = Exchange(most_bytes=message["most_bytes"])
         EXCHANGE.set(exchange)
         try:
@@ -80,7 +80,7 @@ class Caller:
 
 
 def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
-    """What went wrong, by what was seen of the exchange itself."""
+    """The error of a call as a message, by what was seen of the exchange itself."""
     if exchange.elsewhere is not None:
         return {"elsewhere": exchange.elsewhere}
     if exchange.unreadable is not None:
@@ -96,7 +96,7 @@ def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
 
 
 def _said(error: Exception) -> str:
-    """What litellm says, without the traceback that it puts into some of its messages."""
+    """The message of litellm, without the traceback that it puts into some of its messages."""
     return one_sentence(error).partition(" Traceback (most recent call last)")[0]
 
 

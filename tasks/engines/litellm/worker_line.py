@@ -27,7 +27,7 @@ INHERITED = frozenset(
     {"LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ"}
     | {*_PROXIES, *(name.lower() for name in _PROXIES)}
 )
-"""What litellm sees of the user's variables: keys and addresses are not among them."""
+"""The user's variables that litellm sees: keys and addresses are not among them."""
 
 FORCED = {
     "HOME": os.devnull,  # nor are files with keys, such as those of AWS
@@ -90,7 +90,7 @@ class LitellmLine:
         return self._worker.pid
 
     async def ready(self, timeout: float) -> JsonObject:
-        """What the process says once it can be asked.
+        """The message of the process once it can be asked.
 
         Raises:
             EngineError: If it does not come up within so many seconds.
@@ -164,7 +164,7 @@ class LitellmLine:
             raise self._died(error) from error
 
     async def _taken(self, take: Callable[[], Taken]) -> Taken:
-        """What the process says, waited for in a thread that is left to itself once it is too late."""
+        """A message of the process, waited for in a thread that is left to itself once it is too late."""
         try:
             return await anyio.to_thread.run_sync(take, abandon_on_cancel=True, limiter=self._waiters)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""How many requests a server takes at once without complaint, found by the rule of TCP.
+"""The number of requests that a server takes at once without complaint, found by the rule of TCP.
 
 The number doubles from one full set of answers to the next until the server first has too much; that halves
 it, and from then on it grows by one per full set.

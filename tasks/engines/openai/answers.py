@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server answers, read with care: all of it comes from elsewhere."""
+"""The answers of an OpenAI-compatible server, read with care: all of them come from elsewhere."""
 
 import json
 from collections.abc import Collection
@@ -24,13 +24,13 @@ MOST_LISTED = 10_000
 """Models that are read of a server's list."""
 
 STOPPED = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
-"""By which servers say that a text is at its end, in lower case; OpenAI's own is the first."""
+"""Finish reasons of servers for a text that is at its end, in lower case; OpenAI's own is the first."""
 
 CUT = frozenset({"length", "max_tokens", "model_length"})
-"""By which they say that it is as long as it may be."""
+"""Finish reasons of servers for a text that is as long as it may be."""
 
 BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
-"""By which they say that they failed in the middle of it: that may be over when it is asked for again."""
+"""Finish reasons of servers that failed in the middle of a text: the next time that may be over."""
 
 
 NOTHING_COUNTED = {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
@@ -69,20 +69,20 @@ class Usage(_Part):
 
     @property
     def cached_tokens(self) -> int | None:
-        """How many of the prompt's tokens were not computed again; None where that is not told."""
+        """The number of the prompt's tokens that were not computed again; None where that is not told."""
         told = self.prompt_tokens_details
         cached = told.get("cached_tokens") if isinstance(told, dict) else None
         return cached if type(cached) is int and 0 <= cached <= self.prompt_tokens else None
 
 
 class Message(_Part):
-    """What a chat answers; without content where all tokens went into reasoning."""
+    """The answer of a chat; without content where all tokens went into reasoning."""
 
     content: str | list[object] | None = None
     """Mistral has parts in the place of a text where a model thinks, some of them its thoughts."""
     refusal: str | None = None
     reasoning: object = None
-    """What the model thought, if it is a text; servers have both names for it, and other forms."""
+    """The thoughts of the model, if they are a text; servers have both names for it, and other forms."""
     reasoning_content: object = None
 
     @property
@@ -219,7 +219,7 @@ class ServedModel(_Part):
 
 
 class Version(_Part):
-    """What vLLM says of itself."""
+    """The version that vLLM tells of itself."""
 
     version: str = Field(max_length=100)
 
@@ -232,7 +232,7 @@ class Tokens(_Part):
 
 
 class TokenizerInfo(_Part):
-    """What vLLM says of a tokenizer, where it was started to; tokens are texts, or objects that hold one."""
+    """A tokenizer as vLLM tells of it, if started to do so; tokens are texts, or objects that hold one."""
 
     bos_token: object = None
     eos_token: object = None
@@ -248,7 +248,7 @@ class TokenizerInfo(_Part):
 
 
 def json_value(body: bytes) -> object:
-    """What a body holds; raises `Unreadable` if that is no JSON, or none of the sizes that answers have."""
+    """The value in a body; raises `Unreadable` where it is no JSON, nested too deep, or a number too long."""
     try:
         return json.loads(body, parse_int=_whole_number)
     except ValueError as error:

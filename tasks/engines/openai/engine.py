@@ -211,7 +211,7 @@ class OpenaiEngine:
     async def _generated(
         self, info: ServerInfo, request: Request
     ) -> tuple[Generated, float] | GenerationFailure:
-        """What the server said, and its latency."""
+        """The server's answer and its latency, or the failure that the request has instead."""
         body = self._body(request, info)
         answer: tuple[Generated, float] | GenerationFailure
         try:

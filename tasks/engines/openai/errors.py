@@ -1,4 +1,4 @@
-"""What it means that a server did not answer: the one place where foreign errors get our names.
+"""The errors for a server that did not answer: the one place where foreign errors get our names.
 
 * the request's own fault (4xx, or from 500 on alone)    RequestRefused
 * the key, the account, the address or the model        EngineLoadFailed
@@ -29,7 +29,7 @@ PASSING = frozenset({408, 409, 424, 425, 429, 498})
 """Statuses below 500 that say nothing against the request; by 424 TGI says that it failed in a text."""
 
 LOADING_WORDS = ("loading model", "is loading", "currently loading")
-"""By which llama.cpp and others say, with status 503, that the model is not there yet."""
+"""Words by which llama.cpp and others say, with status 503, that the model is not there yet."""
 
 CONTEXT_WORDS = (
     "context length",
@@ -41,12 +41,12 @@ CONTEXT_WORDS = (
     "prompt is too long",  # of Anthropic and Fireworks
     "input token count",  # of Gemini
 )
-"""By which servers say that a prompt is too long."""
+"""Words by which servers say that a prompt is too long."""
 
 TITLE = re.compile(r"<title>\s*([^<]*[^<\s])", re.IGNORECASE)
 
 MODERATION_WORDS = ("moderation", "flagged")
-"""By which gateways say that 403 is about what a prompt says, and not about the key."""
+"""Words by which gateways say that 403 is about what a prompt says, and not about the key."""
 
 USED_UP = (
     "insufficient_quota",
@@ -67,10 +67,10 @@ NO_MODEL = ("model_not_found", "invalid_model", "model not exist", "/chat/comple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What a sentence about a server names."""
+    """A server as sentences about it name it."""
 
     model: str
-    """What people call the model that is asked there."""
+    """Name of the model that is asked there."""
     url: str
     """Base URL, without a password."""
     key: str
@@ -79,7 +79,7 @@ class Server:
     """Name of the environment variable that it came from."""
 
     def shown(self, text: str) -> str:
-        """What the server or a library said, on one line of bounded length, without the key."""
+        """The words of the server or a library, on one line of bounded length, without the key."""
         text = text.replace(self.key, "***") if self.key else text
         text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
@@ -103,7 +103,7 @@ class Forbidden(EngineLoadFailed):
     def __init__(self, model: str, why: str, detail: str = "") -> None:
         super().__init__(model, why)
         self.detail = detail
-        """What a request is told that it forbids while it answers others."""
+        """The detail of the failure of a request that the server forbids while it answers others."""
 
 
 class Unreadable(Exception):
@@ -134,9 +134,9 @@ class Told(NamedTuple):
 
     sentence: str
     codes: str = ""
-    """What programs tell it by."""
+    """Codes by which programs know the error."""
     headers: Mapping[str, str] = {}
-    """What others say in headers."""
+    """Headers by which other servers would tell the same."""
 
     def is_one_of(self, words: tuple[str, ...]) -> bool:
         """Whether it has such a code, or a sentence that begins so: what follows may quote a prompt."""
@@ -162,7 +162,7 @@ class RetryableError:
 
 
 def retryable_error(error: Exception, server: Server) -> RetryableError:
-    """What a failed request means, if it is worth sending again.
+    """The error that a failed request means, if it is worth sending again.
 
     Raises:
         RequestRefused: If the request itself is at fault.
@@ -215,7 +215,7 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
 
 
 def _words(said: bytes) -> Told:
-    """What a body says of an error, where it says it in `error`, or else the body itself."""
+    """The error in a body: that of its key `error` where it has one, else the body itself."""
     text = said.decode(errors="replace")
     try:
         body = json.loads(text)
@@ -227,7 +227,7 @@ def _words(said: bytes) -> Told:
 
 
 def words_in(told: object, text: str) -> Told:
-    """What an error says as a server tells it, or else `text`."""
+    """The error as a server tells it, or else `text`."""
     if not isinstance(told, dict):
         return Told(sentence=told if isinstance(told, str) else text)
     sentence = told.get("message") or told.get("detail")
@@ -236,7 +236,7 @@ def words_in(told: object, text: str) -> Told:
 
 
 def _waits_in(details: object) -> Mapping[str, str]:
-    """How long Gemini wants to be left alone ("34s"), as a header would say it."""
+    """The time for which Gemini wants to be left alone ("34s"), as a header would say it."""
     for each in details if isinstance(details, list) else ():
         if isinstance(each, dict) and isinstance(delay := each.get("retryDelay"), str):
             return {"retry-after": delay.removesuffix("s")}
@@ -244,7 +244,7 @@ def _waits_in(details: object) -> Mapping[str, str]:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """What a server asks for by Retry-After (seconds or a date), or OpenAI's and Azure's own milliseconds.
+    """The seconds that a server asks to wait, by Retry-After (seconds or a date) or retry-after-ms.
 
     None where it asks for nothing readable.
     """

@@ -1,6 +1,6 @@
-"""What an OpenAI-compatible server is sent for a request, and how long its answer may be.
+"""The body that an OpenAI-compatible server is sent for a request, and the longest answer it may give.
 
-Whoever answers at greater length is broken or hostile.
+A server that answers at greater length is broken or hostile.
 """
 
 import json
@@ -31,13 +31,13 @@ TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
 """Keys of a body that say how many tokens the answer may have; `model_args` may put one for the other."""
 
 DEFAULT_TOKENS = 2**17
-"""What a body without either of them may be answered with."""
+"""The number of tokens that a body without either of these keys is taken to allow."""
 
 CONTINUED = {"add_generation_prompt": False, "continue_final_message": True}
-"""What vLLM's server wants in order to go on from what the assistant already says."""
+"""The keys by which vLLM's server goes on from what the assistant already says."""
 
 PLAIN_VLLM = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "repetition_penalty": 1.0}
-"""What vLLM would otherwise take from the checkpoint's generation_config."""
+"""The settings that vLLM would otherwise take from the checkpoint's generation_config."""
 
 SHAPING = ("top_k", *PLAIN_VLLM, "logit_bias", "stop_token_ids")
 """Keys of a body that change which token is drawn, besides the temperature and top_p, or what follows it."""
@@ -47,14 +47,14 @@ GUIDED_BEFORE = (0, 11)
 
 
 def generation_path(model: ModelRef) -> str:
-    """Where texts are asked for, after the base URL."""
+    """The path at which texts are asked for, after the base URL."""
     return "/chat/completions" if model.chat else "/completions"
 
 
 def generation_body(
     model: ModelRef, request: Request, *, vllm: str | None = None, max_model_len: int | None = None
 ) -> JsonObject:
-    """What is sent to have a text generated.
+    """The body that is sent to have a text generated.
 
     Args:
         model: Its `model_args` come last; a null takes a key out.
@@ -106,7 +106,7 @@ def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
 
 
 def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> GenerationFailure | None:
-    """Why a request cannot be sent to a server; None where it can."""
+    """The reason why a request cannot be sent to a server; None where it can."""
     structure, prompt = request.sampling.structure, request.asked
     if structure is not None and structure.kind != "json_schema" and not is_vllm:
         return GenerationFailure(
@@ -140,7 +140,7 @@ def _seed(request: Request) -> JsonObject:
 
 
 def _rare(sampling: Sampling) -> JsonObject:
-    """What a body holds only where a spec asks for it."""
+    """The part of a body that is there only where a spec asks for it."""
     given = sampling.as_json()
     body = {key: given[key] for key in (*PLAIN_VLLM, "stop_token_ids") if key in given}
     if sampling.logit_bias:
@@ -154,7 +154,7 @@ def _logprobs(model: ModelRef, sampling: Sampling) -> JsonObject:
 
 
 def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:
-    """How a server is told what a text must be: OpenAI's way for a schema, or vLLM's own."""
+    """The part of a body that says what a text must be: OpenAI's way for a schema, or vLLM's own."""
     if structure is None:
         return {}
     is_json = structure.kind in ("choice", "json_schema")

@@ -56,7 +56,7 @@ class AskAll(Protocol):
 
 
 class Line(Protocol):
-    """What a request is sent by, once."""
+    """A line by which a request is sent, once."""
 
     async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
         """The body of the answer; see `ServerLine.send`."""
@@ -225,7 +225,7 @@ class ServerCalls:
     async def _given_up(
         self, trouble: RetryableError, error: Exception, attempts: int, since: int | None
     ) -> EngineError | RequestRefused:
-        """What to raise after the last attempt.
+        """The error to raise after the last attempt.
 
         Args:
             trouble: What became of it.
@@ -291,7 +291,7 @@ async def ask_about(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """What a server told of itself."""
+    """A server as it tells of itself."""
 
     listed: tuple[str, ...] = ()
     """Ids of the models that it lists; a server may know more, or list none."""

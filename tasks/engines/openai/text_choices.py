@@ -29,7 +29,7 @@ MOST_CHAT_TOKENS = 20  # next tokens that OpenAI's API tells at most, of a chat
 MOST_PLAIN_TOKENS = 5  # and of a plain completion
 
 LEAST_SAID = 0.5
-"""What the probabilities of the choices must add up to, at the least.
+"""The least sum that the probabilities of the choices must reach.
 
 Where the model would say something else, as "Yes" in the place of "yes", or a thought, what is left for them
 is noise, and their ratio may be turned round."""
@@ -83,7 +83,7 @@ class TextChoices:
 
 
 def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | None:
-    """Why choices say nothing though their probabilities are told, as the end of a sentence."""
+    """The reason why the choices' probabilities say nothing, as the end of a sentence; None where they do."""
     together = math.fsum(math.exp(known[choice]) for choice in choices)
     if together >= LEAST_SAID:
         return None

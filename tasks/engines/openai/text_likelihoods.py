@@ -38,7 +38,7 @@ NO_TEXT = GenerationFailure(
 
 
 class _Text(NamedTuple):
-    """What a server told of a prompt and a continuation."""
+    """A prompt and a continuation, as a server tells of them."""
 
     likelihood: float
     """Of the continuation; a natural logarithm."""
@@ -128,7 +128,7 @@ class TextLikelihoods:
         return _Text(total, length, _is_greedy(known, found.prompt_highest[places]))
 
     def _left_out(self, found: Generated) -> int | None:
-        """How many of an echo's first tokens have no place in what is told; None where nobody can say.
+        """The number of an echo's first tokens that have no place in what is told; None where nobody can say.
 
         A server that does not echo tells of the token that it wrote, and of no other. llama-cpp-python's is
         silent of the token that begins a text, which it counts. Without such a token it tells of other

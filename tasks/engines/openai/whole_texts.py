@@ -26,7 +26,7 @@ UNKNOWN_BEGINNING = GenerationFailure(
 
 
 class WeighedTokens(NamedTuple):
-    """What a server told of a text by itself."""
+    """The tokens of a text by itself, as a server tells of them."""
 
     logprobs: list[float]
     """Of its tokens, in order."""

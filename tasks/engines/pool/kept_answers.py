@@ -1,4 +1,4 @@
-"""What an engine had answered of batches that it did not finish: nobody has to ask and pay for it again."""
+"""Answers to batches that an engine did not finish: nobody has to ask and pay for them again."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class KeptAnswers:
             return {each: known[engine, each] for each in requests if (engine, each) in known}
 
     def forget(self, engine: str, requests: Sequence[Request]) -> None:
-        """A batch is finished: whoever asked has its answers."""
+        """Forget the answers of a finished batch: whoever asked has them."""
         with self._lock:
             for each in requests if self._answers else ():
                 self._answers.pop((engine, each), None)

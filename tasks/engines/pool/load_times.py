@@ -1,4 +1,4 @@
-"""How long models take to load, and to wake where they slept."""
+"""Times that models take to load, and to wake where they slept."""
 
 import datetime as dt
 import threading
@@ -19,12 +19,12 @@ class LoadTime:
     model: str
     """The model that was asked, of those that share its engine."""
     devices: tuple[int, ...]
-    """Where its engine runs; empty where nobody assigned any."""
+    """Devices that its engine runs on; empty where nobody assigned any."""
     kind: Literal["load", "wake"]
     seconds: float
     """Wall time until it could be asked."""
     ended_at: dt.datetime
-    """When that was found, in UTC."""
+    """Time at which it was found to be ready, in UTC."""
 
 
 class LoadTimes:

@@ -1,4 +1,4 @@
-"""In which order models are asked, and which of them make room: few loads, and cheap ones.
+"""Order in which models are asked, and which of them make room: few loads, and cheap ones.
 
 A pass asks each of some models once, group after group. A pass over the models W while L are loaded costs at
 least one load for each of W that is not in L, and asking those of L first costs no more than that. What is
@@ -22,7 +22,7 @@ SHORTEST = 1.0
 
 
 def weight(seconds: float) -> float:
-    """What a load counts: its seconds to the nearest power of 2, so that chance tells no equals apart."""
+    """The weight of a load: its seconds to the nearest power of 2, so that chance tells no equals apart."""
     return float(2 ** round(math.log2(max(SHORTEST, seconds))))
 
 
@@ -32,16 +32,16 @@ class ResidentModel:
 
     key: str
     devices: tuple[int, ...]
-    """Where it takes a place."""
+    """Devices on which it takes a place."""
     busy: bool = False
     """Whether it is being asked; it then cannot go, and its devices do nothing else."""
     priority: float = 0.0
-    """What speaks for keeping it, in seconds."""
+    """Priority by which it is kept, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """Where a model finds a place, and who goes for it."""
+    """The devices on which a model finds a place, and the models that go for it."""
 
     devices: tuple[int, ...]
     leaving: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def allocation_for(
     waiting: Collection[str] = (),
     later: Collection[str] = (),
 ) -> Allocation | None:
-    """Where a model can be loaded now; None if it has to wait.
+    """The allocation by which a model can be loaded now; None if it has to wait.
 
     Args:
         width: Devices it takes, at most as many as there are; 0 for a model that runs elsewhere.
@@ -114,7 +114,7 @@ def allocation_for(
 
 
 class _Price(NamedTuple):
-    """What an allocation costs; the lowest is taken, and of equals the first."""
+    """The price of an allocation; the lowest is taken, and of equals the first."""
 
     needed: int
     """Models that go although the next pass asks them."""
@@ -129,7 +129,7 @@ class _Price(NamedTuple):
 def _leaving(
     chosen: Sequence[int], places: int, resident: Sequence[ResidentModel], spare: Sequence[ResidentModel]
 ) -> list[ResidentModel] | None:
-    """Who goes so that each of the devices has a free place; None if those that could are not enough."""
+    """The models that go so that each device has a free place; None if those that could are not enough."""
     leaving: list[ResidentModel] = []
     for device in chosen:
         there = [each for each in resident if device in each.devices and each not in leaving]

@@ -1,4 +1,4 @@
-"""Where a campaign's engines run, on this machine or on those of a cluster, and how many of them at once.
+"""Placement of a campaign's engines, on this machine or on those of a cluster, and how many run at once.
 
 From how many requests they take at once follows how many rounds keep them busy.
 """
@@ -21,7 +21,7 @@ from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlacement:
-    """What an engine pool has to know of its surroundings."""
+    """The surroundings of an engine pool: how engines are started, and the devices and places there are."""
 
     factory: EngineFactory
     max_loaded: int
@@ -29,7 +29,7 @@ class DevicePlacement:
     devices: Sequence[int]
     """Numbers of the devices; empty where engines find their own and are asked one at a time."""
     width: Callable[[ModelRef], int]
-    """How many of the devices the engine of a model takes."""
+    """Number of the devices that the engine of a model takes."""
 
 
 @contextmanager
@@ -83,7 +83,7 @@ LEAST_AWAKE = 0.5
 
 
 def memory_share(max_loaded: int, most_asleep: int) -> float:
-    """What each engine may take of a device's memory, so that all that may be there have room."""
+    """The share of a device's memory that each engine may take, so that all that may be there have room."""
     return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded
 
 
@@ -98,7 +98,7 @@ SHARE_OF_GRID = 0.05
 
 
 def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_size: int, grid: int) -> int:
-    """How many rounds to have in flight beside the first, so that engines are busy and little is wasted.
+    """The number of rounds in flight beside the first, so that engines are busy and little is wasted.
 
     Args:
         models: All that will be asked.
@@ -110,12 +110,12 @@ def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_s
 
 
 def rounds_ahead(at_once: int, batch_size: int, grid: int) -> int:
-    """The same of engines that take so many requests at once."""
+    """The same number for engines that take `at_once` requests together."""
     return max(0, int(min(FULL * at_once, SHARE_OF_GRID * grid) / batch_size) - 1)
 
 
 def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> int:
-    """How many requests all engines that can be at work together take at the same time."""
+    """The number of requests that all engines that can be at work together take at the same time."""
     by_engine = {engine_key(each): each for each in models}.values()
     sizes = [(_sequences(each, execution), devices_wanted(each)) for each in by_engine]
     left, total = max(1, len(execution.devices)), 0
@@ -127,7 +127,7 @@ def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> in
 
 
 def _sequences(model: ModelRef, execution: ExecutionSpec) -> int:
-    """What one engine takes at once; one that answers batch by batch takes a group."""
+    """The number of requests that one engine takes at once; one that answers batch by batch takes a group."""
     if model.provider in REMOTE:
         return execution.max_connections
     if model.provider == "vllm":

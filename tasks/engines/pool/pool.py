@@ -234,7 +234,7 @@ class EnginePool:
         )
 
     def failure(self, model: ModelRef) -> GenerationFailure | None:
-        """Why a model was given up, and answers nothing any more; None where it was not."""
+        """The reason why a model was given up, and answers nothing any more; None where it was not."""
         return self._failed.get(engine_key(model))
 
     def identity(self, model: ModelRef) -> str:
@@ -280,7 +280,7 @@ class EnginePool:
         return self._times.under_way
 
     def take_loads(self) -> list[LoadTime]:
-        """What was loaded since the last call, in the order in which it was ready."""
+        """The loads since the last call, in the order in which the engines were ready."""
         return self._times.take()
 
     def close(self) -> None:
@@ -334,7 +334,7 @@ class EnginePool:
 
 
 def _cause(error: Exception, slot: EngineSlot | None) -> BaseException:
-    """Why an engine ended: for a thread that shared it, what went wrong in another."""
+    """The error by which an engine ended: for a thread that shared it, the one in another thread."""
     return error if slot is None or slot.ended_by is None else slot.ended_by
 
 

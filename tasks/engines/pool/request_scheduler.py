@@ -29,7 +29,7 @@ class RequestGroup:
 
 
 WAKE = -1
-"""What stands for a group where an engine is ready that others may be added to."""
+"""The number that stands for a group where an engine is ready that further groups may join."""
 
 
 @dataclass(kw_only=True)
@@ -148,7 +148,11 @@ class RequestScheduler:
         return number, outcome
 
     def _next(self) -> tuple[str, str] | None:
-        """Whose group is next and which engine it asks, whose slot is reserved; None if nothing can begin."""
+        """The model whose group is next, and the engine that the group asks; None if nothing can begin.
+
+        The slot of an engine that is not at work yet is reserved, unless the model has failed or others hold
+        all places.
+        """
         if self._running and not self.aside:
             return None
         order = asking_order(
@@ -176,7 +180,10 @@ class RequestScheduler:
         return self.replicas.engines(key) if self.spreads else [key]
 
     def _engine_for(self, key: str) -> str | None:
-        """Which of a model's engines is asked next: an idle one, else a new one, else the least busy one."""
+        """The engine of a model that is asked next: an idle one, else a new one, else the least busy one.
+
+        None if there is none.
+        """
         engines = self._engines_of(key)
         for engine in engines:
             if engine not in self._running and self._reserve(engine, key, is_replica=engine != key):

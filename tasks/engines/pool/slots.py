@@ -21,7 +21,7 @@ from winnow.tasks.engines.protocol import Engine, Sleeper
 log = logging.getLogger(__name__)
 
 ANYWHERE = (-1,)
-"""What stands for the devices where none are assigned: one engine is at work at a time."""
+"""The devices where none are assigned: one engine is at work at a time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,15 +51,15 @@ class EngineSlot:
     is_closed: bool = False
     """Whether its engine was given up; threads that share it will find out."""
     ended_by: BaseException | None = None
-    """What went wrong then; what they find out follows from it."""
+    """The error by which the engine ended; the errors of threads that share it follow from it."""
     end_is_known: bool = False
     """Whether it was counted that its engine ended."""
     reserved: bool = False
-    """Busy, and its thread has not come yet."""
+    """Whether it is busy for a thread that has not come yet."""
     priority: float = 0.0
     """See `tasks.engines.pool.loads_and_evictions`."""
     leaving: tuple["EngineSlot", ...] = ()
-    """Who has to be gone before its own engine may start or wake."""
+    """Slots whose engines have to be gone before its own engine may start or wake."""
 
     @property
     def may_be_joined(self) -> bool:
@@ -173,7 +173,7 @@ class SlotTable:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """What it took to get each engine ready, the last time, as `weight` has it."""
+        """Seconds that each engine took to get ready, the last time, as `weight` has them."""
         with self._changed:
             return dict(self._seconds)
 

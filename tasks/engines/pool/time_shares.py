@@ -1,4 +1,4 @@
-"""How much of an engine's time each request took, where several groups share it."""
+"""Shares of an engine's time that requests take, where several groups share the engine."""
 
 import threading
 import time

@@ -137,7 +137,7 @@ class RayEngine:
         )
 
     def _result(self, answer: "ray.ObjectRef[Result]", timeout: float | None) -> Result:
-        """What the actor answered; raises `EngineError`, or `GetTimeoutError` after so many seconds."""
+        """The actor's answer; raises `EngineError`, or `GetTimeoutError` after so many seconds."""
         try:
             return ray.get(answer, timeout=timeout)
         except GetTimeoutError:
@@ -163,7 +163,7 @@ class RayEngine:
 
 
 def settings_there(settings: EngineSettings, gpus: float) -> EngineSettings:
-    """How an engine is run on its machine, where Ray gives it so many GPUs, or a part of one."""
+    """The settings of an engine on its machine, where Ray gives it so many GPUs, or a part of one."""
     return dataclasses.replace(
         settings,
         log_folder=settings.log_folder.absolute(),
@@ -191,7 +191,7 @@ def _absolute(folder: str) -> str:
 
 
 def _last_line(error: RayError) -> str:
-    """What Ray says happened: it ends its account with it."""
+    """The last line of Ray's account of an error, which says what happened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 

@@ -37,15 +37,15 @@ REQUEST_SECONDS = 60.0
 """A request may take so long to arrive in full; it is written by who has just announced it."""
 
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
-"""With what we import: of these libraries the one would start threads to compute with, the other, which vLLM
-brings for GPUs, compilers, and threads that wait for them. Engines have neither variable by us."""
+"""Variables set while we import: OpenBLAS would otherwise start threads to compute with, and Humming, which
+vLLM brings for GPUs, compilers and threads that wait for them. Engines do not get these variables from us."""
 
 SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
 """Threads that a forked process may lose: that of pyarrow's memory, which starts anew by itself, and that of
 NVML, which vLLM asks for GPUs while it is imported and opens anew each time. CUDA itself has others."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
-"""How the names of variables begin that nothing reads which workers import."""
+"""Beginnings of the names of variables that no import of a worker reads."""
 
 
 class ForkServer:
@@ -110,7 +110,7 @@ class ForkServer:
         return True
 
     def _obstacle(self, request: JsonView) -> str | None:
-        """Why a worker cannot be forked from this process as it is; None if it can."""
+        """The reason why a worker cannot be forked from this process as it is; None if it can."""
         if threads := _threads():
             return f"imports left threads ({', '.join(threads)}), which a fork would lose"
         if _device_is_open():

@@ -1,4 +1,4 @@
-"""How a module of ours is run as a process, and where it writes what it would print."""
+"""Command, environment and log file of a module of ours that is run as a process."""
 
 import logging
 import os

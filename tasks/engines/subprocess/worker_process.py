@@ -122,7 +122,7 @@ class WorkerProcess:
         _wait_until_group_is_gone(self.pid, FORCED_SECONDS)
 
     def _last_words(self) -> str:
-        """How it ended, and the end of what it printed."""
+        """The exit of the process in words, with the end of what it printed."""
         try:
             code = self._process.wait(POLITE_SECONDS)  # the socket closes a moment before the process ends
         except subprocess.TimeoutExpired:

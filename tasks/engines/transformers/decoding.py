@@ -18,10 +18,10 @@ from winnow.tasks.engines.protocol import GenerationFailure, Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRow:
-    """How one request ended."""
+    """A request that has ended."""
 
     text: str
-    """What was generated, cut before a stop string."""
+    """The generated text, cut before a stop string."""
     finish_reason: str
     """"stop" or "length"."""
     length: int
@@ -94,7 +94,7 @@ class Decoding:
         return [row is not None for row in self._finished]
 
     def finished_rows(self) -> list[FinishedRow | GenerationFailure]:
-        """How each request ended, or why it has no text, shape (B,)."""
+        """Each request as it ended, or the reason why it has no text, shape (B,)."""
         return [row for row in self._finished if row is not None]
 
     def _ending(self, i: int) -> FinishedRow | None:

@@ -227,7 +227,7 @@ class VllmModel:
         )
 
     def _cached(self, output: "RequestOutput") -> int | None:
-        """How many tokens of a prompt were in the prefix cache; vLLM says 0 where it keeps none."""
+        """The number of a prompt's tokens in the prefix cache; None where vLLM keeps none, and says 0."""
         return output.num_cached_tokens if self._keeps_prefixes else None
 
     def _next_token(self, output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
@@ -263,7 +263,7 @@ class VllmModel:
     def _outputs(
         self, prompts: Sequence[list[int]], params: list[JsonObject]
     ) -> "list[RequestOutput | GenerationFailure]":
-        """What vLLM makes of encoded prompts; one that it refuses fails alone."""
+        """The outputs of vLLM for encoded prompts; a prompt that it refuses fails alone."""
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
 
@@ -346,7 +346,7 @@ def _identity(dtype: object) -> str:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What vLLM raises of a request that it does not take; 0.20 has the second kind alone."""
+    """The errors that vLLM raises of a request that it does not take; 0.20 has the second kind alone."""
     from vllm import exceptions
 
     return (getattr(exceptions, "VLLMClientError", ValueError), ValueError)
