@@ -52,11 +52,11 @@ class Earlier:
 
 
 def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
-    """The one of those before it that tested something else on most of the examples that it takes for fresh.
+    """The earlier campaign that tested something else on the largest number of the examples taken for fresh.
 
-    Those are the ones whose labels it was told, those that its autoevaluator answered beside them, and those
-    that it holds out. A campaign that differs in its budget or seed alone is no such test, as the firings of
-    a schedule are not: of two of these, the chances of error add up.
+    Fresh examples are the ones whose labels the campaign was told, those that its autoevaluator answered
+    beside them, and those that it holds out. An earlier campaign that differs in its budget or seed alone is
+    no such test, as the firings of a schedule are not: the chances of error of two of these add up.
     """
     if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
         return None
@@ -72,9 +72,9 @@ def _most_seen_by(
     others: Sequence[CampaignRecord],
     find_fresh: Callable[[], Collection[int]],
 ) -> Earlier | None:
-    """The one of some campaigns that has outcomes on most of the examples of another one, and on how many.
+    """The campaign of `others` with outcomes on the largest number of fresh examples; None if none has any.
 
-    Of several with as many it is the first of them.
+    Of several with as many it is the first.
     """
     fresh, found = find_fresh() if others else [], None
     there: dict[int, set[int]] = {}  # where they stand in each dataset
@@ -99,7 +99,7 @@ def _n_seen(session: Session, other: CampaignRecord, positions: Collection[int])
 
 
 def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
-    """Positions of the examples that a campaign has outcomes on, by whomever they were answered."""
+    """Positions of the examples that a campaign has outcomes on, whoever answered them."""
     return (
         _fresh(session, campaign) if campaign.objective == "certify" else scored_positions(session, campaign)
     )
@@ -111,10 +111,10 @@ def name_of(campaign: CampaignRecord) -> str:
 
 
 def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
-    """The one of those before it with other scores to see on most of the examples that it compares by.
+    """The earlier campaign with other scores on the largest number of the examples that this one compares by.
 
-    Another one differs in what scores are made of, candidates among it. What was asked of these scores, by
-    which selector and at which error probability, does not matter to what is said of all pairs at once.
+    Scores are others where anything that they are made of differs, candidates among it. The question, the
+    selector and the error probability do not matter to what is said of all pairs at once.
     """
     mine, met_others = _scores_of(campaign), _met_others(session, campaign)
     before = campaigns_before(session, campaign, with_duels=True)
@@ -145,7 +145,7 @@ def serves_another(session: Session, before: CampaignRecord, now: CampaignRecord
 
 
 def _changed_models(session: Session, campaign: CampaignRecord) -> dict[str, int]:
-    """By served model that had changed when a campaign met it, how often."""
+    """The served models that had changed when a campaign met them, and how often each had."""
     met = pruned_records.epochs_met(session, campaign)
     return {model: last for model, (_, last) in met.items() if last > 0}
 
@@ -165,7 +165,7 @@ def _met_others(session: Session, now: CampaignRecord) -> Callable[[CampaignReco
 
 
 def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
-    """The names of those before it that asked the same by other chances, oldest first.
+    """Names of the earlier decided campaigns that asked the same question by other chances, oldest first.
 
     Each of their answers may be wrong by a chance of its own. By another budget too: a round is cut to what
     is left of it, and draws others then.

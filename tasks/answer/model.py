@@ -44,7 +44,8 @@ class Difference:
     against: str
     estimate: float | None
     lower: float | None
-    """Of an interval that holds for all candidates at once, as is `upper`; None where nothing is known."""
+    """The lower end of an interval that holds for all candidates at once, as does `upper`; None where not
+    known."""
     upper: float | None
 
 
@@ -72,7 +73,7 @@ class Constrained:
 
     constraint: Constraint
     mean: float | None
-    """Of the values so far of the best candidate; None where there is none."""
+    """Mean of the best candidate's values so far; None where there is no value."""
     valued: int
     """Number of its comparisons that have a value."""
     judges: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Unscored:
     told: int
     """Comparisons that it took part in."""
     unscored: int
-    """Those of them without an outcome, or to certify without a loss that counts."""
+    """Number of those comparisons without an outcome; to certify, without a loss that counts."""
     reason: str | None
     """The most frequent reason for that; None where it is not known."""
 
@@ -112,11 +113,12 @@ class Answer:
     reason: str
     """The selector's reason for the end of the campaign, or "running"; "budget" whichever limit is spent."""
     best: str | None
-    """The winner, the first of the tied, or who leads so far; None of a gate, which looks for no best one."""
+    """The winner, the first of the tied, or the one leading so far; None for a gate, which looks for no best
+    one."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
     dropped: tuple[Unscored, ...] = ()
-    """Those that were left out for good, of which nothing is claimed."""
+    """The candidates that were left out for good, of which nothing is claimed."""
     lacking: tuple[Unscored, ...] = ()
     """The candidates that are still in question, where nothing is left to ask and the question is open. A
     limit may have ended the campaign all the same, where held-out examples are left to score."""
@@ -125,7 +127,8 @@ class Answer:
     expects_additions: bool = False
     """Whether additions were reckoned with from the start, so that they raise no error probability."""
     n_examples: int
-    """Of the benchmark, less those that are held out; of a routed campaign, the prompts it was begun with."""
+    """Number of the benchmark's examples, less those held out; of a routed campaign, of the prompts it began
+    with."""
     delta: float | None
     """Error probability that was asked for; None where only a budget ends the campaign."""
     epsilon: float = 0.0
@@ -142,15 +145,17 @@ class Answer:
     judges: tuple[str, ...] = ()
     """The models that score outputs; empty where none does."""
     silent: Mapping[str, int] = field(default_factory=dict)
-    """By model, of several: how many scored outputs it said nothing of that could be read."""
+    """Number of scored outputs, by each of several judging models, of which it said nothing that could be
+    read."""
     judged_in_part: bool = False
-    """Whether rules, too, have a part in the scores that these models give."""
+    """Whether rules, too, have a part in the scores that the judging models give."""
     people: People | None = None
     """The people who judge, and the judgments wanted of them; None where people do not judge outputs."""
     samples: tuple[int, str] | None = None
     """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None
-    """Of a campaign that makes no text: how many comparisons had a stored one, and how many there were."""
+    """Number of comparisons that had a stored text, and of all, of a campaign that makes no text; else
+    None."""
     servers: tuple[ServerChange, ...] = ()
     """Served models that were found to have changed, or to be several."""
     intervals_if: tuple[Assumption, ...] = ()
@@ -158,8 +163,8 @@ class Answer:
     refuted: tuple[Assumption, ...] = ()
     """Assumptions of the method that the outcomes refuted."""
     known: frozenset[str] = frozenset()
-    """Of the best candidates and the runner-up, or of all that are held against a baseline and itself, those
-    that were scored on everything, so that nothing about them is an estimate."""
+    """The names of candidates that were scored on everything, so that nothing about them is an estimate: of
+    the best ones and the runner-up, or of the baseline and all that are held against it."""
     plugin: str | None = None
     """The selector, where it is a plug-in's, whose claims nobody but its author vouches for."""
     is_of_program: bool = False
@@ -183,7 +188,7 @@ class Answer:
     unsteady: tuple[str, ...] | None = None
     """Engines whose texts may be others in a run that is made again; None where nobody asked."""
     rival: str | None = None
-    """In duels, who does best against the best candidate so far, of those that are not tied with it."""
+    """The candidate of a duel campaign that does best against the best so far, of those not tied with it."""
     rival_share: tuple[float, int] | None = None
     """The share of scored duels of the two that the best candidate won, a tie being half a win, and the
     number of these duels; None where a model estimates the share."""
@@ -275,7 +280,7 @@ class Answer:
 
     @property
     def listed_held_out(self) -> float | None:
-        """That mean, where the one candidate that is listed is the one that it is of."""
+        """`held_out_mean`, where the one listed candidate is the one that it is the mean of."""
         found = self.held_out
         return found.mean if found is not None and self.listed == (found.winner,) else None
 
@@ -290,7 +295,7 @@ class Answer:
 
     @property
     def top(self) -> tuple[str, ...]:
-        """Those of the m best that are shown to be so and are not tied with another one, best first."""
+        """The candidates shown to be among the m best and not tied with another one, best first."""
         found = [each for each in self.candidates if each.status == "top"]
         found.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
         return tuple(each.name for each in found)
@@ -318,10 +323,10 @@ class Answer:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """Candidates still in question, whoever leads first, then the best estimate, then who has none.
+        """Candidates still in question: the leading one, then by estimate, then those without an estimate.
 
-        One that bets have ruled out is in question no more, though its status says so until something is
-        proven: it may be the best one by less than epsilon.
+        A candidate that bets have ruled out is in question no more, though its status says so until something
+        is proven: it may be the best one by less than epsilon.
         """
         open_ = [
             each
@@ -333,7 +338,7 @@ class Answer:
 
     @property
     def ranked(self) -> tuple[str, ...]:
-        """Those of them of whom a score is known, in the same order; whoever leads is one."""
+        """The contenders with a known score, and in any case the leading one, in the same order."""
         unknown = {each.name for each in self.candidates if each.estimate is None} - {self.best}
         return tuple(name for name in self.contenders if name not in unknown)
 

@@ -21,11 +21,11 @@ class NextStep:
     gap: float
     """The observed difference by which the rival's mean is behind, above 0."""
     comparisons: int
-    """About so many more of the two together, if the gap stays."""
+    """Number of further comparisons of the two together, about, if the gap stays."""
 
 
 def examples_to_separate(n: int, n_examples: int, *, gap: float, reach: float, epsilon: float) -> int | None:
-    """About how many examples both candidates would have to be scored on.
+    """The number of examples, about, that both candidates would have to be scored on.
 
     Args:
         n: Examples that both were scored on.

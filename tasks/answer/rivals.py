@@ -10,10 +10,10 @@ from winnow.tasks.answer.model import Answer, CandidateStanding
 
 
 def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:
-    """The answer with who does best against the best candidate, where duels have shown that.
+    """The answer with the candidate that does best against the best one, where duels have shown that.
 
-    Where a model estimates the preferences, that is whoever it ranks next. A pair that never met counts as
-    even, as it does for the estimates; where such a one would come first, nobody is named.
+    Where a model estimates the preferences, it is the candidate that the model ranks next. A pair that never
+    met counts as even, as it does for the estimates; where such a candidate would come first, none is named.
     """
     if answer.objective != "best-duel" or answer.best is None or answer.outcome == "none":
         return answer

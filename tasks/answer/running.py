@@ -25,11 +25,11 @@ class RunningCost:
 
     name: str
     seconds: float
-    """Of engine time, without loading; texts of one batch share its time."""
+    """Seconds of engine time, without loading; texts of one batch share its time."""
     tokens: float
-    """Read and written."""
+    """Number of tokens, read and written."""
     price: float | None
-    """In the currency of the campaign's prices; None where nothing has one."""
+    """Price in the currency of the campaign's prices; None where nothing has a price."""
 
 
 def running_costs(
@@ -52,7 +52,7 @@ def _running_cost(campaign: CampaignRecord, name: str, made: CandidateTexts) -> 
 
 
 def running_words(costs: Sequence[RunningCost], *, is_of_program: bool) -> str:
-    """All of them in a sentence; of a program's function, only what its calls took."""
+    """A sentence with all these costs; for a program's function, only with the time of its calls."""
     if is_of_program:
         said = "; ".join(f"{each.name} {_short(each.seconds)} s" for each in costs)
         return f"{amount(EXAMPLES)} examples: {said}; by the calls of its function so far"

@@ -65,7 +65,7 @@ ALONE: dict[Kind, str] = WORDS | {
     "gpu_seconds": "GPU-second",
     "human_labels": "label",
 }
-"""The same before the word budget."""
+"""The kinds of a budget in words, as they stand before the word budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class BudgetUsage:
     spent: float
     limit: float
     key: str
-    """Of the file, such as "stopping.budget.tokens"."""
+    """Key of the file, such as "stopping.budget.tokens"."""
 
     @property
     def is_spent(self) -> bool:
@@ -85,12 +85,12 @@ class BudgetUsage:
 
     @property
     def share(self) -> float:
-        """Of the limit, 1 or more where it is spent."""
+        """The spent share of the limit, 1 or more where all is spent."""
         return self.spent / self.limit
 
     @property
     def sentence(self) -> str:
-        """That it is spent, such as "the token budget is spent: 10 240 of 10 000"."""
+        """The sentence that the limit is spent, such as "the token budget is spent: 10 240 of 10 000"."""
         return f"the {ALONE[self.kind]} budget is spent: {amount(self.spent)} of {amount(self.limit)}"
 
     def __str__(self) -> str:
@@ -118,12 +118,12 @@ def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, f
 def unpriced(
     models: Iterable[str], prices: Container[str], hourly: float | None, devices: Mapping[str, int]
 ) -> list[str]:
-    """Models of which nobody said what they cost: the price of an hour is that of a device of ours.
+    """Names of the models without a price. A price of an hour is for devices of ours alone.
 
     Args:
         models: Their names.
         prices: Those whose tokens have a price.
-        hourly: What an hour of a device costs; None where nobody said.
+        hourly: Price of an hour of a device; None where nobody said.
         devices: By model, over how many of ours it is spread; 0 where it runs elsewhere.
     """
     is_paid_by_hour = hourly is not None
@@ -295,7 +295,7 @@ def devices_by_model(spec: JsonView) -> dict[str, int]:
 
 
 def _devices(model: JsonView) -> int:
-    """By vLLM's names for how many parts a model is cut into."""
+    """Number of our devices that a model takes: the product of vLLM's arguments that cut it into parts."""
     if model.get("provider") in REMOTE:
         return 0
     args = model.get("model_args", {})

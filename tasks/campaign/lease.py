@@ -24,7 +24,7 @@ from winnow.storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
 from winnow.storage.records.values import Holder, LeaseRecord
 
 LIFETIME = dt.timedelta(seconds=60)
-"""Without a heartbeat for this long a lease may be taken over."""
+"""The time without a heartbeat after which a lease may be taken over."""
 HEARTBEAT = LIFETIME / 6
 
 
@@ -194,9 +194,10 @@ def _find(database: Database, campaign_id: int) -> LeaseRecord | None:
 
 
 def _whereabouts() -> tuple[str, str]:
-    """Of this process: the start of its system, and its namespaces of numbers and of time.
+    """The start of this process's system, and the process's namespaces of numbers and of time.
 
-    Where they cannot be read it shares them with no other process, whose death it then learns from silence.
+    Where they cannot be read, the process shares them with no other, and learns of another's death from
+    silence.
     """
     try:
         if os.readlink("/proc/self") != str(os.getpid()):

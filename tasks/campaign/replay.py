@@ -17,7 +17,7 @@ from winnow.tasks.rounds.replicates import ReplicateCounter, arms_and_examples
 def restored(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign
 ) -> tuple[Selector, Allowance, ReplicateCounter]:
-    """A selector that may take part in the next round, what it may ask, and how often who was asked what."""
+    """A selector ready for the next round, the number of pairs it may ask, and how often each was asked."""
     allowance, replicates = (
         Allowance(checked.spec.own_budget if checked.counts_pairs else None),
         ReplicateCounter(),
@@ -38,7 +38,7 @@ def restored(
 def retold(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> Iterator[ToldRound]:
-    """Every finished round, once the selector was told it."""
+    """Each finished round in order, once the selector was told it."""
     for told in round_records.told_rounds(session, record.id, checked.told_metrics):
         outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
         checked.at_round(selector, told.number).tell(batch_of(told), outcomes)
@@ -48,7 +48,7 @@ def retold(
 def take_up_rounds(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> None:
-    """Have a selector that was told every finished round know those in flight, in the order of asking."""
+    """Tell a selector that knows every finished round of the rounds in flight, in the order of asking."""
     if checked.lookahead:
         for planned in round_records.unfinished_rounds(session, record.id):
             cast(LookingAhead, selector).take_up(batch_of(planned))

@@ -34,10 +34,10 @@ def reusable_texts(
     round_: RoundRecord,
     planned: Sequence[PlannedGeneration],
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """Planned generations with the keys that their texts are or will be stored under, and those stored.
+    """The planned generations with the keys of their texts, and the stored texts among these by key.
 
-    The key of a text that may not be taken any more is followed by another one, and that by the next: the
-    first without such a text is where the new one goes, for this campaign and for later ones.
+    Where a text may not be taken any more, its key is followed by another one, and that by the next: the
+    first without such a text is where the new text is stored, for this campaign and for later ones.
     """
     reuse = campaign.checked.spec.reuse
     kept_apart = _kept_apart(reuse, campaign.record.name, round_.number)
@@ -57,9 +57,9 @@ def reusable_texts(
 def stored_texts(
     session: Session, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The same under `only`: whatever is stored is taken, and no server is asked whether it has changed.
+    """The same under `only`: any stored text is taken, and no server is asked whether it has changed.
 
-    Of a served model that has, the latest text is taken.
+    For a served model that has changed, the latest text is taken.
     """
     epochs = {each.model.name: _latest_epoch(session, each) for each in planned}
     keyed = list(planned)
@@ -91,7 +91,7 @@ def _kept_apart(reuse: Reuse, name: str, number: int) -> dict[str, str | int]:
 
 
 def _with_key(planned: PlannedGeneration, kept_apart: dict[str, str | int], epoch: int) -> PlannedGeneration:
-    """Under the key of all that determines the text, where that is all that there is to tell it by."""
+    """The planned generation, under another key where its text is kept apart or its model has changed."""
     if not (kept_apart or epoch):
         return planned
     return _rekeyed(planned, sha256({"key": planned.key, "epoch": epoch, **kept_apart}))

@@ -45,7 +45,7 @@ class Contacts:
 
     by_name: dict[str, Contact] = field(default_factory=dict)
     by_place: dict[tuple[str, str], Contact] = field(default_factory=dict)
-    """By `served_model` and URL of the server."""
+    """Contacts by `served_model` and URL of the server."""
 
     def epoch(self, name: str) -> int:
         """The epoch of a model; 0 where it is not served."""
@@ -79,11 +79,11 @@ class CampaignSession:
     example_ids: Sequence[int]
     """Database id of each example position."""
     selector: Selector
-    """Told every finished round."""
+    """The selector, which was told every finished round."""
     allowance: Allowance
     """The limit of pairs that the selector may ask."""
     replicates: ReplicateCounter
-    """Of every finished round."""
+    """Counts of the pairs of every finished round."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
@@ -98,7 +98,7 @@ class CampaignSession:
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
     request_keys: dict[int, RequestKeys] = field(default_factory=dict)
-    """Of the arms that were asked so far."""
+    """Keys of the requests, by the arms that were asked so far."""
     is_loading: bool = False
     """Whether models were told to load."""
     head_start: EarlyTexts | None = None
@@ -114,7 +114,7 @@ class CampaignSession:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether one of those limits is spent, so that no further round may begin."""
+        """Whether one of `other_budgets` is spent, so that no further round may begin."""
         return any(each.is_spent for each in self.other_budgets)
 
     @property

@@ -18,7 +18,7 @@ from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-"""One for all values: `json.dumps` makes an encoder for each."""
+"""One encoder for all values: `json.dumps` makes one for each."""
 
 
 def canonical_json(value: object) -> str:
@@ -123,21 +123,21 @@ def generation_key(content: Mapping[str, object], seed: int) -> str:
 
 
 VARYING = ("prompt", "replicate", "seed")
-"""In the order of canonical JSON."""
+"""Keys that differ between requests, in the order of canonical JSON."""
 
 LAST = "\U0010ffff"
-"""Comes after all keys."""
+"""A text that comes after all keys."""
 
 
 class RequestKeys:
-    """Of one model under one way of sampling, where nothing is weighed.
+    """The keys of the requests to one model with one way of sampling, where nothing is weighed.
 
-    What it says is what `request_seed` and `generation_key` say of `request_content`, in a fifth of the time.
+    They are those of `request_seed` and `generation_key` for `request_content`, in a fifth of the time.
 
     Args:
         model: Which is asked.
-        fingerprint: What its weights are.
-        sampling: How tokens are drawn.
+        fingerprint: Identity of its weights.
+        sampling: The settings by which tokens are drawn.
     """
 
     def __init__(self, model: ModelRef, fingerprint: str, sampling: Sampling) -> None:

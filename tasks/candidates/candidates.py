@@ -24,7 +24,7 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGene
 from winnow.tasks.spec.sections.models import ModelSpec
 
 MOST_CANDIDATES = 1_000_000
-"""So many, before exclusions, that no campaign compares them."""
+"""Most candidates that there may be, before exclusions."""
 
 
 class Names(NamedTuple):
@@ -175,7 +175,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
 
 
 def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """One alone can be certified; all else compares."""
+    """Refuse fewer than two candidates, or fewer than one to certify."""
     if len(candidates) >= (1 if spec.objective == "certify" else 2):
         return
     needed = "one candidate to certify" if spec.objective == "certify" else "two candidates to compare"

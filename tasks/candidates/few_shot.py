@@ -16,7 +16,7 @@ from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.sections.prompts import FewShotSpec
 
 OTHER_DATA: tuple[Objective, ...] = ("certify", "route")
-"""Objectives that speak of examples beyond those they were given, or to which examples are added."""
+"""Objectives about examples beyond those that were given, or to which examples are added."""
 
 
 class Shot(NamedTuple):
@@ -31,7 +31,8 @@ class FewShot:
     """The solved examples of a prompt, and how they are shown."""
 
     shots: tuple[Shot, ...]
-    """One more than are shown, where there is one more: it takes the place of one that is asked about."""
+    """The solved examples, one more than are shown where there is one: it replaces one that is asked
+    about."""
     n: int
     question: Template | None
     """Over the fields of an example that is asked about: one that asks the same is not shown with it. None

@@ -30,7 +30,7 @@ Kind = Literal["models", "datasets"]
 """The kinds of things that the hub keeps."""
 
 Revisions = Mapping[str, str | None]
-"""By the place of a model in the stored spec; see `revisions_of`."""
+"""Revisions by the place of a model in the stored spec; see `revisions_of`."""
 
 
 def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> CampaignSpec:

@@ -206,7 +206,7 @@ HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
 """Provider -> the temperature above which it refuses every request."""
 
 UNKNOWN_TO_OPENAI = ("top_k", "min_p", "repetition_penalty", "stop_token_ids")
-"""Keys that OpenAI's own server refuses; those of others may know them."""
+"""Keys that OpenAI's own server refuses; other servers may know them."""
 
 BESIDE_DRAFTS = ("min_p", "logit_bias")
 """Keys that vLLM refuses where another model drafts the tokens."""

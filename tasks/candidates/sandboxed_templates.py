@@ -149,7 +149,7 @@ def render(template: Template, fields: Mapping[str, object], key: str | None = N
 
 
 def _pieces(compiled: jinja2.Template, fields: Mapping[str, object]) -> Iterator[str]:
-    """As `generate` of jinja2, which goes through all names of the environment for each text."""
+    """The pieces of a rendering; `generate` of jinja2 goes through all names of the environment each time."""
     return compiled.root_render_func(compiled.new_context(dict(fields), shared=not compiled.globals))
 
 
@@ -172,7 +172,7 @@ class _Work:
 _PREPARE = "loop over less, or prepare the data instead"
 
 _work: ContextVar[_Work | None] = ContextVar("_work", default=None)
-"""None where a filter is used on constants, while a template is compiled."""
+"""The present rendering; None while a template is compiled, where a filter is used on constants."""
 
 
 def _sentence(error: Exception) -> str:

@@ -59,7 +59,7 @@ class FirstTargets:
     """The first target of an example is weighed, and compared with what greedy decoding gives."""
 
     targets: Mapping[str, Sequence[str]]
-    """By the key of an example."""
+    """Accepted answers, by the key of an example."""
     delimiter: str | None
     variables: frozenset[str] = frozenset()
 

@@ -44,9 +44,9 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
 
 
 def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
-    """The same of a campaign that has ended, so that what is read now is what will be read later.
+    """The table of a file, or of an ended campaign, so that what is read now is what will be read later.
 
-    Of one that goes on after that, who learns from it is told what there was when they began.
+    Of a campaign that went on after that, the learner is told the scores that were there when it began.
 
     Args:
         source: See `load_score_table`.
@@ -130,7 +130,7 @@ def _campaign_table(
 
 
 def _with_scores(table: ScoreTable) -> ScoreTable:
-    """The table, refused where nobody has a score: then there is nothing to replay or to learn from."""
+    """The table, refused where no candidate has a score: then there is nothing to replay or to learn from."""
     if not np.isnan(table.scores).all():
         return table
     source = table.source

@@ -103,7 +103,7 @@ def given_to_command() -> Generator[None, None, None]:
 
 
 def rows_given(path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
-    """The rows of a file that a command was given, without those in which nothing stands.
+    """The rows of a file that was given to a command, without empty rows.
 
     Spreadsheets leave such rows at the end of a file.
 
@@ -310,7 +310,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-"""One for all lines: `json.loads` makes a decoder for each."""
+"""One decoder for all lines: `json.loads` makes one for each."""
 
 
 def _object(path: Path, place: str, value: object) -> Row:

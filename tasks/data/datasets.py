@@ -22,7 +22,7 @@ ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-"""One for all rows: `json.dumps` makes an encoder for each."""
+"""One encoder for all rows: `json.dumps` makes one for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +304,7 @@ def _storable(place: str, value: object, row: JsonView) -> bytes:
 
 
 def _canonical_row(value: object) -> bytes:
-    """As `_canonical`, in a tenth of its time; of texts, whole numbers, booleans and null alone."""
+    """The same as `_canonical`, in a tenth of its time; only for texts, whole numbers, booleans and null."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # more than 64 bits, or half a character

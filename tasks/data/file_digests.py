@@ -24,13 +24,13 @@ SETTLED_NS = 2_000_000_000
 
 
 Seen = tuple[str, int, int, int, int]
-"""The fields of a `storage.records.file_digests.FileState`, which nobody needs who has no database."""
+"""The fields of a `storage.records.file_digests.FileState`, which is needed only with a database."""
 
 _remembered: dict[Seen, str] = {}
-"""Of this process: what files hold is the same for all campaigns."""
+"""Digests that this process knows: the content of files is the same for all campaigns."""
 
 _new: dict[Seen, str] = {}
-"""Those of them that no database was told yet."""
+"""Digests of these that no database was told yet."""
 
 
 def file_digest(path: Path) -> str:

@@ -18,7 +18,7 @@ from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
-"""Of the library's, those that are read; others decode images, or hold more than data."""
+"""Formats of the library that are read; others decode images, or hold more than data."""
 
 KEY = "dataset.hub"
 

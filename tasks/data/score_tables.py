@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 CAMPAIGN = "campaign:"
-"""Before the name of a campaign that stands in the place of a file."""
+"""The beginning of a source that is a campaign and no file, before the campaign's name."""
 NAMES = "candidates"
 """The array of a .npz file that holds the candidates' names, where it is there."""
 NAME_KEYS = ("models", "prompts", "names")
@@ -74,7 +74,7 @@ class ScoreTable:
 
 
 def read_table(source: str, array: str) -> ScoreTable:
-    """Read a table from a file; `array` is the one taken from a .npz file where KEY is not given.
+    """Read a table from a file; of a .npz file, the array `array` where the source names none.
 
     Raises:
         ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name.

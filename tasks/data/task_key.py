@@ -189,7 +189,7 @@ class _Shown:
         self._all_chat = bool(chats) and all(chats)
 
     def dataset(self) -> JsonObject:
-        """Of the campaign's key `dataset`."""
+        """The part of the campaign's key `dataset` that a task stands for."""
         definition, path = self._definition, self._definition.source.path
         is_local = path in FORMATS or Path(path).is_dir()
         lm_eval = {
@@ -207,7 +207,7 @@ class _Shown:
         return {"lm_eval": lm_eval, "fields": fields}
 
     def prompt(self) -> JsonObject:
-        """Of the one entry of the campaign's key `prompts`."""
+        """The part of the only entry of the campaign's key `prompts`."""
         if self._definition.output_type == "loglikelihood_rolling":
             return {"template": "{{ input }}"}
         if not self._is_chat:

@@ -62,7 +62,7 @@ class PluginEmbedder:
 
 
 GROUP = "winnow.embedders"
-"""Of entry points, by which installed packages name embedders."""
+"""Group of the entry points by which installed packages name embedders."""
 
 
 def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Embedder:

@@ -84,9 +84,9 @@ class Sampling:
     min_p: float = 0.0
     """Leave out tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
     presence_penalty: float = 0.0
-    """Taken from the logit of each token that the text has already, in [-2, 2]."""
+    """Number taken from the logit of each token that the text has already, in [-2, 2]."""
     frequency_penalty: float = 0.0
-    """Taken from a token's logit as often as the text has it already, in [-2, 2]."""
+    """Number taken from a token's logit for each time that the text has it already, in [-2, 2]."""
     repetition_penalty: float = 1.0
     """Divides logits above 0 of tokens that prompt or text have already, and multiplies those below 0."""
     logit_bias: tuple[tuple[int, float], ...] = ()
@@ -176,7 +176,8 @@ class Request:
     """One text to generate, or the log-likelihoods of given continuations to tell."""
 
     prompt: str
-    """As rendered; untrusted, any characters. Of a chat, its messages as `as_stored` writes them."""
+    """The prompt as rendered; untrusted, any characters. Of a chat, its messages as `as_stored` writes
+    them."""
     sampling: Sampling
     """The settings by which its tokens are drawn."""
     seed: int
@@ -187,7 +188,8 @@ class Request:
     """Texts whose log-likelihoods after the prompt are asked for, in the place of a text: nothing is drawn,
     so that `sampling` and `seed` do not matter. Empty asks for a text."""
     is_greedy: bool = False
-    """Whether greedy decoding would give the continuation is asked as well; of those there is one then."""
+    """Whether greedy decoding would give the continuation is asked as well; there is one continuation
+    then."""
     messages: tuple[Message, ...] = ()
     """Messages that are sent in the place of `prompt`; empty where that is the whole prompt."""
 

@@ -35,7 +35,7 @@ class EngineSettings:
     devices: tuple[int, ...] = ()
     """Devices that the engine runs on, as CUDA numbers them; empty leaves it to the engine."""
     memory_share: float = 1.0
-    """Of its devices' memory, for an engine that would take all; below 1 where others may be there."""
+    """Share of its devices' memory, for an engine that would take all; below 1 where others may be there."""
     sleeps: bool = False
     """Whether it is to be able to sleep, where the device can."""
     is_fresh: bool = False

@@ -35,7 +35,7 @@ COSTS = {
 LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
 DROP_OF_0 = "its drop below itself is 0"
 GIVEN = ("price", "custom")
-"""Those that the file gives a number for."""
+"""The kinds of cost that a file gives as a number."""
 
 
 def certificate_lines(answer: Answer, certificate: Certificate) -> list[Line]:
@@ -87,7 +87,7 @@ def _passed_over(certificate: Certificate) -> list[Line]:
 
 
 def _own(certificate: Certificate) -> str:
-    """That nothing is a loss of the baseline itself, as the end of a sentence on losses of 1."""
+    """The end of a sentence on losses of 1, which leaves the baseline out: its drop below itself is 0."""
     baseline = certificate.baseline
     return "" if baseline is None else f", but for {baseline}, whose drop below itself is 0"
 
@@ -105,7 +105,7 @@ def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], str | None]:
-    """Names without the baseline's, and that one where it is among them: of its drop all is known."""
+    """The names without the baseline's, and the baseline where it is among them: all is known of its drop."""
     others = [name for name in names if name != certificate.baseline]
     return others, None if len(others) == len(names) else certificate.baseline
 
@@ -221,7 +221,7 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
 
 
 def _cost(certificate: Certificate, cost: float) -> str:
-    """A cost with all its digits where somebody gave it: a price for one token is no 0."""
+    """A cost, with all its digits where the file gives it: the price of one token is not shown as 0."""
     return f"{cost:.10g}" if certificate.cost in GIVEN else amount(cost)
 
 

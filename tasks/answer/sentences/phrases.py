@@ -20,7 +20,7 @@ ALL_DROPPED = "every candidate was dropped"
 NOBODY = f"nothing is claimed: {ALL_DROPPED}"
 
 ABOUT_ALL = " hold at once, at every round, with probability "
-"""Stands in what `held` says where it is about all intervals and not about one."""
+"""A part of the words of `held`, there only where they are about all intervals."""
 
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
@@ -97,7 +97,7 @@ class Claimed(NamedTuple):
     """A claim about a number that has an interval, too."""
 
     words: str
-    """As the end of a sentence that begins with "it is proven that"."""
+    """The claim as the end of a sentence that begins with "it is proven that"."""
     least: float = -math.inf
     most: float = math.inf
 
@@ -239,7 +239,7 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
 
 
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Names in a sentence, the last of many as a number."""
+    """The names for a sentence, beyond `most` only their number."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 

@@ -66,5 +66,5 @@ def count_of(number: int, what: str) -> str:
 
 
 def there_already(number: int) -> str:
-    """That so many of what was given were stored before."""
+    """The words that so many of the given things were stored before."""
     return f"{number:,} {'was' if number == 1 else 'were'} there already"

@@ -22,7 +22,7 @@ LEVEL = 0.01
 """Chance of taking an unchanged server for a changed one, at each contact; at the most."""
 
 MOST_SHOWN = 4
-"""Names that a sentence holds of a server's."""
+"""Most names of a server's models that a sentence holds."""
 
 
 def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
@@ -47,7 +47,7 @@ def other_names(before: CanaryRecord | None, server: str, served_as: str | None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryChange:
-    """A served model answered its canary prompts otherwise than it had before."""
+    """A change of a served model, shown by other answers to its canary prompts or by another name."""
 
     model: str
     """The campaign's name for the model."""
@@ -55,8 +55,8 @@ class CanaryChange:
     """Base URL of the server that was asked."""
     found_at: dt.datetime
     when: When
-    """Found at the campaign's first contact ("before" all that it asked), between its first contact and its
-    last ("during"), or by another campaign since ("after")."""
+    """The time at which it was found: at the campaign's first contact ("before" all that it asked), between
+    its first contact and its last ("during"), or by another campaign since ("after")."""
     changed: int
     """Number of answers that differed."""
     prompts: int
@@ -95,7 +95,7 @@ class CanaryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralNames:
-    """A server named more than one model as the writer of what was asked of one."""
+    """A server that named several models as the writers of what was asked of one."""
 
     model: str
     """The campaign's name for the model that was asked."""

@@ -28,7 +28,7 @@ _FEATURES = """
     message_limit token_limit turn_limit time_limit working_limit cost_limit
 """
 FEATURES = tuple(_FEATURES.split())
-"""Of a task: what changes how models are asked or scored."""
+"""Features of a task that change how models are asked or scored."""
 
 OF_SAMPLES = ("sandbox", "files", "setup")
 

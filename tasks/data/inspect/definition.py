@@ -10,7 +10,7 @@ from winnow.tasks.errors import SpecError
 KEY = "task.inspect"
 
 PREFIX = "inspect_ai/"
-"""Of the names of what comes with Inspect."""
+"""Beginning of the names of what comes with Inspect."""
 
 PROMPTS = ("assistant_message", "chain_of_thought", "prompt_template", "system_message", "user_message")
 """Solvers that change what a model is shown."""
@@ -19,7 +19,7 @@ ASKS = ("generate", "multiple_choice")
 """Solvers that call the model."""
 
 METRICS = ("accuracy", "bootstrap_stderr", "mean", "std", "stderr", "var")
-"""Of scores; the mean is what a campaign is about, and the others say how sure it is."""
+"""Metrics of scores; the mean is what a campaign is about, and the others say how sure it is."""
 
 RULES: Mapping[str, tuple[str, ...]] = {
     "answer": ("pattern",),
@@ -30,14 +30,14 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "match": ("location", "ignore_case", "numeric"),
     "pattern": ("pattern", "ignore_case", "match_all"),
 }
-"""Scorers that ask nobody, and their options."""
+"""Scorers that ask no model, and their options."""
 
 GRADED = ("model_graded_fact", "model_graded_qa")
 GRADED_OPTIONS = ("template", "instructions", "grade_pattern", "include_history", "partial_credit")
 """Scorers that ask a model, and their options."""
 
 WHO_GRADES = ("model", "model_role")
-"""Options of these in the place of which the campaign says who grades."""
+"""Options of these scorers that name the grader, in the place of which the campaign names it."""
 
 _SETTINGS = """
     frequency_penalty logit_bias max_tokens presence_penalty stop_seqs temperature top_k top_p
@@ -62,10 +62,10 @@ class InspectTask:
 
     name: str
     solvers: Sequence[JsonView]
-    """Of each step `name` and `params`; they were checked."""
+    """The steps, each with `name` and `params`; they were checked."""
     scorers: Sequence[JsonView]
     metrics: Sequence[str] | None
-    """In the place of the scorers' own."""
+    """Metrics in the place of the scorers' own."""
     config: JsonView
     """The settings by which text is sampled."""
     rows: Sequence[JsonObject]

@@ -115,7 +115,7 @@ def _installed() -> Path | None:
 
 @lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is looked for more than once
 def _found(folder: str, task: str) -> Path | None:
-    """The file of a task in a folder; those that are called like it are looked at first."""
+    """The file of a task in a folder; files with the task's name are looked at first."""
     for stem in (task, "*"):
         for name, path in _tasks(Path(folder), stem):
             if name == task:

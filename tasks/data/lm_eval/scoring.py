@@ -19,10 +19,10 @@ METRICS: Mapping[str, Mapping[str, JsonView]] = {
         name: {"type": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")
     },
 }
-"""By output type: lm-eval's metrics that score each example, and the judge that gives the same number."""
+"""lm-eval's metrics that score each example, by output type, and the judge that gives the same number."""
 
 OPTIONS = ("ignore_case", "ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
-"""Of exact_match."""
+"""Options of exact_match."""
 
 WITHOUT_EFFECT = ("metric", "aggregation", "higher_is_better")
 

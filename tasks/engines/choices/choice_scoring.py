@@ -34,7 +34,7 @@ class OptionLogprobs(NamedTuple):
 
 
 TokenLogprobs = OptionLogprobs | GenerationFailure
-"""The same, or why there is none."""
+"""A model's answer to it, or the reason why there is none."""
 
 
 class Chooser:

@@ -38,7 +38,7 @@ class KnownTokens(NamedTuple):
 
 
 Weighed = KnownTokens | GenerationFailure
-"""The same of whole continuations: a log-likelihood for each, and whether all are greedy; or why not."""
+"""An engine's answer about a whole continuation, or the reason why there is none."""
 
 ROUNDING = 0.01
 """A log-probability may be this much above 0: some servers round to two digits."""
@@ -170,7 +170,7 @@ def _are_next_tokens(group: Sequence[Sequence[Continued]]) -> bool:
 
 
 def _tokens_read(group: Sequence[Sequence[Continued]], *, shared: bool) -> int:
-    """Those of all sequences, the prompt once where one question answers for all."""
+    """The number of tokens of all sequences, with the prompt once where one question answers for all."""
     if shared:
         return len(group[0][0].ids) + len(group) - 1
     return sum(len(each.ids) for pieces in group for each in pieces)

@@ -29,7 +29,7 @@ class Tokenizer(Protocol):
 
     @property
     def unk_token_id(self) -> int | None:
-        """Stands for what the model has no token for; None where there is none."""
+        """Id of the token for text that the model has no token for; None where there is none."""
         ...
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> Mapping[str, Sequence[int]]:

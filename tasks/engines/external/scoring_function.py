@@ -18,7 +18,7 @@ NO_SCORE = "no score"
 """The text where the function gave none."""
 
 NOT_CALLED = GenerationFailure(reason="not_called", detail="the function has raised an error")
-"""In the place of what a function gives once it has raised an error; no round is recorded with it."""
+"""The answer after the function has raised an error; no round is recorded with it."""
 
 PROMPT = "{{ place }}: {{ input }}"
 """The "prompt" about an example: its place, which tells it apart from all others, and how it reads."""

@@ -16,7 +16,7 @@ from winnow.tasks.engines.openai.errors import SHOWN
 from winnow.tasks.engines.openai.server_line import MOST_REDIRECTS, origin_of
 
 SAID_BYTES = 4 * SHOWN + 1024
-"""Of the body of a refusal, as much as is shown, with room for its JSON."""
+"""Bytes kept of a refusal's body: as much as is shown, with room for its JSON."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Exchange:
     hops: int = 0
     """Requests that were sent for it: one, and those to which it was redirected."""
     status: int | None = None
-    """Of the last answer; None where none has come."""
+    """Status of the last answer; None where none has come."""
     retry_after: str | None = None
     said: bytearray = field(default_factory=bytearray)
     """The beginning of the last answer's body."""
@@ -41,7 +41,7 @@ class Exchange:
 
 
 EXCHANGE: ContextVar[Exchange] = ContextVar("EXCHANGE")
-"""That of the call which the present task makes."""
+"""The exchange of the call that the present task makes."""
 
 
 class GivenUp(httpx.TransportError):
@@ -131,7 +131,7 @@ def _host(url: str) -> str:
 
 
 def _guard_names(hosts: Collection[str]) -> None:
-    """Have no name looked up but those of these machines; no library can take an audit hook away."""
+    """Refuse to look up any name but those of these machines; no library can take an audit hook away."""
 
     def watch(event: str, args: tuple[object, ...]) -> None:
         if event == "socket.getaddrinfo":

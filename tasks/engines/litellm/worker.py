@@ -29,7 +29,7 @@ from winnow.tasks.engines.litellm.guard import EXCHANGE, Exchange, guard_http
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 
 ONCE = {"num_retries": 0, "max_retries": 0, "fallbacks": None, "caching": False, "stream": False}
-"""A call is one request: it is asked again, if at all, by whoever asked."""
+"""Settings that make a call one request: only the caller asks again, if at all."""
 
 LISTS = (
     "callbacks", "failure_callback", "input_callback", "service_callback", "success_callback",

@@ -12,7 +12,7 @@ from winnow.tasks.engines.openai.errors import Server, StatusError, Uncounted, U
 from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 
 MOST_DIGITS = 100
-"""Of a whole number. Python takes time that grows with their square."""
+"""Most digits of a whole number. Python takes time that grows with their square."""
 
 SHOWN_OF_BODY = 40
 """Bytes that are shown of what is no JSON: a page, or a stream, shows itself by them."""
@@ -34,7 +34,7 @@ BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 
 
 NOTHING_COUNTED = {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
-"""In the place of what a server does not count, to see whether all else can be read."""
+"""Counts in the place of those a server does not give, to see whether all else can be read."""
 
 
 class _Part(BaseModel):
@@ -51,7 +51,7 @@ class Usage(_Part):
 
     prompt_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
     completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
-    """Those of thoughts among them."""
+    """Number of tokens written, those of thoughts among them."""
     prompt_tokens_details: object = None
     """Some servers tell here what they had in their prefix caches."""
 
@@ -129,9 +129,10 @@ class Logprobs(_Part):
     content: list[TokenPosition] | None = Field(default=None, fail_fast=True)
     top_logprobs: list[dict[str, Logprob] | None] | None = Field(default=None, fail_fast=True)
     token_logprobs: list[float | None] | None = Field(default=None, fail_fast=True)
-    """Of plain completions: of each token of the text, which begins with the prompt where that is echoed."""
+    """Log-probability of each token of a plain completion's text, which begins with the prompt where that is
+    echoed."""
     tokens: list[str | None] | None = Field(default=None, fail_fast=True)
-    """Of plain completions: these tokens as texts."""
+    """These tokens of a plain completion as texts."""
 
     def first(self) -> dict[str, float]:
         """Log-probability of each known token at the first place, by the token as the server writes it.
@@ -160,12 +161,12 @@ class Generated(_Part):
     choices: list[Choice] = Field(min_length=1, fail_fast=True)
     usage: Usage
     model: object = None
-    """Its name for who wrote it, if it is a text: a dated one, or another model's where a gateway put that in
-    the place of the one that was asked for."""
+    """The server's name for the model that wrote the text, if the name is a text: a dated name, or that of
+    another model, which a gateway put in the place of the one that was asked for."""
 
     @property
     def served_as(self) -> str | None:
-        """The name of who wrote it; None where that is not told."""
+        """The server's name for the model that wrote the text; None where it does not tell."""
         return self.model[:LONGEST_NAME] or None if isinstance(self.model, str) else None
 
     @property

@@ -59,10 +59,11 @@ USED_UP = (
 """Codes, and beginnings of sentences, by which APIs say that there is no more money, whatever the status."""
 
 BAD_KEY = ("invalid_api_key", "api key not valid")
-"""The same of keys; the second is Gemini's, whose status is 400."""
+"""The same for a key that is not valid; the second is Gemini's, whose status is 400."""
 
 NO_MODEL = ("model_not_found", "invalid_model", "model not exist", "/chat/completions: invalid model name")
-"""The same of models: Mistral's, DeepSeek's and that of LiteLLM's proxy, with status 400."""
+"""The same for models that are not known: Mistral's, DeepSeek's and that of LiteLLM's proxy, with status
+400."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ class Unreadable(Exception):
 
 
 class Uncounted(Unreadable):
-    """It answered without the tokens that it took."""
+    """An answer without the number of tokens that it took."""
 
 
 class NoAnswer(Exception):
@@ -143,7 +144,7 @@ class Told(NamedTuple):
         return bool(set(words) & set(self.codes.lower().split())) or self.sentence.lower().startswith(words)
 
     def has_any(self, words: Iterable[str]) -> bool:
-        """Whether any of these words is said where people see it, or as a code."""
+        """Whether any of these words is in the codes, or in the part of the sentence that people see."""
         return any(each in f"{self.codes} {self.sentence[:SHOWN]}".lower() for each in words)
 
 

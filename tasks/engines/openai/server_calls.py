@@ -45,7 +45,7 @@ FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
 
 CONTROL_TIMEOUT = 30.0
-"""Seconds, at the most, in which a control is answered, or the server is taken to answer nobody."""
+"""Most seconds until a control is answered; after that the server is taken to answer nobody."""
 
 
 class AskAll(Protocol):
@@ -141,7 +141,7 @@ class ServerCalls:
     async def timed_post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> tuple[Answer, float]:
-        """The same, and the seconds from when the body was sent that was answered: no earlier try of it."""
+        """The answer of `post`, and the seconds since the answered body was sent, without earlier tries."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
 
         def counted(value: object) -> Answer:

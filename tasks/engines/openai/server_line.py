@@ -22,7 +22,7 @@ LISTING_BYTES = 8 * MIB
 MOST_REDIRECTS = 5
 
 ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
-"""Variables that name an account at OpenAI -> headers in which OpenAI, and nobody else, is told of it."""
+"""Variables that name an account at OpenAI -> headers that tell OpenAI, and no other server, of it."""
 
 
 class ServerLine:
@@ -121,7 +121,7 @@ async def _body(response: httpx.Response, most_bytes: int) -> bytes:
 
 
 async def _beginning(response: httpx.Response) -> bytes:
-    """As much of a body as is shown."""
+    """The part of a body that is shown."""
     said = bytearray()
     async for chunk in response.aiter_raw():
         said += chunk

@@ -41,11 +41,11 @@ class _Text(NamedTuple):
     """A prompt and a continuation, as a server tells of them."""
 
     likelihood: float
-    """Of the continuation; a natural logarithm."""
+    """The natural log-likelihood of the continuation."""
     length: int
-    """Tokens that were read."""
+    """Number of tokens that were read."""
     is_greedy: bool | None
-    """None where the server does not say which tokens are the most probable ones."""
+    """Whether all its tokens are the most probable ones; None where the server does not tell these."""
 
 
 class TextLikelihoods:

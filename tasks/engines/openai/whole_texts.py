@@ -29,9 +29,9 @@ class WeighedTokens(NamedTuple):
     """The tokens of a text by itself, as a server tells of them."""
 
     logprobs: list[float]
-    """Of its tokens, in order."""
+    """Log-probabilities of its tokens, in order."""
     highest: list[float | None]
-    """Of the most probable token in the place of each."""
+    """Log-probability of the most probable token in the place of each."""
     length: int
     """Tokens that were read."""
 

@@ -19,7 +19,7 @@ class KeptAnswers:
             self._answers.update({(engine, request): answer for request, answer in answers.items()})
 
     def of(self, engine: str, requests: Sequence[Request]) -> dict[Request, Answer]:
-        """Those of the requests that the engine has answered."""
+        """The answers that the engine has given to these requests, by request."""
         with self._lock:
             if not (known := self._answers):
                 return {}

@@ -121,7 +121,7 @@ class _Price(NamedTuple):
     leaving: int
     priority: float
     recency: int
-    """Those that were asked longest ago go first."""
+    """Models that were asked longest ago go first."""
     company: int
     """Places that are taken on its devices: models are spread."""
 

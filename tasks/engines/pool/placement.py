@@ -77,9 +77,9 @@ def _with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFact
 
 
 KEPT_ASLEEP = 0.04
-"""Of a device's memory, for each model that may sleep: its process and its CUDA graphs stay there."""
+"""Share of a device's memory for each model that may sleep: its process and its CUDA graphs stay there."""
 LEAST_AWAKE = 0.5
-"""Of it, at the least, for all that are awake, however many may sleep."""
+"""Least share of a device's memory for all that are awake, however many may sleep."""
 
 
 def memory_share(max_loaded: int, most_asleep: int) -> float:
@@ -94,7 +94,7 @@ FULL = 6.0
 text is written, and a text of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a
 sixth of that on average: it takes so many to keep the engines full. `make bench-lookahead` measures it."""
 SHARE_OF_GRID = 0.05
-"""Of all pairs, at the most, that are in flight: what is in flight was planned on less than is known."""
+"""Most of all pairs that are in flight, as a share: pairs in flight were planned on less than is known."""
 
 
 def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_size: int, grid: int) -> int:

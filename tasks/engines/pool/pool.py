@@ -349,7 +349,7 @@ class RequestStream:
         self._scheduler, self._width = scheduler, width
 
     def add(self, groups: Sequence[RequestGroup]) -> list[int]:
-        """Have groups asked behind those added before; return the number of each."""
+        """Queue groups behind those added before; return the number of each."""
         return [self._scheduler.add(each, engine_key(each.model), self._width(each.model)) for each in groups]
 
     def begin(self) -> None:
@@ -366,7 +366,7 @@ class RequestStream:
         return self._scheduler.next_outcome()
 
     def answered(self) -> Iterator[tuple[int, list[Answer]]]:
-        """Those groups that are answered by now."""
+        """The numbers and answers of groups that are answered by now."""
         return self._scheduler.finished()
 
     def finish_begun(self) -> Iterator[tuple[int, list[Answer]]]:

@@ -42,7 +42,7 @@ class Replicas:
         return [key, *(each for each in others if each in placed)]
 
     def watch(self, short: Collection[str]) -> None:
-        """Count the time since the last call for the models that were short then; these are short now."""
+        """Count the time since the last call for the models that were short then; note those short now."""
         now = self._clock()
         with self._lock:
             for key in self._short:
@@ -50,7 +50,7 @@ class Replicas:
             self._short, self._since = frozenset(short), now
 
     def due(self, key: str) -> str | None:
-        """The engine to load beside those of a model; None while it is not worth it."""
+        """The next replica to load for a model; None while that is not worth it."""
         needed = self._slots.seconds.get(key, SHORTEST)
         with self._lock:
             if key in self._given_up or self._seconds[key] < needed:

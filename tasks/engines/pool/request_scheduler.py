@@ -68,7 +68,7 @@ class RequestScheduler:
     _error: Exception | None = None
 
     def add(self, group: RequestGroup, key: str, width: int) -> int:
-        """Have a group asked behind those of its engine that were added before; return its number.
+        """Queue a group behind those of its engine that were added before; return its number.
 
         Args:
             group: With at least one request.
@@ -110,13 +110,13 @@ class RequestScheduler:
             self.replicas.watch(self._short_of_engines())
 
     def finished(self) -> Generator[tuple[int, list[Answer]]]:
-        """Those that are finished by now; an error is kept for `next_outcome`."""
+        """The groups that are finished by now; an error is kept for `next_outcome`."""
         while not self._done.empty():
             if (found := self._one_done()) is not None:
                 yield found
 
     def finish_begun(self) -> Generator[tuple[int, list[Answer]]]:
-        """Those that were begun, as they are finished; errors and all that was not begun are forgotten."""
+        """The groups that were begun, as they are finished; errors and groups not begun are forgotten."""
         for numbers in self._waiting.values():
             for number in numbers:
                 del self._groups[number]

@@ -183,7 +183,7 @@ class SlotTable:
             return {key for key, slot in self._slots.items() if slot.placed is placed}
 
     def has_room_beside(self, width: int, wanted: Collection[str]) -> bool:
-        """Whether an engine could start now without one of these making room."""
+        """Whether an engine could start now and none of the wanted ones would have to make room."""
         with self._changed:
             return not self._closed and self._allocation(width, waiting=wanted) is not None
 

@@ -120,7 +120,7 @@ def require_head(address: str) -> None:
 
 
 def _head(address: str) -> str:
-    """Host and port; of a cluster that is only spoken to through one of its own, those of that."""
+    """Host and port of a cluster's head; for a ray:// address, those that the address names."""
     import ray
 
     if address.startswith("ray://"):
@@ -194,7 +194,10 @@ def _sessions_folder() -> Generator[Path, None, None]:
 
 
 def _settle_token() -> None:
-    """Before Ray is imported, have a token for this cluster alone; Ray would leave one in the home folder."""
+    """Set a token for this cluster alone, unless the user has; Ray would leave one in the home folder.
+
+    This has to be done before Ray is imported.
+    """
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 

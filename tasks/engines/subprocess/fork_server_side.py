@@ -34,7 +34,7 @@ from winnow.tasks.engines.subprocess.launching import module_command
 from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
 
 REQUEST_SECONDS = 60.0
-"""A request may take so long to arrive in full; it is written by who has just announced it."""
+"""Seconds that a request may take to arrive in full; its sender has just announced it."""
 
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
 """Variables set while we import: OpenBLAS would otherwise start threads to compute with, and Humming, which
@@ -183,7 +183,7 @@ def _threads() -> list[str]:
 
 
 def _thread_name(number: int) -> str:
-    """As the system has it: without one of its own a thread has that of the first."""
+    """The system's name of a thread: a thread without a name of its own has that of the first."""
     return Path(f"/proc/self/task/{number}/comm").read_text().strip()
 
 

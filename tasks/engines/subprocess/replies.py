@@ -8,7 +8,7 @@ from collections.abc import Callable
 from winnow.storage.json_types import JsonObject
 
 Receive = Callable[[float | None, Callable[[], float]], JsonObject]
-"""Of a `WorkerProcess`: the next message, within seconds and of so many bytes at most."""
+"""Reads a `WorkerProcess`'s next message, within so many seconds and of so many bytes at most."""
 
 
 class Replies:
@@ -70,7 +70,7 @@ class Replies:
                 self._most_bytes.pop(number, None)
 
     def _read(self, timeout: float | None) -> None:
-        """Take in one message for whoever waits for it."""
+        """Take in one message for the thread that waits for it."""
         error: Exception | None = None
         try:
             message = self._receive(timeout, self._longest)

@@ -27,7 +27,7 @@ class FinishedRow:
     length: int
     """Tokens generated, the last one included."""
     logprobs: Sequence[float] | None
-    """Of each of them, where the request asks for that."""
+    """Log-probability of each generated token, where the request asks for that."""
 
 
 NOT_A_NUMBER = GenerationFailure(

@@ -154,7 +154,7 @@ class VllmEngine:
         return self._ready
 
     def _share_said(self, reply: JsonObject) -> str:
-        """That we gave it a part of its device alone, where that may be why."""
+        """The words that its share of a device may be the reason; empty where it is not."""
         share = self._settings.memory_share
         if share >= 1.0 or "gpu_memory_utilization" not in str(reply["load_failed"]):
             return ""
@@ -231,7 +231,7 @@ def _fields(model: ModelRef) -> JsonObject:
 
 
 def as_message(requests: Sequence[Request]) -> JsonObject:
-    """Requests as `worker` reads them: those of a candidate name their one way of sampling by its place."""
+    """Requests as `worker` reads them: each names its way of sampling by a place in a list that all share."""
     ways = {id(each.sampling): each.sampling for each in requests}
     places = {way: place for place, way in enumerate(ways)}
     return {

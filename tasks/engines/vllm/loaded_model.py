@@ -139,7 +139,7 @@ class VllmModel:
         self.identity = _identity(config.dtype)
 
     def may_join(self, requests: Sequence[Request]) -> bool:
-        """Whether requests may be written beside those that are: texts of the same adapter, or of none."""
+        """Whether requests may be written beside those under way: texts of the same adapter, or of none."""
         adapters = {request.adapter for request in requests}
         are_texts = not any(request.continuations or request.sampling.choices for request in requests)
         # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
@@ -353,7 +353,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 USABLE = 0.92
-"""Of a GPU's memory: what vLLM takes where nothing else is said."""
+"""Share of a GPU's memory that vLLM takes where nothing else is said."""
 
 
 def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
@@ -407,7 +407,7 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
 
 
 def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
-    """Of each token that was drawn; None where nobody asked."""
+    """Log-probability of each token that was drawn; None where nobody asked, or where not all are finite."""
     if generated.logprobs is None:
         return None
     places = zip(generated.token_ids, generated.logprobs, strict=True)

@@ -30,9 +30,9 @@ class _Running:
     group: int
     place: int
     begun: float
-    """Of its share of the time."""
+    """Start of its share of the time, as `TimeShares.begin` returns it."""
     taken_in: float
-    """By `time.perf_counter`."""
+    """Time at which it was taken in, by `time.perf_counter`."""
 
 
 class RunningBatch:

@@ -73,7 +73,7 @@ def _send_answers(parent: ParentLink, number: int, answers: Sequence[Answer]) ->
 
 
 def _fields(answer: Answer) -> JsonObject:
-    """As `dataclasses.asdict` has them, which copies what nobody changes and takes ten times as long."""
+    """The fields of an answer; `dataclasses.asdict` copies all values, which takes ten times as long."""
     return {name: getattr(answer, name) for name in answer.__dataclass_fields__}
 
 
