@@ -1,4 +1,4 @@
-"""What may be said of arms and of an answer, and why a selector stopped: words alone, without arrays."""
+"""Words for what may be said of arms and of an answer, and for why a selector stopped, without arrays."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +15,7 @@ Reason = Literal[
     "exhausted",
     "all-dropped",
 ]
-"""Why a selector stopped, or that it did not:
+"""The reason why a selector stopped, or that it did not:
 
 * running: it wants more outcomes.
 * confident: the best arm is known at the asked error probability.
@@ -48,7 +48,7 @@ ArmStatus = Literal[
     "dropped",
     "removed",
 ]
-"""What is known of an arm:
+"""The status of an arm:
 
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
@@ -86,7 +86,7 @@ Assumption = Literal[
     "random-prompts",
     "planned-additions",
 ]
-"""What a claim takes for granted beside the design of the sampling:
+"""An assumption of a claim beside the design of the sampling:
 
 * winner-exists: some arm beats or ties every other one; where arms were dropped, some arm of those that are
   left beats all others that are left.
@@ -101,7 +101,7 @@ Assumption = Literal[
 
 
 Raise = Literal["dropped", "added"]
-"""What makes an error more probable than was asked for:
+"""A cause that makes an error more probable than was asked for:
 
 * dropped: arms were dropped, so that which arm is the best of the rest is up to the outcomes.
 * added: arms were added after outcomes had been seen, so that which arms there are is up to the outcomes.
@@ -110,18 +110,18 @@ Raise = Literal["dropped", "added"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What may be said of the answer: nothing yet, exact, proven up to a stated error, or a heuristic."""
+    """The claim about an answer: nothing yet, exact, proven up to a stated error, or a heuristic."""
 
     kind: ClaimKind = "none"
     delta: float | None = None
     """Bound on the probability that the answer is wrong, all that happened on the way reckoned in; None
     unless proven. It may be above the delta that was asked for, and then says so."""
     raised_by: tuple[Raise, ...] = ()
-    """Why `delta` is above the one that was asked for; empty where it is not."""
+    """Causes that put `delta` above the one that was asked for; empty where it is not."""
     assumptions: tuple[Assumption, ...] = ()
-    """What must hold for it, beside the sampling that Winnow does itself."""
+    """Assumptions that must hold for the claim, beside the sampling that Winnow does itself."""
     refuted: tuple[Assumption, ...] = ()
-    """What the method took for granted until the outcomes refuted it: nothing that is said needs it."""
+    """Assumptions that the method made until the outcomes refuted them: nothing that is said needs them."""
 
     def __post_init__(self) -> None:
         if (self.delta is not None) != (self.kind == "proven"):

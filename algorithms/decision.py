@@ -1,4 +1,4 @@
-"""What a selector believes: the best arm, every arm's part, why it stopped, and what may be claimed of it."""
+"""A selector's decision: the best arm, each arm's estimate and status, why it stopped, and the claim."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Differences:
-    """How much higher each arm's mean is than that of one of them."""
+    """The differences of the arms' means to that of one of them."""
 
     against: int
     """The arm that all others are compared with."""
@@ -39,7 +39,7 @@ class Differences:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bets:
-    """What bets against each arm have come to, and when it was shown by them to be out."""
+    """The results of bets against each arm, and when they showed the arm to be out."""
 
     wealths: FloatArray
     """Shape (K,), of a stake of 1; before any test it may be the part of it alone that a race has won."""
@@ -58,7 +58,7 @@ class Bets:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decision:
-    """What a selector believes after the outcomes it was told; equal when all fields are, bit for bit."""
+    """The decision of a selector after the outcomes it was told; equal when all fields are, bit for bit."""
 
     best: int | None
     """The arm to recommend; None while nothing is known or when no arm can be judged."""
@@ -73,17 +73,17 @@ class Decision:
     stop: bool
     """Whether the selector wants no more outcomes."""
     reason: Reason
-    """Why it stopped, or "running"."""
+    """The reason why it stopped, or "running"."""
     claim: Claim = NOTHING_CLAIMED
-    """What may be said of `best` and of `status`."""
+    """The claim about `best` and `status`."""
     ranking: FloatArray | None = None
     """Shape (K,), the ranking score by which the method orders arms, where that is not `estimates`; NaN where
     unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
     could be shown with them."""
     differences: Differences | None = None
-    """How the others compare with one arm, where the method says so: a baseline, or `best`."""
+    """The differences of the others to one arm, where the method gives them: a baseline, or `best`."""
     bets: Bets | None = None
-    """What is known of each arm by bets, where the method rules arms out by them."""
+    """The bets against each arm, where the method rules arms out by them."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):

@@ -1,4 +1,4 @@
-"""What can go wrong in the algorithms.
+"""The errors of the algorithms.
 
 * AlgorithmError
   - UnknownSelector       no selector has this name                        (fix the name)
@@ -17,7 +17,7 @@
     - PromptTaken         a prompt asked for that was asked or told before   (ask)
     - ArmRemoved          a pair of an arm that was removed
   - NoArmToRemove         the arm does not exist, is removed already or is the last one
-  - ImpossibleState       what is believed of an arm contradicts itself   (a fault: report it)
+  - ImpossibleState       the findings on an arm contradict each other     (a fault: report it)
 """
 
 from collections.abc import Sequence
@@ -192,7 +192,7 @@ class NoArmToRemove(AlgorithmError):
 
 
 class ImpossibleState(AlgorithmError):
-    """What is believed of an arm contradicts itself."""
+    """The findings on an arm contradict each other."""
 
     def __init__(self, arm: int, difference: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What every selector promises, and the values that go in and out of it.
+"""The interface that every selector keeps to, and the values that go in and out of it.
 
 K arms and n examples are the integers 0..K-1 and 0..n-1; a pair is one arm on one example; B pairs
 asked together are a batch; a round is one ask and its tell.
@@ -37,8 +37,8 @@ class Batch:
     """Shape (B,), in (0, 1]: the probability with which each arm was drawn, all that was known before it
     given; None where arms are not drawn, or nobody needs it. Read-only."""
     changes: int | None = field(default=None, kw_only=True)
-    """How often arms had been added or removed when it was asked; None where that was as often as when it is
-    told. It is to be kept with the batch, to tell it again; batches may be equal without it."""
+    """Number of times that arms had been added or removed when the batch was asked; None where it is the same
+    when the batch is told. To be kept with the batch, to tell it again; batches may be equal without it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", frozen_integers("arms", self.arms))

@@ -36,7 +36,7 @@ SETTINGS = {
     "certify": "winnow.algorithms.certify.config:CertifyConfig",
     "route": "winnow.algorithms.route.config:RouteConfig",
 }
-"""What the selectors of an objective are given: sizes and common parameters, by objective."""
+"""Classes of the settings that selectors are given, sizes and common parameters, by objective."""
 
 SELECTORS = {
     "best-mean": {
@@ -80,7 +80,7 @@ SELECTORS = {
         "sup-rff-ucb": "winnow.algorithms.route.policies.sup_rff_ucb:SupRffUcb",
     },
 }
-"""Where our selectors live, by objective and name."""
+"""The addresses of our selectors' classes, by objective and name."""
 
 SIZES = ("n_arms", "n_examples")
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "None"}
@@ -99,7 +99,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What `winnow selectors` shows of a selector."""
+    """The description of a selector, as `winnow selectors` shows it."""
 
     name: str
     objective: str
@@ -157,7 +157,7 @@ def _answers(name: str, objective: str) -> bool:
 
 
 def describe(name: str, wanted: str | None = None) -> Description:
-    """What a selector is and which parameters it takes; raises like `create_selector`.
+    """The description of a selector and its parameters; raises like `create_selector`.
 
     Args:
         name: The selector's.
@@ -190,7 +190,7 @@ def looks_ahead(name: str) -> bool:
 
 
 def third_party(name: str) -> EntryPoint | None:
-    """By which a selector of another package is installed; None for ours and for one that there is not."""
+    """The entry point of a selector of another package; None for our selectors and for unknown ones."""
     if any(name in names for names in SELECTORS.values()):  # packages take long to read: ours come first
         return None
     return _third_parties().get(name)
@@ -260,7 +260,7 @@ def _check_type(name: str, value: object, annotation: object) -> None:
 
 
 def _options(annotation: object) -> Iterator[object]:
-    """What an annotation allows, one by one, with what names defined by `type` stand for."""
+    """The options that an annotation allows, one by one; names defined by `type` give what they stand for."""
     stands_for = getattr(get_origin(annotation) or annotation, "__value__", None)
     if stands_for is not None:  # of NumPy's arrays, too, from 2.5 on
         yield from _options(stands_for)

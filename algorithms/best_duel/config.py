@@ -1,4 +1,4 @@
-"""What every best-duel selector is given, checked once."""
+"""The settings that every best-duel selector is given, checked once."""
 
 from dataclasses import dataclass, field, fields
 

@@ -1,4 +1,4 @@
-"""Which duels were asked and told, and what that adds up to per pair of arms.
+"""The duels that were asked and told, and their sums per pair of arms.
 
 Memory is O(K^2) and a round of B duels costs O(B), however many examples there are; O(K^2 + B) once some
 duels are unscored. Pairs of deterministic arms, which meet an example once, keep which ones they met.
@@ -111,7 +111,7 @@ class DuelRecord:
 
     @property
     def n_dropped(self) -> int:
-        """How many arms were dropped, m."""
+        """The number of arms that were dropped, m."""
         return self.n_arms - self.n_active
 
     def asked(self) -> IntArray:
@@ -128,7 +128,7 @@ class DuelRecord:
             asked[cell] = NONE_LEFT
 
     def n_left(self) -> int:
-        """How many duels more may be asked of active arms; `NONE_LEFT` stands for no end."""
+        """The number of duels that may still be asked of active arms; `NONE_LEFT` stands for no end."""
         if not (self._draws and self.is_once.ravel()[self.cells].all()):
             return NONE_LEFT
         met = (self.told + self.pending).ravel()[self.cells]

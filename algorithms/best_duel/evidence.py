@@ -1,4 +1,4 @@
-"""What the duels say so far: the common face of counting and of the Bradley-Terry model."""
+"""The evidence in the duels so far: the common interface of counting and of the Bradley-Terry model."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Evidence(Protocol):
-    """What a record of duels says of the preferences, and how sure that is.
+    """The preferences that a record of duels shows, and how sure they are.
 
     All that is read here is a function of what was told, in order, and of nothing else: `update` follows
     every tell at once, and looking at a value changes nothing. So a resumed campaign believes the same, bit
@@ -21,7 +21,7 @@ class Evidence(Protocol):
 
     @property
     def estimates(self) -> FloatArray:
-        """What each arm is ranked by, shape (K,): see `worst_preferences`."""
+        """The values that the arms are ranked by, shape (K,): see `worst_preferences`."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class Evidence(Protocol):
 
     @property
     def losers(self) -> BoolArray:
-        """Those of them that lose to another active arm for certain, shape (K,)."""
+        """Active arms that lose to another active arm for certain, shape (K,)."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class Evidence(Protocol):
 
     @property
     def claim(self) -> Claim:
-        """What may be said of the best arm once it is separated, or of all arms once they are settled."""
+        """The claim to be made of the best arm once it is separated, or of all arms once they are settled."""
         ...
 
     def update(self) -> None:

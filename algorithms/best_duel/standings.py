@@ -1,4 +1,4 @@
-"""Who beats whom among the arms, and how clearly: kept up to date one duel at a time."""
+"""Tables of which arm beats which, and how clearly: kept up to date one duel at a time."""
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Standings:
 
 
 def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
-    """How each arm does against the active arm that does best against it.
+    """Each arm's preference over the active arm that does best against it.
 
     Args:
         preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.

@@ -1,4 +1,4 @@
-"""When a best-duel selector stops, what it then says, and how much it may ask until then."""
+"""The rule by which a best-duel selector stops, its decision, and how many duels it may ask until then."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ class Stopping:
         self.evidence = in_force(self.evidence)
 
     def room(self) -> int:
-        """How many duels the next batch may have; 0 when stopped."""
+        """The number of duels that the next batch may have; 0 when stopped."""
         if self._reason() != "running":
             return 0
         room = min(self._config.batch_size, self.record.n_left())
@@ -48,7 +48,7 @@ class Stopping:
         return min(room, max(0, self._config.budget - spent))
 
     def decision(self) -> Decision:
-        """What is believed now. All intervals hold at every look with probability at least 1 - delta."""
+        """The present decision. All intervals hold at every look with probability at least 1 - delta."""
         reason = self._reason()
         return Decision(
             best=self.evidence.best,
@@ -121,7 +121,7 @@ def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
 
 
 def in_force(evidence: Evidence) -> Evidence:
-    """What to go by after a tell: the evidence, or that by counts once the duels refute its model."""
+    """The evidence in force after a tell: as given, or that by counts once the duels refute its model."""
     if isinstance(evidence, BradleyTerryEvidence) and evidence.is_refuted:
         return evidence.by_counts
     return evidence

@@ -1,4 +1,4 @@
-"""Which share of the duels each pair should have, when nothing is assumed of how pairs hang together."""
+"""The shares of the duels that each pair should have when nothing is assumed of how pairs are related."""
 
 import numpy as np
 

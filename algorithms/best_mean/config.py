@@ -1,4 +1,4 @@
-"""What every best-mean selector is given, checked once."""
+"""The settings that every best-mean selector is given, checked once."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class BestMeanConfig:
     delta: float | None = None
     """Stop once the best arm is known with error probability delta, in (0, 1); None to go on."""
     epsilon: float = 0.0
-    """How far below the highest mean that of the best arm may lie for it to be known, in [0, 1)."""
+    """The most by which the mean of the best arm may be below the highest for it to be known, in [0, 1)."""
     max_unscored: float = 0.5
     """Share of unscored pairs, in [0, 1], beyond which an arm is dropped."""
     intervals: bool = True

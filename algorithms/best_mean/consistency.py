@@ -11,7 +11,7 @@ from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 SETTLED: tuple[ArmStatus, ...] = ("best", "top", "tied", "chosen", "not-better")
-"""What an arm can be only where something is claimed."""
+"""Statuses that an arm can have only where something is claimed."""
 
 
 def check_possible(

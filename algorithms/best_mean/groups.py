@@ -21,7 +21,7 @@ MOST_RATIO = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Of which group each example is, and how much each group counts."""
+    """The group of each example, and how much each group counts."""
 
     of_example: IntArray
     """Shape (N,), from 0 to G - 1."""
@@ -94,9 +94,9 @@ class Groups:
         return np.asarray(of_rows.reshape(-1, self.n_parts).min(axis=1))
 
     def value(self, means: FloatArray) -> FloatArray:
-        """What means by group, shape (A, G), come to, shape (A,); NaN where none of an arm's is known.
+        """The value of each arm by its means of groups, shape (A, G): shape (A,); NaN where no mean is known.
 
-        A mean that is not known is taken for what the others of its arm come to.
+        A mean that is not known is taken to be the value of the arm's other means.
         """
         is_known = ~np.isnan(means)
         known = np.where(is_known, means, 0.0)

@@ -1,4 +1,4 @@
-"""How well a best-mean selector did, given the whole score matrix that it saw only in part.
+"""Metrics of how well a best-mean selector did, given the whole score matrix that it saw only in part.
 
 K arms, n examples, R runs, T budgets in increasing order. Scores lie in [0, 1], higher is better; a missing
 score is NaN and left out. The metrics of the top arm all ask how often it is in a set of arms that count as
@@ -45,7 +45,7 @@ def true_means(scores: ArrayLike) -> FloatArray:
 
 
 def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
-    """What every arm's means on groups of examples come to, shape (K,); without groups its mean.
+    """The value of every arm by its means on groups of examples, shape (K,); without groups its mean.
 
     Raises:
         InvalidParameter: As `true_means`.
@@ -64,12 +64,12 @@ def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
 
 
 def best_arms(means: ArrayLike) -> BoolArray:
-    """Which arms have the highest mean, shape (K,); several where they tie exactly."""
+    """The mask of the arms with the highest mean, shape (K,); several where they tie exactly."""
     return arms_within_gap(means, 0.0)
 
 
 def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
-    """Which arms have a mean at most `gap` below the highest.
+    """The mask of the arms with a mean at most `gap` below the highest.
 
     Args:
         means: Shape (K,), without NaN.
@@ -91,7 +91,7 @@ def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
 
 
 def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
-    """Which arms are not significantly worse than the best one, by McNemar's exact test.
+    """The mask of the arms that are not significantly worse than the best one, by McNemar's exact test.
 
     An arm is compared with the one of the highest mean (the first of several) on the examples where both
     have a score and the scores differ. It is worse if it has the lower score on most of these, and if so
@@ -183,7 +183,7 @@ def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
 
 
 def hardness(means: ArrayLike) -> float:
-    """How hard it is to find the best arm: H1, the sum of 1 / gap^2 over the arms below the best.
+    """The hardness of finding the best arm: H1, the sum of 1 / gap^2 over the arms below the best.
 
     Args:
         means: Shape (K,), without NaN.

@@ -1,4 +1,4 @@
-"""Which arms a round asks by their bounds, and how often each."""
+"""The arms that a round asks by their bounds, and how often it asks each."""
 
 from collections.abc import Callable
 
@@ -72,7 +72,7 @@ class Pulls:
     def _plan(
         self, bounds: Callable[[IntArray], FloatArray], room: int, rng: np.random.Generator
     ) -> dict[int, int]:
-        """How many pairs to ask of which arms, those asked first in front."""
+        """The number of pairs to ask of each arm that is asked, the arm asked first in front."""
         matrix, sizes = self._matrix, dict[int, int]()
         free = np.where(self._stopping.worth_asking, matrix.free_of_arm, 0)  # (K,)
         pending = matrix.pending.copy()  # (K,)

@@ -19,7 +19,7 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 Estimate = Literal["difference", "one-step"]
-"""What arms are ranked by: see `DifferenceMeans` and `OneStepMeans`."""
+"""The estimates that arms are ranked by: see `DifferenceMeans` and `OneStepMeans`."""
 
 
 class Pulse:

@@ -1,4 +1,4 @@
-"""Which pairs of the K x n score matrix were asked and told, and what that adds up to per arm.
+"""The pairs of the K x n score matrix that were asked and told, and their sums per arm.
 
 A round costs O(K + B), plus O(n) for each arm that is drawn from.
 """
@@ -96,7 +96,7 @@ class ScoreMatrix:
         return np.flatnonzero(~self._taken[arms].all(axis=0))
 
     def untold(self, arms: IntArray) -> BoolArray:
-        """Of which examples some arms were not told, shape (A, n) for A arms."""
+        """The mask of the examples that each of A arms was not told, shape (A, n)."""
         return ~self._told[arms]
 
     def draw(self, arm: int, size: int, rng: np.random.Generator, part: int | None = None) -> IntArray:

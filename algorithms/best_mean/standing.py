@@ -1,4 +1,4 @@
-"""What bounds of the arms' means say: which arm may be named the best, which are tied, which are out."""
+"""The standing of arms by bounds of their means: which may be named best, which are tied, which are out."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ ROUNDING = 1e-9  # means this close are equal: sums of the same scores in anothe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """What follows if every mean lies within its bounds; each of shape (K,).
+    """The arms' standing if every mean lies within its bounds; each mask of shape (K,).
 
-    Dropped arms are in none of them: they are neither compared nor compared with.
+    A dropped arm is in `dropped` alone: it is neither compared nor compared with.
     """
 
     good_enough: BoolArray

@@ -1,4 +1,4 @@
-"""When a best-mean selector stops, what it then says, and whom and how much it may ask until then."""
+"""The rule by which a best-mean selector stops, its decision, and which arms and how much it may ask."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 Variant = Literal["mended", "paper"]
-"""How a selector asks and stops:
+"""The way in which a selector asks and stops:
 
 * mended: by single ends without a needless union, arms that these rule out are asked no more, and a round
   holds several small pulls. docs/how-the-intervals-stop.md has the proof.
@@ -50,7 +50,7 @@ def intervals_of(config: BestMeanConfig, single: EndLevels | None = None) -> Fin
 
 
 def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsilon: float) -> Standing:
-    """What bounds of the means, shape (K,) each, say of the arms of a score matrix."""
+    """The standing of the arms of a score matrix by bounds of their means, shape (K,) each."""
     return Standing.of(
         lower,
         upper,
@@ -146,7 +146,7 @@ class Stopping:
         return self._is_mended and self._config.delta is not None
 
     def room(self, wanted: int) -> int:
-        """How many of the pairs wanted may be asked; 0 when stopped."""
+        """The number of the pairs wanted that may be asked; 0 when stopped."""
         if self._reason() != "running":
             return 0
         if self._config.budget is None:

@@ -133,6 +133,6 @@ class UcbELrf:
         return np.concatenate((ranked[:n_chosen], audit))
 
     def _is_audit(self, size: int) -> BoolArray:
-        """Which pairs of a batch after the warm-up are its audit: its size tells, so that replay knows."""
+        """The mask of a later batch's audit pairs; its size alone decides, so that replay finds them."""
         drawn = math.ceil(self._audit * size - ROUNDING)
         return np.arange(size) >= size - drawn

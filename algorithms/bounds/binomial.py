@@ -1,4 +1,4 @@
-"""What counts of successes say, exactly: an interval for a probability, and a sign test of two candidates."""
+"""Exact methods for counts of successes: an interval for a probability, and a sign test of two candidates."""
 
 import math
 

@@ -39,7 +39,7 @@ class EndLevels:
 
 
 class Bets(Protocol):
-    """What intervals ask of a capital."""
+    """The interface of a capital that intervals use."""
 
     def bet(
         self, arms: IntArray, scores: FloatArray, window: slice, is_draw: BoolArray | None = None
@@ -266,9 +266,10 @@ def _span(starts: IntArray, ends: IntArray) -> slice:
 
 
 def _refuted(capital: FloatArray, window: slice, starts: IntArray, ends: IntArray, level: float) -> IntArray:
-    """How many grid points of its own window each of A arms refutes, shape (A,).
+    """The number of grid points of its own window that each of A arms refutes, shape (A,).
 
-    The probability that this ever hits the arm's mean is at most `level`: at least 1 / level is the capital.
+    A point is refuted where the capital is at least 1 / level. The probability that this ever hits the arm's
+    mean is at most `level`.
 
     Args:
         capital: Shape (A, G), at the points of `window`.

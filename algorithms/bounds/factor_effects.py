@@ -1,4 +1,4 @@
-"""What each choice that candidates are made of adds to their scores, and where two choices add more or less.
+"""Effects on the scores of the choices that candidates are made of, and interactions of two choices.
 
 Notation: N scores, y (N,); F factors, each with L_f levels, at least two; x (N, F) the level of each score's
 candidate; G examples. The model is
@@ -38,7 +38,7 @@ class Effect:
 def main_effects(
     scores: FloatArray, levels: IntArray, examples: IntArray, n_levels: Sequence[int]
 ) -> list[list[Effect]]:
-    """How much higher or lower the scores with each level are than the average of the factor's levels.
+    """The effect of each level: how far its scores are above the average of the factor's levels.
 
     Args:
         scores: y, shape (N,).
@@ -61,7 +61,7 @@ def main_effects(
 def interactions(
     scores: FloatArray, levels: IntArray, examples: IntArray, n_levels: Sequence[int], pair: tuple[int, int]
 ) -> list[list[Effect]]:
-    """How much more or less two levels add together than they do each for itself.
+    """The interactions of levels: how much more two of them add together than each adds by itself.
 
     Args:
         scores: y, shape (N,).

@@ -35,7 +35,7 @@ PRIOR_SQUARES, PRIOR_WEIGHT = 0.25, 0.5  # a few draws' worth of predictions tha
 
 @dataclass(frozen=True, slots=True)
 class PredictedDraws:
-    """What was predicted for the next draws of an arm, before their scores were known."""
+    """The predictions for the next draws of an arm, made before their scores were known."""
 
     values: FloatArray
     """s, shape (B,), in [0, 1], in the order of the draws."""

@@ -19,7 +19,7 @@ MOST_FACTORS = 2**17  # at once; a row that is filled has thousands of draws
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What is taken off scores before they are bet on: fixed by the past, of mean 0 over what is untold."""
+    """Amounts taken off scores before they are bet on: fixed by the past, of mean 0 over what is untold."""
 
     values: FloatArray
     """Shape (B,)."""
@@ -146,11 +146,11 @@ class _Draws(NamedTuple):
     sums: FloatArray
     """Of the scores before each."""
     values: FloatArray
-    """What is bet on."""
+    """The scores that are bet on, less their control where there is one."""
     most: FloatArray
     """See `Control`."""
     deviations: FloatArray
-    """Of what was bet on before each."""
+    """Standard deviations, as estimated from the values before each."""
 
     def only(self, places: BoolArray | slice) -> "_Draws":
         """Those at some places, shape (B,)."""

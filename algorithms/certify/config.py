@@ -1,4 +1,4 @@
-"""What every certify selector is given, checked once."""
+"""The settings that every certify selector is given, checked once."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from winnow.algorithms.errors import InvalidParameter
 
 Rule = Literal["star", "up", "wsr"]
-"""By what the bets of the tests are made:
+"""The rule that makes the bets of the tests:
 
 * star: what is still needed over the labels that are left; it certifies most where labels are few.
 * up: the universal portfolio, whose bets need no horizon; it takes fewest labels where there are many.
@@ -47,7 +47,7 @@ class CertifyConfig:
     delta: float = 0.1
     """The error probability of the certificates, in (0, 1)."""
     betting: Betting = "auto"
-    """How the tests bet; see `Rule`. "auto" is "star" for up to 300 labels and "up" for more."""
+    """The betting rule of the tests; see `Rule`. "auto" is "star" for up to 300 labels and "up" for more."""
     procedure: Procedure = "fixed-sequence"
     """"fixed-sequence" tests one arm after the other, each at delta, up to the first that fails; "bonferroni"
     tests every arm at delta / K."""

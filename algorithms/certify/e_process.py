@@ -1,4 +1,4 @@
-"""What the reliable methods share: arms are certified by e-values of bets on their effective losses."""
+"""The base of the reliable methods: arms are certified by e-values of bets on their effective losses."""
 
 import math
 
@@ -56,13 +56,13 @@ class OneSidedTests:
 
     @property
     def passed(self) -> BoolArray:
-        """Which means are shown to be below the bound, shape (K,)."""
+        """The mask of the means that are shown to be below the bound, shape (K,)."""
         passed: BoolArray = self.evidence.log_peaks >= self._bar
         return passed
 
     @property
     def ends(self) -> FloatArray:
-        """What the means are at most, shape (K,): the bound where the test passed; NaN without intervals."""
+        """Upper ends of the means, shape (K,): the bound where the test passed; NaN without intervals."""
         if self._ends is None:
             return self._unknown
         # The test and its ends reckon one capital in two ways, which a rounding error may tell apart.
@@ -119,7 +119,7 @@ class BettingTest:
 
     @property
     def certified(self) -> BoolArray:
-        """Which arms are certified, shape (K,)."""
+        """The mask of the arms that are certified, shape (K,)."""
         return self._procedure.certified(self._findings)
 
     @property
@@ -134,7 +134,7 @@ class BettingTest:
 
     @property
     def weights(self) -> FloatArray:
-        """How much each reliance factor counts for each arm, shape (K, S), rows summing to 1."""
+        """The weight of each reliance factor for each arm, shape (K, S), rows summing to 1."""
         return self._low.evidence.weights
 
     @property

@@ -1,4 +1,4 @@
-"""Which labels were bought, which pairs were asked and told with them, and what that adds up to per arm."""
+"""The labels that were bought, the pairs that were asked and told with them, and their sums per arm."""
 
 from typing import Literal
 
@@ -102,12 +102,12 @@ class LabelRecord:
 
     @property
     def n_told(self) -> int:
-        """How many labels at least one arm was told of."""
+        """The number of labels that at least one arm was told of."""
         return int(self._told.any(axis=0).sum())
 
     @property
     def has_all(self) -> BoolArray:
-        """Which arms were told with all the labels there can be, shape (K,)."""
+        """The mask of the arms that were told with all the labels there can be, shape (K,)."""
         return self.told >= self._n_labels
 
     def ask(self, arms: IntArray, size: int, rng: np.random.Generator) -> Batch:

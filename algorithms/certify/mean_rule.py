@@ -1,4 +1,4 @@
-"""What the naive methods share: an arm passes when a mean of its losses is at most alpha."""
+"""The base of the naive methods: an arm passes when a mean of its losses is at most alpha."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,7 @@ class MeanTest:
 
     @property
     def certified(self) -> BoolArray:
-        """Which arms are taken for certified, shape (K,)."""
+        """The mask of the arms that are taken for certified, shape (K,)."""
         return self._procedure.certified(self._findings)
 
     @property

@@ -15,7 +15,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Findings:
-    """What the tests of the arms say, each arm by itself; all of shape (K,)."""
+    """The results of the tests, of each arm by itself; all of shape (K,)."""
 
     passed: BoolArray
     """Whether the risk is shown to be at most alpha, at the level of the test."""
@@ -83,7 +83,7 @@ class Procedure:
         return self._record.ask(arms, self._config.batch_size, rng) if arms.size else EMPTY_BATCH
 
     def certified(self, findings: Findings) -> BoolArray:
-        """Which arms are certified, shape (K,)."""
+        """The mask of the arms that are certified, shape (K,)."""
         usable: BoolArray = findings.passed & ~findings.refuted & self._record.active
         if not self._in_sequence:
             return usable
@@ -91,7 +91,7 @@ class Procedure:
         return certified
 
     def decision(self, findings: Findings) -> Decision:
-        """What is certified, and whether it is over.
+        """The decision: which arms are certified, and whether testing is over.
 
         Estimates are the arms' means of the losses that the record estimates, moved to the nearest end of the
         interval where they lie outside.

@@ -1,4 +1,4 @@
-"""Which arms to ask next, and how often, outside the race; nothing here changes what may be claimed.
+"""The arms to ask next, and how often, outside the race; nothing here changes what may be claimed.
 
 Where the least mean of groups counts, an arm is hoped to have the least of what its groups are hoped to have,
 and its draws go where it seems to be worst. With constraints, arms that are hoped to meet them come first.
@@ -29,7 +29,7 @@ Portion = tuple[int, int]
 
 
 def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
-    """What to ask next; nothing where no arm in question has an example left.
+    """The portions to ask next; none where no arm in question has an example left.
 
     Args:
         evidence: What was told.
@@ -79,7 +79,7 @@ def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) 
 def spread(
     evidence: Evidence, arm: int, asked: IntArray, wanted: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Of which parts the next examples of an arm are to be.
+    """The parts that the next examples of an arm are to be of.
 
     Args:
         evidence: What was told.
@@ -107,7 +107,7 @@ def spread(
 
 
 def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool = False) -> FloatArray:
-    """What each of A arms may be worth, shape (A,); `asked` has shape (A, P).
+    """The value that each of A arms may have, shape (A,); `asked` has shape (A, P).
 
     With `shrinks` the bonus is the smaller the less of a row is left.
     """
@@ -126,7 +126,7 @@ def _counts(evidence: Evidence, arms: IntArray) -> IntArray:
 
 
 def _may_meet(evidence: Evidence, arms: IntArray) -> BoolArray:
-    """Which of A arms are hoped to meet all constraints, shape (A,)."""
+    """The mask of those of A arms that are hoped to meet all constraints, shape (A,)."""
     hoped = np.ones(len(arms), dtype=np.bool_)
     for each in evidence.constraints:
         counts = each.draws.count[arms]

@@ -1,4 +1,4 @@
-"""What arms have to meet beside a high mean: least means of further outcomes of the same pairs.
+"""Constraints that arms have to meet beside a high mean: least means of further outcomes of the same pairs.
 
 Letters: K arms, N examples, J constraints, B pairs; c_j the least mean that is asked for of outcome j. An arm
 meets the constraints if its mean of outcome j over all N examples is at least c_j, for every j. An outcome
@@ -25,12 +25,12 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class Constraint(NamedTuple):
-    """What was drawn of the outcome of one constraint, and what bets that arms do not meet it have won."""
+    """The draws of the outcome of one constraint, and the wealths of bets that arms do not meet it."""
 
     least: float
     """N c_j, less what rounding may take off."""
     is_bet_on: bool
-    """Not where c_j is 1: a value below it, by which alone a bet could win, shows for certain who is out."""
+    """Whether it is bet on: not where c_j is 1, as any value below 1, which alone wins, rules the arm out."""
     draws: Draws
     wealths: Wealths
 
@@ -45,7 +45,7 @@ class Constraint(NamedTuple):
         self.draws.append(batch, played, nothing)
 
     def _adaptive_bets(self, arms: IntArray) -> FloatArray:
-        """By how far the mean so far is from c_j; all that was told before these draws decides."""
+        """Bets by how far the mean so far is from c_j; only what was told before these draws decides."""
         draws = self.draws
         counts = np.maximum(draws.count[arms], 1)
         squares = np.maximum(draws.squares[arms] - draws.sums[arms] ** 2 / counts, 0.0)
@@ -54,7 +54,7 @@ class Constraint(NamedTuple):
 
 
 class Constraints:
-    """Which arms meet all constraints, which cannot, and what bets that they do not have won.
+    """The arms that meet all constraints, those that cannot, and the wealths of bets that arms do not.
 
     Args:
         n_arms: K.

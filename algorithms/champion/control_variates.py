@@ -1,4 +1,4 @@
-"""What the scores of others say of an example before an arm is drawn on it.
+"""Control variates: what the scores of others say of an example before an arm is drawn on it.
 
 Features of an example: the score of the filled row on it; how much better the arms told so far did on it than
 they do on average; and, where there is a history, how much better earlier rows did. All are known of all
@@ -20,7 +20,7 @@ DOUBT = 1.0  # scores of an average example that stand beside those of an exampl
 
 
 def past_ease(history: Floats) -> FloatArray:
-    """How much better than they do on average the best rows of a history did on each example.
+    """The surplus on each example of the best rows of a history over their own average.
 
     Args:
         history: Shape (M, N), scores in [0, 1], NaN where there is none.
@@ -144,7 +144,7 @@ class Controls:
         return self._features[:, examples].T
 
     def residuals(self, batch: Grouped, features: FloatArray, scores: FloatArray, draws: Draws) -> FloatArray:
-        """How much better than its arm does, given the history, each score of a batch is, shape (B,).
+        """Each score of a batch less what its arm's mean and the history make of it, shape (B,).
 
         Args:
             batch: Pairs, which `draws` has not absorbed yet.

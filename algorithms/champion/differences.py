@@ -1,4 +1,4 @@
-"""How far all arms are from one of them: intervals of differences of means that all hold at once.
+"""Intervals of the differences of all arms' means to that of one arm, which all hold at once.
 
 They follow from intervals of the means, which the scores of the filled row make narrow as a control, and from
 bets on the differences of scores on the common examples of the race.
@@ -26,7 +26,7 @@ class Ends(NamedTuple):
     """Shape (K,)."""
 
     def within(self, lower: FloatArray, upper: FloatArray) -> "Ends":
-        """What others, NaN where nothing is known, allow as well; these alone where there is nothing left."""
+        """These ends narrowed by others, NaN where nothing is known; unchanged where nothing would remain."""
         lower, upper = np.fmax(self.lower, lower), np.fmin(self.upper, upper)
         is_empty = lower > upper
         lower, upper = np.where(is_empty, self.lower, lower), np.where(is_empty, self.upper, upper)
@@ -34,7 +34,7 @@ class Ends(NamedTuple):
 
 
 def by_means(estimates: FloatArray, lower: FloatArray, upper: FloatArray, best: int) -> Ends:
-    """What intervals of the means, of shape (K,), say of the differences to one of them."""
+    """The differences to one arm by intervals of the means, which are of shape (K,)."""
     return Ends(estimates - estimates[best], lower - upper[best], upper - lower[best])
 
 

@@ -57,7 +57,7 @@ class Played(NamedTuple):
     total: FloatArray
     """Weight of all of the row's examples."""
     control: FloatArray
-    """What is taken off the score; of mean 0 over what was left."""
+    """The amount taken off the score; of mean 0 over what was left."""
     most: FloatArray
     """Minus the least that the control may be, not negative."""
     adaptive: FloatArray
@@ -80,7 +80,7 @@ class DrawHistory(NamedTuple):
 
 
 class Draws:
-    """What was drawn of K arms; memory goes with the number of draws, not with that of pairs."""
+    """The draws of K arms; memory goes with the number of draws, not with that of pairs."""
 
     def __init__(self, n_arms: int, groups: Groups) -> None:
         n_rows = n_arms * groups.n_parts

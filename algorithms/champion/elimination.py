@@ -1,4 +1,4 @@
-"""Who is out and why: the race's wealth and the tests against the filled row, as one wealth an arm.
+"""The arms that are out, by one wealth an arm: of the race and of the tests against the filled row.
 
 An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
 all its draws, C' that of its draws after the race. Where epsilon may end the race it is
@@ -28,7 +28,7 @@ TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
 
 
 class Evidence:
-    """What was drawn of K arms, and which are out.
+    """The draws of K arms, and which arms are out.
 
     Outcomes that are to meet constraints are told to `constraints`, before the scores of the same batch.
 
@@ -309,7 +309,7 @@ class Evidence:
         self._wealths.put(arms, parts[:-1].transpose(1, 2, 0), parts[-1, 2])
 
     def _rule_out(self, arms: IntArray) -> None:
-        """Which of some arms are out by the tests: for certain, or by their wealth."""
+        """Rule out those of some arms that are out by the tests: for certain, or by their wealth."""
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
         most = self._least_sums(self.draws.high + self.draws.left)[arms]
         is_certain = most < self.total - self._slack
@@ -317,7 +317,7 @@ class Evidence:
         self.is_beaten[arms] = self.is_out[arms] & ((self._epsilon == 0.0) | self.is_unfit[arms])
 
     def _rule_out_by_constraints(self) -> None:
-        """Which arms cannot meet the constraints, or do not by bets on these alone, no row being filled."""
+        """Rule out arms that cannot meet the constraints, or fail bets on these while no row is filled."""
         if not len(self.constraints):
             return
         are_missed = self.constraints.are_missed
@@ -327,7 +327,7 @@ class Evidence:
             self._rule_out(np.flatnonzero(self.alive))
 
     def _rule_out_by_race(self) -> None:
-        """Which arms are out by the race; if all were, the one with the least wealth is kept."""
+        """Rule out arms by the race; if all were out, keep the one with the least wealth."""
         arms = np.flatnonzero(self.alive)
         if self.mode.weight == 0.0 or len(arms) < 2:
             return
@@ -355,7 +355,7 @@ class Evidence:
             self._named_by_race, self.is_out = None, self.is_beaten.copy()
 
     def _are_out(self, arms: IntArray, wealths: FloatArray) -> BoolArray:
-        """Which wealths reach their level; none where it is infinite, though a wealth may overflow."""
+        """The mask of the wealths that reach their level; no infinite level is reached, even by overflow."""
         levels = self.levels[arms]
         return np.asarray(np.isfinite(levels) & (wealths >= levels))
 

@@ -19,7 +19,7 @@ SHARE_OF_FIXED = 0.7  # of the stake; the rest is bet adaptively
 FIRST_ADAPTIVE = 0.3
 LEAST_LEAD = 1.4  # standard errors: what a lead is taken for where less was seen
 OPPONENT_COUNTS = np.array([1, 2, 3, 4, 6, 8, 12])
-"""How many of the best other arms are the opponents, the best number being chosen for each arm."""
+"""Numbers of the best other arms that may be the opponents; the best number is chosen for each arm."""
 
 
 class Opponents(NamedTuple):
@@ -36,7 +36,7 @@ class Opponents(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What one batch told of all arms in the race."""
+    """The scores of all arms in the race that one batch told."""
 
     arms: IntArray
     """Shape (A,), the arms in the race."""
@@ -100,7 +100,7 @@ class Race:
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
 
     def met_any(self, arms: BoolArray) -> BoolArray:
-        """Which arms were bet against any of those in `arms`; both of shape (K,)."""
+        """The mask of the arms that were bet against any of those in `arms`; both of shape (K,)."""
         if not self._bets:
             return np.zeros_like(arms)
         return np.asarray(self._has_met[:, arms].any(axis=1))
@@ -195,7 +195,7 @@ class Race:
 
 
 def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive: FloatArray) -> FloatArray:
-    """By how much the logarithms of the wealths of A arms grow on B examples, shape (A, 5), by bet.
+    """The growth of the logarithms of the wealths of A arms on B examples, shape (A, 5), by bet.
 
     Args:
         lead: Shape (A, B), D, at least -1.

@@ -137,7 +137,7 @@ class Champion:
 
     @property
     def wealths(self) -> FloatArray:
-        """What each arm has made of a stake of 1 by betting that it is not the best, shape (K,).
+        """The wealth of each arm, from a stake of 1, by bets that it is not the best, shape (K,).
 
         An arm is out at its level, see `levels`. The best arm's wealth ever reaches x with probability at
         most 1/x; with arms dropped or added, see `dropping` and `additions`.
@@ -329,7 +329,7 @@ class Champion:
         return None if places is None else np.asarray(scores.reshape(-1, _width(batch))[:, places].T)
 
     def _places(self, batch: Batch) -> IntArray | None:
-        """Where the arms in question are among those of each example, if all examples are of all of them."""
+        """The places of the arms in question among each example's arms; None unless each has all of them."""
         arms = np.flatnonzero(self.evidence.alive)
         if arms.size == 0:  # all were dropped, and batches of the race are still in flight
             return None
@@ -343,7 +343,7 @@ class Champion:
         return np.asarray(place)
 
     def _untold_before(self, batch: Grouped) -> BoolArray:
-        """Which of their examples the rows of a batch were not told before it, shape (G, N)."""
+        """The mask of each row's examples that it was not told before a batch, shape (G, N)."""
         groups = self._matrix.groups
         untold = self._matrix.untold(batch.arms // groups.n_parts)
         untold[batch.group, batch.examples] = True
@@ -375,7 +375,7 @@ def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -
 
 
 def _width(batch: Batch) -> int:
-    """How many arms each example is of, where all examples of a batch are of the same arms; 0 elsewhere."""
+    """The number of arms of each example, where all examples of a batch are of the same arms; 0 elsewhere."""
     changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
     width = int(changes[0]) + 1 if changes.size else len(batch)
     if len(batch) % width:

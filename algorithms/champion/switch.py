@@ -1,4 +1,4 @@
-"""When the race is left for tests against a filled row: a mode fixed beforehand, and what each would cost.
+"""The change from the race to tests against a filled row: a mode fixed beforehand, and the costs of both.
 
 The costs are an estimate, on which no claim rests: leaving the race may be decided by anything that was told.
 """
@@ -80,7 +80,7 @@ TRUSTED_COLUMNS = 32  # as many columns say as much as the guess
 
 
 class Goal(NamedTuple):
-    """What ends a race: that all arms but one are out, or not above that one by epsilon."""
+    """The state that ends a race: all arms but one are out, or not above that one by epsilon."""
 
     log_level: float
     """ln(1 / delta)."""

@@ -1,4 +1,4 @@
-"""Which of the arms that cost less than the best one is good enough: tests on examples not told before.
+"""Tests of the arms that cost less than the best one for being good enough, on examples not told before.
 
 Letters: L the best arm, whose row is full, with a mean from low_L to high_L, as its unscored examples count 0
 or 1; margin half of epsilon; low_L + margin a bound on all other means. An arm is good enough if its mean is
@@ -25,7 +25,7 @@ FUTILITY = 0.1  # an arm is given up when bets that it is not good enough have m
 
 
 Prefer = Literal["mean", "cost"]
-"""What an answer is: the best arm, or the best and the cheapest that is good enough."""
+"""The kind of answer: the best arm, or the best and the cheapest that is good enough."""
 
 
 def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
@@ -47,7 +47,7 @@ def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
 
 
 class CandidateTests(NamedTuple):
-    """CandidateTests on one arm: that its mean is high enough, and that it is not."""
+    """Tests on one arm: that its mean is high enough, and that it is not."""
 
     is_enough: Wealth
     is_less: Wealth
@@ -75,7 +75,7 @@ class Thrift:
         self.has_begun = False
         """Whether the best arm is known."""
         self.n_dropped = 0
-        """How many arms had been dropped when the best one was known."""
+        """Number of arms that had been dropped when the best one was known."""
         self.chosen: int | None = None
         """The cheapest arm that was shown to be good enough."""
         self.given_up = np.zeros(len(costs), dtype=np.bool_)
@@ -138,7 +138,7 @@ class Thrift:
         return row
 
     def _differences(self, arm: int) -> FloatArray:
-        """What the arm was told less what the best one has there, unscored as 0, shape (n,)."""
+        """The arm's scores less those of the best arm on the same examples, unscored as 0, shape (n,)."""
         found = [np.nan_to_num(scores, nan=0.0) - self._row[examples] for examples, scores in self._told[arm]]
         return np.concatenate(found) if found else np.zeros(0)
 

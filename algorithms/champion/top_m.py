@@ -43,7 +43,7 @@ class TopM(NamedTuple):
 
     @classmethod
     def of(cls, matrix: ScoreMatrix, members: IntArray) -> "TopM":
-        """How all arms stand to these, by the known scores."""
+        """The standing of all arms against these members, by the known scores."""
         least, most = matrix.possible_means
         last = float(least[members].min())
         is_member = np.isin(np.arange(matrix.n_arms), members)

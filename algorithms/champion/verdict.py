@@ -1,4 +1,4 @@
-"""What the evidence comes to: whether to stop, who is the best, and what may be claimed."""
+"""The verdict on the evidence: whether to stop, which arm is the best, and what may be claimed."""
 
 import math
 from typing import Literal
@@ -24,7 +24,7 @@ from winnow.algorithms.decision import Decision, Differences, statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 
 Dropping = Literal["stated", "reserved"]
-"""What an answer states with arms dropped: a higher probability of an error, or the same at a higher cost."""
+"""The price of dropped arms: a higher stated probability of an error, or the same at a higher cost."""
 Additions = Literal["stated", "expected"]
 """The same of arms that are added after scores were told."""
 
@@ -114,7 +114,7 @@ class Verdict:
         return self._thrift is not None and self._stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:
-        """How many pairs may be asked; 0 when stopped."""
+        """The number of pairs that may be asked; 0 when stopped."""
         if self._reason(evidence) != "running":
             return 0
         matrix = self._matrix
@@ -149,9 +149,9 @@ class Verdict:
     def _differences(
         self, evidence: Evidence, best: int | None, status: tuple[ArmStatus, ...], *, has_ended: bool
     ) -> Differences | None:
-        """How far the others are from the best one, or the last of the m best.
+        """The differences of the others to the best arm, or to the last of the m best.
 
-        Pairs of the race are only looked at once it has ended.
+        The pairs of the race are only looked at once the selector has stopped.
         """
         intervals = self._intervals
         members = [arm for arm, each in enumerate(status) if each == "top"]
@@ -252,7 +252,7 @@ class Verdict:
         return best, self._overlaid(evidence, status), claim
 
     def _certain_of(self, evidence: Evidence) -> Standing:
-        """What known scores and values say for certain; who cannot meet the constraints is as if dropped."""
+        """The standing by known scores and values; arms that cannot meet the constraints count as dropped."""
         matrix, met = self._matrix, evidence.constraints.are_met
         least, most = matrix.possible_means
         return Standing.of(
@@ -279,7 +279,7 @@ class Verdict:
         return tuple(new if over else old for new, old, over in zip(found, status, is_over, strict=True))
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:
-        """What is proven, with what was spent of delta on another question."""
+        """The claim of a proven answer, whose delta includes what was spent of delta on another question."""
         return Claim(
             kind="proven",
             delta=self._stated + spent,
@@ -318,7 +318,7 @@ class Verdict:
 
     @property
     def _raised_by(self) -> tuple[Raise, ...]:
-        """What raises the probability of an error that an answer states."""
+        """The causes that raise the probability of an error that an answer states."""
         dropped: tuple[Raise, ...] = ("dropped",) if self._dropping == "stated" and self._n_dropped else ()
         added: tuple[Raise, ...] = ("added",) if self._additions == "stated" and self.n_additions else ()
         return dropped + added
@@ -344,6 +344,6 @@ def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
 
 
 def _reserved(count: ArrayLike) -> FloatArray:
-    """How often the error probability of a case is contained in that of all cases 0, 1, 2, ..."""
+    """The factor by which a case's error probability is below that of all cases 0, 1, 2, ... together."""
     cases = np.asarray(count, dtype=np.float64)
     return (cases + 1.0) * (cases + 2.0)

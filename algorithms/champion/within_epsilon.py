@@ -17,7 +17,7 @@ LEAST_LEAD = 1.0  # of epsilon: what a lead and epsilon are taken for where less
 
 
 class WithinEpsilon:
-    """What arms have of a stake that each divided among all others, with regard to one of these.
+    """The wealth of each arm with regard to one other arm, its stake having been divided among all others.
 
     With regard to an arm a, the wealth of an arm whose mean is above a's by epsilon or more is a non-negative
     supermartingale. It begins at 1/(A - 1), so that those with regard to all other arms begin at 1 together:

@@ -1,4 +1,4 @@
-"""What is shown of the difference between each arm's mean and the baseline's, and with which intervals.
+"""Evidence on the difference between each arm's mean and the baseline's, and the intervals of it.
 
 Letters: d the mean over all N examples of an arm's score less the baseline's, in [-1, 1]; y = (1 + d) / 2 the
 same in [0, 1], as `confidence_sequences` bets on it; s = delta / (K - 1) the share of the error probability
@@ -55,7 +55,7 @@ class Pairs:
 ALL = slice(None)
 
 Until = Literal["no-worse", "better"]
-"""What is looked for in an arm: that it is no worse, or, once it is, whether it is better."""
+"""The finding that is looked for in an arm: that it is no worse, or, once it is, whether it is better."""
 
 
 class Evidence:

@@ -70,7 +70,7 @@ class Gate:
         self.evidence.tell(self._pairs.tell(batch, scores))
 
     def decision(self) -> Decision:
-        """What is known of every arm against the baseline.
+        """The decision: every arm's status against the baseline.
 
         Raises:
             ImpossibleState: If what is believed contradicts itself.
@@ -174,7 +174,7 @@ class Gate:
         return "running"
 
     def _room(self) -> int:
-        """How many pairs may be asked; 0 when stopped."""
+        """The number of pairs that may be asked; 0 when stopped."""
         if self._reason() != "running":
             return 0
         matrix, budget = self._matrix, self._config.budget

@@ -45,7 +45,7 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleAls:
-    """How an ensemble is fitted; the defaults are the paper's and its published package's.
+    """The settings of an ensemble's fit; the defaults are the paper's and its published package's.
 
     Every fit starts afresh, so that it is a function of what is observed and not of the fits before it. The
     first component of every row starts at 1, where the paper's package draws from a normal distribution: with
@@ -67,7 +67,7 @@ class EnsembleAls:
     ridge: float = 0.1
     """Weight of the penalty, positive and finite."""
     sweeps: int = 10
-    """How often both sides are solved for, at least 1."""
+    """Number of times that both sides are solved for, at least 1."""
     drop: float = 0.05
     """Share of the observed entries that a member drops, in [0, 1)."""
 
@@ -153,7 +153,7 @@ def _sums(
 def dropped_entries(
     scores: FloatArray, observed: BoolArray, members: int, share: float, rng: np.random.Generator
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """What every member drops: the scores, and ones in their place.
+    """The entries that every member drops: their scores, and ones in their place.
 
     Returns:
         Two block-diagonal matrices of shape (M K, M n), one block per member.

@@ -14,7 +14,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """What `pulse` and `naive-pooling` take as their parameters of these names."""
+    """The parameters of these names that `pulse` and `naive-pooling` take."""
 
     rank: int
     ridge: float
@@ -22,7 +22,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossValidation:
-    """What came out, configuration by configuration."""
+    """The results of a cross-validation, configuration by configuration."""
 
     configurations: tuple[Configuration, ...]
     """C of them, from the most parsimonious on."""

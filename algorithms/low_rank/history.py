@@ -1,4 +1,4 @@
-"""What earlier tables of scores on the same examples say about the examples."""
+"""Earlier tables of scores on the same examples, and what follows from them about the examples."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -94,7 +94,7 @@ def leading_factors(
 
 
 def _step(model: FactorModel, slopes: Floats, moving: Floats, frozen: Floats, weight: float) -> Floats:
-    """Where the upper bound is least, seen from the factors that move, and somewhat farther."""
+    """The step of the moving factors to where the upper bound is least, and somewhat farther."""
     rank = frozen.shape[1]
     hessian = model.most_curvature * (frozen.T @ frozen) + weight * np.eye(rank, dtype=frozen.dtype)
     step: Floats = OVERRELAXATION * np.linalg.solve(hessian, (slopes - weight * moving).T).T

@@ -1,4 +1,4 @@
-"""How much more routing scores than any one arm would: an interval from the prompts whose arm was drawn.
+"""The advantage of routing over any one arm: an interval from the prompts whose arm was drawn.
 
 Letters: p_t(a) the probability with which prompt t was given to arm a, A_t the arm drawn, r_t(a) what arm a
 scores on it, s_t = r_t(A_t) the score seen, m_t(a) a prediction of r_t(a) from earlier scores, w_t = 1{A_t =
@@ -91,13 +91,13 @@ class AdvantageRecord:
 
     @property
     def uncompared(self) -> BoolArray:
-        """Which arms can be chosen and were there for no prompt yet, shape (K,)."""
+        """The mask of the arms that can be chosen and were there for no prompt yet, shape (K,)."""
         new: BoolArray = self.eligible & (self._counts == 0)
         return new
 
     @property
     def eligible(self) -> BoolArray:
-        """Which arms can be chosen, shape (K,): neither removed nor dropped."""
+        """The mask of the arms that can be chosen, shape (K,): neither removed nor dropped."""
         return ~self._left_out
 
     def tell(
@@ -149,7 +149,7 @@ class AdvantageRecord:
         self._left_out[arm] = True
 
     def advantage(self) -> Advantage | None:
-        """What is known so far; None where there is no prompt or no arm to compare with."""
+        """The advantage so far; None where there is no prompt or no arm to compare with."""
         arms = np.flatnonzero(self.eligible & (self._counts > 0))
         if not arms.size:
             return None

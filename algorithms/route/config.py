@@ -1,4 +1,4 @@
-"""What every route selector is given, checked once."""
+"""The settings that every route selector is given, checked once."""
 
 import math
 from dataclasses import dataclass

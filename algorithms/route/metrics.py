@@ -1,4 +1,4 @@
-"""How well a router chose, round by round, where the expected scores of all arms are known.
+"""Metrics of how well a router chose, round by round, where the expected scores of all arms are known.
 
 T rounds, K arms, G types of prompts.
 """
@@ -10,7 +10,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:
-    """How far the mean score so far is above that of the one arm that is best for all prompts.
+    """The lead of the mean score so far over the expected one of the arm that is best for all prompts.
 
     The one-arm oracle that knows this arm has 0 on average; a router has more where the best arm depends on
     the prompt.

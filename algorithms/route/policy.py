@@ -1,4 +1,4 @@
-"""What a router learned, as plain arrays: small, storable, and enough to choose an arm for a prompt."""
+"""The policy that a router learned, as plain arrays: small, storable, and enough to choose an arm."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ LARGEST = 1e100
 """Below it, numbers of a file are taken for finite: their products and powers are, too."""
 
 Form = Literal["means", "linear", "fourier", "kernel", "joint-kernel"]
-"""How the score of arm a at context y is computed, and from which arrays:
+"""The form in which the score of arm a at context y is computed, and from which arrays:
 
 * means: means[a], of shape (K,), whatever the context.
 * linear: weights[a].y + offsets[a], of shapes (K, d) and (K,).

@@ -1,4 +1,4 @@
-"""What every selector that routes promises beyond what others do."""
+"""The interface of every selector that routes, beyond that of others."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -99,5 +99,5 @@ class Router(Protocol):
         ...
 
     def policy(self) -> Policy:
-        """What was learned, as plain arrays that choose an arm for a prompt without exploring."""
+        """The policy that was learned, as plain arrays that choose an arm for a prompt without exploring."""
         ...

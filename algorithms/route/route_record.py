@@ -1,4 +1,4 @@
-"""Which prompts were asked and told, of which arm, and what that adds up to per arm.
+"""The prompts that were asked and told, and of which arm, and the sums per arm.
 
 A round of B prompts costs O(B K). Memory grows with the pairs told, not with the prompts there could be.
 """
@@ -63,12 +63,12 @@ class RouteRecord:
 
     @property
     def eligible(self) -> BoolArray:
-        """Which arms can be chosen, shape (K,): neither removed nor dropped."""
+        """The mask of the arms that can be chosen, shape (K,): neither removed nor dropped."""
         return ~(self._removed | self._dropped)
 
     @property
     def untried(self) -> BoolArray:
-        """Which arms were never told of and have nothing pending, shape (K,)."""
+        """The mask of the arms never told of and with nothing pending, shape (K,)."""
         untried: BoolArray = (self._told == 0) & (self._asked == 0)
         return untried
 
@@ -81,7 +81,7 @@ class RouteRecord:
 
     @property
     def room(self) -> int:
-        """How many prompts may still be asked."""
+        """The number of prompts that may still be asked."""
         if not self.eligible.any():
             return 0
         config = self._config
@@ -124,7 +124,7 @@ class RouteRecord:
 
     @property
     def changes(self) -> int:
-        """How often an arm was added or removed."""
+        """The number of times that an arm was added or removed."""
         return self._changes
 
     def take(self, arm: int, example: int, context: FloatArray) -> None:

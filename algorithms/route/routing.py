@@ -1,4 +1,4 @@
-"""What every route selector does around its choice of an arm for a prompt."""
+"""The work of every route selector around its choice of an arm for a prompt."""
 
 from abc import ABC, abstractmethod
 
@@ -93,7 +93,7 @@ class Routing(ABC):
         self._reckon_anew()
 
     def advantage(self) -> Advantage | None:
-        """What routing has brought over the best single arm, in units of scores; None without `explore`."""
+        """The advantage of routing over the best single arm, in units of scores; None without `explore`."""
         return None if self._advantage is None else self._advantage.advantage()
 
     def decision(self) -> Decision:
@@ -124,7 +124,7 @@ class Routing(ABC):
 
     @abstractmethod
     def policy(self) -> Policy:
-        """What was learned, as plain arrays."""
+        """The policy that was learned, as plain arrays."""
 
     @abstractmethod
     def _preferred(self, context: FloatArray) -> list[int]:

@@ -1,1 +1,1 @@
-"""What selectors of all objectives remember in the same way."""
+"""State that selectors of all objectives keep in the same way."""

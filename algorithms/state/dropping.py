@@ -1,4 +1,4 @@
-"""When an arm has too many unscored pairs to be judged, and is dropped."""
+"""The rule by which an arm with too many unscored pairs to be judged is dropped."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ LEAST_TOLD_TO_DROP = 8  # fewer pairs say too little about the share of unscored
 
 
 def too_many_unscored(told: IntArray, unscored: IntArray, max_unscored: float) -> BoolArray:
-    """Which arms are to be dropped now; an arm stays dropped, whatever is told of it later.
+    """The mask of the arms to be dropped now; an arm stays dropped, whatever is told of it later.
 
     Args:
         told: Shape (K,), pairs told, unscored ones included.

@@ -98,5 +98,5 @@ def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
 
 
 def first_of(flags: BoolArray) -> int | None:
-    """Where the first true one of B flags is; None where none is."""
+    """The place of the first true one of B flags; None where none is."""
     return int(flags.argmax()) if flags.any() else None

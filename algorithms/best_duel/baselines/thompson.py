@@ -88,7 +88,7 @@ class Thompson:
         return arms
 
     def _opponents(self, arms: IntArray, rng: np.random.Generator) -> IntArray:
-        """Who beats each of the arms most in a draw, shape (B,)."""
+        """The opponents that beat each of the arms most in a draw, shape (B,)."""
         record = self._stopping.record
         counts = record.counts[arms]  # (B, K)
         shares = self._stopping.evidence.preferences[arms]

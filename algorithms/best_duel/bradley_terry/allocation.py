@@ -1,4 +1,4 @@
-"""Which share of the duels each pair should have in the Bradley-Terry model.
+"""The shares of the duels that each pair should have in the Bradley-Terry model.
 
 Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i,
 y_i = x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
@@ -28,7 +28,7 @@ class Allocation(NamedTuple):
     weights: FloatArray
     """omega, shape (P,)."""
     rivals: FloatArray
-    """How much each rival holds the value down, shape (M,), sums to 1."""
+    """Each rival's part in holding the value down, shape (M,); the parts sum to 1."""
     value: float
     """Psi(omega), nats per duel."""
     gap: float
@@ -36,7 +36,7 @@ class Allocation(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """What the allocation depends on."""
+    """The allocation problem at one theta."""
 
     z: FloatArray
     """Shape (P, r), differences of the pairs that may duel."""
@@ -134,7 +134,7 @@ def exploration_pairs(z: FloatArray) -> IntArray:
 
 
 class _View(NamedTuple):
-    """What a pair of mixed strategies gives."""
+    """The value, the slopes and the losses at one pair of mixed strategies."""
 
     value: float
     """Psi(omega)."""

@@ -193,7 +193,7 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
 
 
 def _left_over(tally: Tally) -> float:
-    """How far from 0 a sum may be that is 0 but for rounding."""
+    """The farthest from 0 that rounding may leave a sum whose exact value is 0."""
     return ROUNDING * (1.0 + float((tally.counts @ np.abs(tally.z)).max(initial=0.0)))
 
 

@@ -1,4 +1,4 @@
-"""What a record of duels says if the Bradley-Terry model with features holds, and whether they refute it."""
+"""Evidence in a record of duels if the Bradley-Terry model with features holds, and whether it is refuted."""
 
 import math
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class BradleyTerryEvidence:
 
     @property
     def estimates(self) -> FloatArray:
-        """What each arm is ranked by, shape (K,)."""
+        """The values that the arms are ranked by, shape (K,)."""
         return self._beliefs.estimates
 
     @property
@@ -153,17 +153,17 @@ class BradleyTerryEvidence:
 
     @property
     def losers(self) -> BoolArray:
-        """None, shape (K,)."""
+        """No arm, as nothing is certain here: shape (K,), all False."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
     def tied(self) -> BoolArray:
-        """None, shape (K,)."""
+        """No arm, as nothing is certain here: shape (K,), all False."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
     def claim(self) -> Claim:
-        """What may be said once the best arm is separated; arms that were dropped make no difference."""
+        """The claim to be made once the best arm is separated; dropped arms make no difference to it."""
         return Claim(kind="proven", delta=self._delta, assumptions=("bradley-terry",))
 
     def _follow(self) -> None:
@@ -199,7 +199,7 @@ class BradleyTerryEvidence:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Beliefs:
-    """What one fit says; each value is worked out when it is first looked at."""
+    """The beliefs that follow from one fit; each value is computed when it is first read."""
 
     points: FloatArray  # (K, r)
     active: BoolArray  # (K,)

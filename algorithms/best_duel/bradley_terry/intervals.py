@@ -37,11 +37,11 @@ STEADY = 1e-9  # least eigenvalue over the greatest, below which a matrix is not
 def extreme_log_odds(
     tally: Tally, points: FloatArray, others: BoolArray, fit: Fit, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What theta . (x_i - x_j) is over C, for the opponent j that does best against i.
+    """Bounds over C of theta . (x_i - x_j), for the opponent j that does best against i.
 
-    As a rule these are the values that searching for every minimum gives. Where there are many arms and so
-    few duels that `MOST_SEARCHED` searches do not settle all ends, the arms that score highest have theirs,
-    and those of others are further out.
+    As a rule these are the bounds that a search for every minimum gives. Where there are many arms and so few
+    duels that `MOST_SEARCHED` searches do not settle all ends, the arms that score highest have these bounds,
+    and the bounds of other arms are further out.
 
     Args:
         tally: P pairs.
@@ -98,7 +98,7 @@ def _bound_what_matters(
 
 
 def _is_least(values: FloatArray, axis: int, within: float = 0.0) -> BoolArray:
-    """Which values are the least along an axis, or nearly so; infinite ones are not."""
+    """The mask of the values that are least along an axis, or nearly so; infinite ones are not."""
     is_least: BoolArray = (values <= values.min(axis=axis, keepdims=True) + within) & np.isfinite(values)
     return is_least
 

@@ -54,7 +54,7 @@ class Start(NamedTuple):
     log_weight: float
     """log w_k."""
     before: Tally
-    """What had been told by then, of all pairs of arms."""
+    """The tally of all pairs of arms when the mixture began."""
 
 
 class Part(NamedTuple):
@@ -115,7 +115,7 @@ class LateStarts:
         self._number += 1
 
     def parts(self, told: Tally) -> list[Part]:
-        """What each mixture counts: first that over scales, then late ones that have something to count."""
+        """The parts of the mixtures: that over scales first, then late ones that have something to count."""
         parts = [Part(told, float(np.log1p(-self._late)), None)]
         for start in self._starts:
             counts = told.counts - start.before.counts

@@ -1,4 +1,4 @@
-"""How likely the duels are if theta is drawn at random: the evidence that a wrong theta cannot keep up with.
+"""The likelihood of the duels averaged over a random theta: evidence against a theta with a far lower one.
 
 Letters as in `model`. For each scale s the mixture is the integral of exp(l(theta)) over theta from
 N(0, s^2 I), r coordinates; L is the logarithm of their mean over the scales. Large scales serve when

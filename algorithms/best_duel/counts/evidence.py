@@ -1,4 +1,4 @@
-"""What the duels say when each pair of arms is counted for itself."""
+"""The evidence in the duels when each pair of arms is counted for itself."""
 
 import math
 
@@ -82,7 +82,7 @@ class CountEvidence:
 
     @property
     def estimates(self) -> FloatArray:
-        """What each arm is ranked by, shape (K,)."""
+        """The values that the arms are ranked by, shape (K,)."""
         return self.standings.estimates
 
     @property
@@ -139,7 +139,7 @@ class CountEvidence:
 
     @property
     def claim(self) -> Claim:
-        """What may be said once the best arm is separated, or all is settled."""
+        """The claim to be made once the best arm is separated, or all is settled."""
         if self.is_settled:
             return EXACT
         assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._config.assume_winner else ()

@@ -1,4 +1,4 @@
-"""What duels say of a pair that meets every example at most once, drawn without replacement.
+"""Bets on the duels of a pair that meets every example at most once, drawn without replacement.
 
 n examples, each with one outcome x in [0, 1] for an arm, which the hypothesis says have a mean of at most m;
 of t duels told so far the arm gained S.

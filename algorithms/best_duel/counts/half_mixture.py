@@ -1,4 +1,4 @@
-"""What counts of duels say against "this arm's preference is at most m": the half mixture, an e-value.
+"""The half mixture: an e-value of counts of duels against "this arm's preference is at most m".
 
 Of N duels with outcomes x in [0, 1], G is their sum and L = N - G; m is the `least` preference.
 """

@@ -101,7 +101,7 @@ class PreferenceIntervals:
 
 
 def log_prices(wins: FloatArray, counts: IntArray) -> FloatArray:
-    """How much likelier W wins in N duels are at q = W / N than under the mixture of q over Beta(1/2, 1/2).
+    """The log-likelihood of W wins in N duels at q = W / N, less that under the mixture Beta(1/2, 1/2) of q.
 
     The preference m of a pair ever has log(1 / alpha) plus this below N d(W / N, m) with probability at most
     alpha, d being the divergence of Bernoulli distributions: that says that the mixture, a non-negative

@@ -1,4 +1,4 @@
-"""What wealths of pairs of arms say together: which arms cannot be the winner, and which arm is.
+"""Tests by the wealths of all pairs of arms: which arms cannot be the winner, and which arm is the winner.
 
 An arm is the winner if it beats every other; q(i, j) is the preference of i over j, and M(i, j) the wealth
 that bets on j beating i, of `PairWealths`: if i beats or ties j it is a non-negative supermartingale that
@@ -125,12 +125,12 @@ def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray
 
 
 def own_duels_level(delta: float, n_arms: int) -> float:
-    """What the logarithm of a wealth has to reach for an arm to be shown to beat an opponent by itself."""
+    """The log-wealth at which an arm is shown by its own duels to beat an opponent."""
     return math.log(n_arms / delta)
 
 
 def product_level(delta: float, n_arms: int, epsilon: float) -> float:
-    """What log E has to reach for an arm to be ruled out where another one is named."""
+    """The level of log E at which an arm is ruled out where another one is named."""
     return math.log((n_arms - 1 if epsilon > 0.0 else 1) / delta)
 
 

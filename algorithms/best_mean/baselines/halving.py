@@ -96,7 +96,7 @@ class Halving:
         self._target = self._next_target()
 
     def _next_target(self) -> int:
-        """How many examples each arm that is in has been told when the next halving is made."""
+        """The number of examples that each arm still in has been told when the next halving is made."""
         is_in = self._is_in
         n_arms, told = int(is_in.sum()), self._matrix.told
         if n_arms < 2:

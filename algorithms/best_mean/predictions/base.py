@@ -49,7 +49,7 @@ class ArmPredictions:
         return self.scores[examples].astype(np.float64)
 
     def draws(self, examples: IntArray) -> PredictedDraws:
-        """What is predicted for a pull of these examples in this order, shape (B,)."""
+        """The predictions for a pull of these examples in this order, shape (B,)."""
         values = self.of(examples)
         before = values.cumsum() - values
         means = (self.total - before) / (self.left - np.arange(len(values)))

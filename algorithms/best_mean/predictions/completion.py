@@ -49,7 +49,7 @@ class Completion:
 
     @property
     def warm_up_left(self) -> int:
-        """How many pairs of the warm-up were not asked yet."""
+        """The number of pairs of the warm-up that were not asked yet."""
         return max(0, self._warm_up - int(self._matrix.told.sum() + self._matrix.pending.sum()))
 
     @property

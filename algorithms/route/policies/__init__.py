@@ -1,1 +1,1 @@
-"""Which arm a prompt is given to."""
+"""Policies, which choose the arm that a prompt is given to."""

@@ -27,7 +27,7 @@ class Ucb(Routing):
         self._posteriors = posteriors
 
     def predict(self, context: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Why an arm would be chosen: mean and deviation of every arm's score on a prompt, shape (K,) each.
+        """The mean and the deviation of every arm's score on a prompt, for choosing an arm, shape (K,) each.
 
         Args:
             context: Shape (d,), of length 1.

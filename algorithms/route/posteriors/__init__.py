@@ -1,1 +1,1 @@
-"""What is believed of each arm's score, given a prompt."""
+"""Posteriors: beliefs about each arm's score, given a prompt."""

@@ -120,7 +120,7 @@ def _doubled(array: FloatArray) -> FloatArray:
 
 
 def kernel_posteriors(config: RouteConfig) -> PerArmPosteriors[KernelRidge]:
-    """What is believed before any score, with the kernel of the config."""
+    """The posteriors before any score, with the kernel of the config."""
     kernel = Kernel.of(config)
 
     def policy(models: Sequence[KernelRidge | None], usable: BoolArray) -> Policy:

@@ -1,4 +1,4 @@
-"""Which rbf kernel, and how much noise, explain scores best: by their marginal likelihood, on a grid.
+"""The choice of the rbf kernel and the noise that explain scores best: by marginal likelihood, on a grid.
 
 The scores v_a of arm a, less their common mean, are taken as normal with mean 0 and covariance s^2 (K_a +
 alpha I): an independent Gaussian process per arm, with the kernel matrix K_a of its contexts, amplitude s and
@@ -28,7 +28,7 @@ TINY = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothness:
-    """How scores vary over contexts."""
+    """The smoothness of scores over contexts, and their noise."""
 
     bandwidth: float
     """Of the rbf kernel."""

@@ -1,4 +1,4 @@
-"""What is believed of the scores of all arms, from one regression per arm or one for all of them."""
+"""Beliefs about the scores of all arms, from one regression per arm or one for all of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar

@@ -20,7 +20,7 @@ FIRST_CHOICE, LAST_CHOICE = 64, 4_096
 """Scores told; each choice comes at twice as many as the one before. Nothing is chosen after the last one, so
 that the contexts need not be kept for ever, and no prompt waits long for what is learned anew."""
 MOST_SCORES = 600
-"""Of which the likelihood is computed: a decomposition of more takes seconds."""
+"""Number of scores, at most, of which the likelihood is computed: a decomposition of more takes seconds."""
 
 
 class TunedPosteriors:
@@ -52,7 +52,7 @@ class TunedPosteriors:
         self._next = FIRST_CHOICE
         self._centre = 0.0  # taken off every score, and added to every prediction
         self.smoothness: Smoothness | None = None
-        """What was chosen last; None before the first choice."""
+        """The kernel and noise that were chosen last; None before the first choice."""
 
     @property
     def eta(self) -> float | None:
