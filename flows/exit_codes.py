@@ -1,4 +1,4 @@
-"""How `winnow` ends: exit codes of answers and errors, and the one place where errors become sentences."""
+"""The exit codes of `winnow` for answers and errors, and the one place where errors become sentences."""
 
 import errno
 import os
@@ -24,10 +24,10 @@ WORSE = 4
 FORCED = 130
 
 OF_ANSWERS = (DECIDED, UNDECIDED, WORSE)
-"""How a campaign ends that came to where it could."""
+"""The exit codes of a campaign that came to where it could."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""What the system says where a disk is full, or a user's share of it."""
+"""The error numbers of the system where a disk is full, or a user's share of it."""
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
 
 
 def exit_code(status: "CampaignStatus") -> int:
-    """How a command ends that ran a campaign up to here."""
+    """The exit code of a command that ran a campaign up to here."""
     code = _code_of_outcome(status)
     return code if status.answer.baseline is None else gate_code(status, code)
 
@@ -86,7 +86,7 @@ def _code_of_outcome(status: "CampaignStatus") -> int:
 
 
 def gate_code(status: "CampaignStatus", code: int) -> int:
-    """How a command ends that holds candidates against a baseline, given how running the campaign ended.
+    """The exit code of a command that holds candidates against a baseline, given that of the campaign's run.
 
     It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse. Where all
     were dropped nothing is shown of any, as where one was.
@@ -103,14 +103,14 @@ def gate_code(status: "CampaignStatus", code: int) -> int:
 
 
 def exit_code_of(error: Exception) -> int | None:
-    """How a command ends for an error that a user can act on; None for a bug."""
+    """The exit code of a command for an error that a user can act on; None for a bug."""
     if isinstance(error, SpecError):
         return USAGE
     return ERROR if isinstance(error, WinnowError | StorageError | DemoError | MemoryError) else None
 
 
 def sentence_of(error: Exception) -> str:
-    """What an error says to a user."""
+    """The sentence that an error says to a user."""
     if isinstance(error, MemoryError):
         return (
             "there is no memory left; nothing that was stored is lost: give the process more, or let "

@@ -1,1 +1,1 @@
-"""What a notebook uses."""
+"""The Python interface, for notebooks and other programs."""

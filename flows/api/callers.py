@@ -1,4 +1,4 @@
-"""What programs that call have in common: how they name a database, and where they stand."""
+"""Common ground of programs that call Winnow: how they name a database, and where they stand."""
 
 import asyncio
 

@@ -28,7 +28,7 @@ Named = TypeVar("Named", bound=Callable[..., object])
 
 
 class Decorator(Protocol):
-    """What names a plug-in and leaves it as it is."""
+    """A decorator that names a plug-in and leaves it as it is."""
 
     def __call__(self, plugin: Plugin, /) -> Plugin:
         """The plug-in itself."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Printer(Protocol):
-    """What IPython prints with, as far as it is used here."""
+    """The printer of IPython, as far as it is used here."""
 
     def text(self, text: str) -> None:
         """Append a text."""
@@ -76,7 +76,7 @@ class Results:
 
 
 class CampaignResults:
-    """What one campaign has found so far."""
+    """The results of one campaign so far."""
 
     def __init__(self, storage: str, name: str) -> None:
         self._storage, self._name = storage, name
@@ -90,7 +90,7 @@ class CampaignResults:
         return "\n".join(summary_lines(status, self._storage))
 
     def _repr_pretty_(self, printer: Printer, _cycle: bool) -> None:
-        """What a notebook shows of it."""
+        """Print the results, for a notebook."""
         printer.text(str(self))
 
     @property

@@ -1,4 +1,4 @@
-"""Resuming campaigns from programs: to their end or an interrupt, in a notebook or a thread as well."""
+"""Runs of a campaign that a program begins or resumes, to the end or an interrupt, wherever it stands."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REMEDY = "undo the change, or give the campaign another name, which makes no text a second time"
-"""The remedy for a program that began a campaign with another definition."""
+"""The remedy for a program whose campaign was begun with another definition."""
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:
@@ -83,7 +83,7 @@ def remedied() -> Iterator[None]:
 
 
 def allowed(*, everything: bool) -> "Trust":
-    """What a program allows, and how it would allow more."""
+    """The trust that a program gives, and how it would give more."""
     from winnow.flows.run.trust_prompt import Trust
 
     return Trust(everything=everything, how="pass trust=True")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Spec = str | Path | Mapping[str, object]
 
 IN_PROGRAM = Path("spec")
-"""What complaints call a spec that is no file."""
+"""The name of a spec that is no file, in complaints."""
 
 
 def run(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from winnow.flows.api.results import CampaignResults
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
-"""What may be known of a candidate that is held against a baseline."""
+"""The statuses that may be shown of a candidate that is held against a baseline."""
 
 OF_EACH = {"costs": "candidate", "groups": "example", "group_weights": "group"}
 """Parameters that are a number for each."""
@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Selection(Generic[Candidate]):
-    """Which candidate is the best, and what may be said of it."""
+    """The result of a selection: the best candidate, and what may be said of it."""
 
     best: Candidate | None
     """The candidate that the selector names, which is the best so far also where nothing is claimed of it
@@ -54,19 +54,19 @@ class Selection(Generic[Candidate]):
     tied: tuple[Candidate, ...]
     """The candidates that share the first place, or the last places of the m best, where several do."""
     claim: Claim
-    """What is proven, with what probability of an error, under which assumptions: of `best`; with `top_m`,
-    that `top` and `tied` are the best ones, in whatever order; with a selector that holds the candidates
-    against a baseline, of `decision.status`. Nothing is claimed of candidates with the status "dropped", and
-    nothing sure of one that is left alone."""
+    """The claim: what is proven, with what probability of an error, under which assumptions. It is about
+    `best`; with `top_m`, it is that `top` and `tied` are the best ones, in whatever order; with a selector
+    that holds the candidates against a baseline, it is about `decision.status`. Nothing is claimed of
+    candidates with the status "dropped", and nothing sure of one that is left alone."""
     epsilon: float
-    """By how much what is claimed may be missed: another candidate's mean may be higher by that."""
+    """The margin of the claim: another candidate's mean may be higher by that much."""
     decision: Decision
     """All that the selector believes, by the positions of the candidates."""
     candidates: tuple[Candidate, ...]
     scores: FloatArray
     """Shape (K, N), every score that was asked for; NaN elsewhere, and where there was none."""
     comparisons: int
-    """How many scores were asked for; with a database, those of calls before this one among them."""
+    """The number of scores asked for; with a database, those of calls before this one among them."""
     results: "CampaignResults | None" = None
     """With a database, what `winnow.open(storage)[name]` gives: the answer in words, frames, the report."""
     names: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Selection(Generic[Candidate]):
         return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{within}{error}, {asked}>"
 
     def _found(self) -> str:
-        """What the claim is of, and whom it leaves out."""
+        """The candidates that the claim is of, and those still open, in words."""
         compared = [f"{word} {reprlib.repr(found)}" for word in COMPARED if (found := self._named(word))]
         if (baselines := self._named("baseline")) or compared:
             open_ = self._named("active")
@@ -215,10 +215,10 @@ def select(
 
 
 class Played(NamedTuple):
-    """What became of a selection, by the selector's positions."""
+    """The outcome of a selection, by the selector's positions."""
 
     arms: Sequence[int]
-    """Which of the given candidates each is, shape (K,)."""
+    """The place of each arm among the given candidates, shape (K,)."""
     scores: FloatArray
     """Shape (K, N), NaN where there is none."""
     comparisons: int
@@ -255,7 +255,7 @@ def _selection(
 
 
 def _claim(decision: Decision) -> Claim:
-    """What is claimed of the best one: nothing that is sure where all others were dropped."""
+    """The claim about the best candidate: nothing that is sure where all others were dropped."""
     n_left = sum(status != "dropped" for status in decision.status)
     return (
         HEURISTIC if n_left == 1 < len(decision.status) and decision.claim.kind != "none" else decision.claim
@@ -288,9 +288,9 @@ def _checked_score(
 
 
 def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
-    """What was given, by place, whatever its own index says and whatever becomes of it meanwhile.
+    """The items given, by place, whatever their own index says and whatever happens to the original later.
 
-    Refused is what has no first and second: generators, sets, mappings, whose keys are no places, arrays
+    Refused is what has no first and second item: generators, sets, mappings, whose keys are no places, arrays
     without a dimension, and tables, which are gone through by their columns.
     """
     is_table = hasattr(given, "columns")
@@ -333,7 +333,7 @@ def _require_function(score: object) -> None:
 
 
 def _waiting() -> str:
-    """How to score by what has to be waited for, where the caller stands."""
+    """The way to score by what has to be waited for, where the caller stands."""
     waits = "lambda candidate, example: asyncio.run(score(candidate, example))"
     if not has_running_loop():
         return f"give a plain function that waits for it, such as {waits}"

@@ -43,7 +43,7 @@ from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
 IN_PROGRAM = Path("select")
-"""What complaints call what was given."""
+"""The name, in complaints, of what was given."""
 
 HISTORY = "history"
 """A parameter that a campaign reads from a table, and that cannot be given as it is."""
@@ -66,7 +66,7 @@ MOST_SHOWN = 10_000
 """Characters of a candidate or an example that are stored; a digest tells longer ones apart."""
 
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
-"""How Python writes where in memory an object is, of whose text it knows nothing better."""
+"""The memory address in the text of an object for which Python knows no better text."""
 QUOTED = re.compile(r"'(?:\\.|[^'\\])*'" + r'|"(?:\\.|[^"\\])*"')
 """A text within another thing, as it is written: that lasts, whatever it holds."""
 
@@ -141,7 +141,7 @@ def stored_selection(
 
 
 def _as_given(found: Sequence[Change]) -> list[Change]:
-    """What changed, by what a call gives: candidates, as which models are stored, and a function."""
+    """The changes in terms of a call: candidates, which are stored as models, and a function."""
     told: dict[str, str] = {}
     for each in found:
         line = re.sub(r"^models(\[[^\]]*\])?(\.model\b)?(?=\W)", r"candidates\1", each.line)
@@ -151,7 +151,7 @@ def _as_given(found: Sequence[Change]) -> list[Change]:
 
 
 def _batch_size(database: Database, name: str, budget: object) -> int:
-    """What a campaign was begun with, or as many scores as a round has by default where there are so many."""
+    """The batch size that a campaign was begun with, else the default, or the budget where that is less."""
     with database.reading() as session:
         begun = campaign_records.find_campaign(session, name)
     if begun is not None:
@@ -160,7 +160,7 @@ def _batch_size(database: Database, name: str, budget: object) -> int:
 
 
 def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
-    """What a campaign came to that has ended and would ask nothing more; None where it goes on.
+    """The decision of a campaign that has ended and would ask nothing more; None where it goes on.
 
     No lease is taken to read it, which another one that only reads may hold at that moment.
     """
@@ -257,7 +257,7 @@ def _group_names(params: Mapping[str, object]) -> list[str]:
 
 
 def _weighted(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
-    """What means of groups come to, as a campaign's file has it."""
+    """The keys that say how means of groups are combined, as a campaign's file has them."""
     if (weights := params.get(WEIGHTS)) is None:
         return {"objective": "worst"}
     shares = np.asarray(weights, dtype=np.float64).tolist()
@@ -311,7 +311,7 @@ def _ids(texts: Sequence[str]) -> list[str]:
 
 
 def _text(given: object) -> str:
-    """How what was given reads, with nothing in it that no database keeps; long texts without their end."""
+    """The text of what was given, without anything that no database keeps; a digest ends a long text."""
     text = storable(str(given) or repr(given))
     if len(text) <= MOST_SHOWN:
         return text
@@ -369,7 +369,7 @@ def _own_text(function: Callable[..., object]) -> str:
 
 
 def _own_node(function: FunctionType, lambdas: Sequence[ast.Lambda]) -> ast.Lambda | None:
-    """Which of a file's lambdas a function is; None where that cannot be told."""
+    """The lambda of a file that a function is; None where that cannot be told."""
     on_line = [each for each in lambdas if each.lineno == function.__code__.co_firstlineno]
     if len(on_line) < 2:
         return next(iter(on_line), None)

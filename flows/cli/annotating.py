@@ -1,4 +1,4 @@
-"""What `winnow label` does where people judge: one task after the other on a terminal, or a file of them."""
+"""The work of `winnow label` where people judge: one task after another on a terminal, or a file of them."""
 
 import getpass
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def annotate(
 
 
 def wanted_of(database: Database, campaign: CampaignRecord) -> int:
-    """How many judgments the campaign waits for."""
+    """The number of judgments that the campaign waits for."""
     with database.reading() as session:
         return annotations.lacking(session, campaign.id)
 
@@ -108,7 +108,7 @@ class _Asking:
             )
 
     def _after(self, question: Question, said: str) -> Question | None:
-        """What comes after an input: the same question again where it was none of the keys."""
+        """The question after an input: the same again where it was none of the keys; None at the end."""
         if said == SKIP:
             if question.said is None:
                 self.passed.append(question.key)

@@ -72,7 +72,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
 
 
 def _of_the_task(spec: "CampaignSpec") -> str:
-    """What a benchmark became, as a campaign's file would say it."""
+    """The keys that a benchmark became, as a campaign's file would say them."""
     import yaml
 
     from winnow.tasks.data.task_key import BECOMES

@@ -118,7 +118,7 @@ TokenOption = Annotated[
 def overrides_of(
     given: list[str] | None, *, fork: str | None = None, storage: str | None = None
 ) -> list[str]:
-    """What takes the place of a file's keys: those given by --set, and then those that have options."""
+    """The overrides of a file's keys: those given by --set, and then those that have options."""
     named = {key: value for key, value in (("name", fork), ("storage", storage)) if value is not None}
     # Quoted, as YAML would read a number in the place of the name 2024.
     quoted = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in named.items())

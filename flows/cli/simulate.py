@@ -27,11 +27,11 @@ BUDGETS = {
     "best-duel": "500,1000,2000,5000,10000",
     "route": "0.1,0.2,0.4,0.6,0.8,1.0",
 }
-"""Where to look unless told otherwise, by objective."""
+"""Budgets to look at unless told otherwise, by objective."""
 
 
 class MetricChoice(StrEnum):
-    """What is measured of every run."""
+    """A measure of every run."""
 
     accuracy = "accuracy"
     top1_eps = "top1-eps"
@@ -213,7 +213,7 @@ def _oracles(environment: "Environment", budgets: "Sequence[int]", seeds: "Seque
 
 
 def _picks_by(environment: "Environment", budget: int) -> "Callable[[Run], FloatArray | None]":
-    """What tells of a run who was given which type of prompt, where there are types."""
+    """The function from a run to the shares of prompts of each type by arm; it gives None without types."""
     from winnow.tasks.simulation.route_environments import RouteEnvironment
     from winnow.tasks.simulation.route_results import picks_by
 
@@ -224,7 +224,7 @@ def _picks_by(environment: "Environment", budget: int) -> "Callable[[Run], Float
 def _right_by(
     environment: "Environment", compared: "Sequence[ComparedSelector]", measured: "Metric"
 ) -> "Callable[[Run, FloatArray], bool | None]":
-    """What tells whether a run that stopped was right: by its claim, or by a measure that was chosen."""
+    """The function that tells whether a run that stopped was right: by its claim, or by a chosen measure."""
     from winnow.tasks.simulation.results import claims_truly
 
     claims = {each.label: claims_truly(each, environment) for each in compared}
@@ -252,7 +252,7 @@ def _named(selectors: "Sequence[str]") -> list[str]:
 
 
 def _default_budgets(objective: str, delta: float | None) -> str:
-    """Where to look: with a delta up to all pairs, so that runs are not cut off before they stop."""
+    """The budgets to look at: with a delta up to all pairs, so that runs are not cut off before they stop."""
     return BUDGETS[objective] + (",1.0" if objective == "best-mean" and delta is not None else "")
 
 

@@ -52,7 +52,7 @@ def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """What was known when the run began: the database may be what ends it."""
+    """The facts about a run, read when it begins: the database may be what ends it."""
 
     storage: str
     name: str
@@ -99,7 +99,7 @@ def _message_of(begun: _Begun, error: Exception | None) -> Message | None:
 
 
 def _message(storage: str, name: str, error: Exception | None) -> Message | None:
-    """What there is to tell; None where that is nothing."""
+    """The message to send; None where there is nothing to tell."""
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         status, before = campaign_status(session, campaign), previous_winner(session, campaign)
@@ -117,7 +117,7 @@ def _events(message: Message) -> list[str]:
 
 
 def _address(webhook: WebhookSpec) -> str:
-    """Where it is; empty where that is in a variable that is not set."""
+    """The address of a webhook; empty where it is in a variable that is not set."""
     if not webhook.url.startswith("$"):
         return webhook.url
     return os.environ.get(webhook.url[1:], "").strip()

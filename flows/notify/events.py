@@ -1,4 +1,4 @@
-"""What there is to tell of the end of a run."""
+"""The events to tell of at the end of a run."""
 
 from winnow.tasks.queries.schedule_history import is_another
 from winnow.tasks.queries.status import CampaignStatus
@@ -9,7 +9,7 @@ WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "und
 
 
 def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:
-    """What happened, the most general first; nothing where somebody stopped a campaign that can go on.
+    """The events, the most general first; none where somebody stopped a campaign that can go on.
 
     Args:
         status: Where the campaign stands at the end of a run.

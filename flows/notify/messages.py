@@ -1,4 +1,4 @@
-"""What a webhook is sent: all there is to say as JSON, or as one text for Slack."""
+"""Messages to webhooks: all there is to say as JSON, or as one text for Slack."""
 
 from collections.abc import Mapping, Sequence
 

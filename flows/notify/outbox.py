@@ -22,7 +22,7 @@ SENDER = "winnow.flows.notify.sender"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long and how often it is tried."""
+    """The limits of sending a message: how long and how often it is tried."""
 
     deadline: int = 20
     """Whole seconds until a sender is ended, whatever it waits for."""

@@ -35,7 +35,7 @@ def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> s
 
 
 def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
-    """Why it was not accepted, and whether another attempt would change nothing."""
+    """The reason why the message was not accepted, and whether another attempt would change nothing."""
     try:
         status = _status_of(url, body, {"content-type": "application/json", "user-agent": "winnow"}, timeout)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError):

@@ -1,1 +1,1 @@
-"""What surrounds Prefect: its server, its crashed runs, its automations."""
+"""Code around Prefect: its server, its crashed runs, its automations."""

@@ -16,7 +16,7 @@ from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
 
 TAG = "winnow"
-"""What every flow run of ours is tagged with."""
+"""The tag of every flow run of ours."""
 
 CAMPAIGN_TAG, SCHEDULE_TAG = "winnow-campaign", "winnow-schedule"
 """With one of these as well: a campaign's own run, and one of a schedule that runs such."""
@@ -26,7 +26,7 @@ PROCESS = "winnow.process"
 
 
 def labels_of_this_process() -> dict[str, str]:
-    """What a flow run is labelled with by the process that runs it."""
+    """The labels that a flow run gets from the process that runs it."""
     return {PROCESS: ":".join(str(value) for value in asdict(this_process()).values())}
 
 

@@ -9,7 +9,7 @@ _HIDDEN: dict[str, str] = {}
 
 
 def mask(url: str) -> str:
-    """What may be shown of a URL; `unmask` gives the URL back in this process."""
+    """The URL as it may be shown; `unmask` gives the URL back in this process."""
     shown = shown_url(url)
     _HIDDEN[shown] = url
     return shown

@@ -1,4 +1,4 @@
-"""Where Prefect keeps its record of flow runs: the server the user set up, or a temporary one of our own.
+"""The server with Prefect's record of flow runs: the one the user set up, or a temporary one of our own.
 
 Prefect would start a temporary server by itself, but as a child that a terminal's Ctrl-C reaches while a
 campaign still drains its round, and that goes on living when the campaign is killed. This one has a session
@@ -31,10 +31,10 @@ from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
 
 WORK_FOLDER = Path(".winnow")
-"""Where logs, the temporary server's files and the demo go, under the current directory."""
+"""The folder for logs, the temporary server's files and the demo, under the current directory."""
 
 LOG = WORK_FOLDER / "logs" / "prefect-server.log"
-"""Where the output of a command's temporary server goes."""
+"""The file that the output of a command's temporary server goes to."""
 
 TALKER = "EventsWorker"
 """A logger of Prefect that no setting silences: it says at the end of a run that events are on their way."""
@@ -233,11 +233,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def own_database(lock: BinaryIO) -> Generator[dict[str, str], None, None]:
-    """What the environment of a server needs for a database that no other temporary server uses.
+    """The environment variables that give a server a database which no other temporary server uses.
 
     Args:
-        lock: A file of the folder in which they keep theirs; who holds it has the database there. Where the
-            user names one, it is left alone.
+        lock: A file of the folder in which temporary servers keep their database; who holds it has the
+            database there. Where the user names one, it is left alone.
     """
     if any(name in os.environ for name in CONNECTION_URL):
         yield {}

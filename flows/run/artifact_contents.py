@@ -1,4 +1,4 @@
-"""What Prefect's pages show of a campaign. Names of candidates are text there, whatever they look like."""
+"""The contents of Prefect's pages on a campaign. Names of candidates are text there, whatever they hold."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def artifact_key(campaign: str, what: str) -> str:
 
 
 def ending(session: Session, campaign: CampaignRecord, storage: str) -> str:
-    """Where a campaign stands when its flow run ends, and the commands that show more: one sentence a line.
+    """The standing of a campaign when its flow run ends, and commands that show more: one sentence a line.
 
     Args:
         session: Reads the results.
@@ -69,18 +69,18 @@ def ending(session: Session, campaign: CampaignRecord, storage: str) -> str:
 
 
 def standing(session: Session, campaign: CampaignRecord) -> str:
-    """Where a campaign stands, in one line of plain text."""
+    """The standing of a campaign, in one line of plain text."""
     return _said(campaign_status(session, campaign))
 
 
 def page_address(campaign: str) -> str | None:
-    """Where the page of a campaign is, where somebody said at which address `winnow view` is served."""
+    """The address of a campaign's page; None where nobody said at which address `winnow view` is served."""
     base = os.environ.get(VIEW_VARIABLE, "").rstrip("/")
     return f"{base}/campaign?{urlencode({'campaign': campaign})}" if base else None
 
 
 def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
-    """How much of the budget is spent, in percent (100 once the campaign has ended), and where it stands."""
+    """The percentage of the budget that is spent (100 once the campaign has ended), and the standing."""
     status = campaign_status(session, campaign)
     grid = status.totals["grid"]
     shares = [each.share for each in status.budgets]
@@ -119,7 +119,7 @@ def _cell(value: object) -> object:
 
 
 def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
-    """Where a campaign stands, its names as `shown` has them."""
+    """The standing of a campaign, its names as `shown` has them."""
     leader = status.answer.of_best
     is_nobody = status.answer.outcome == "none" and status.answer.constraints
     nobody = "no candidate meets the constraints" if is_nobody else "nothing known yet"

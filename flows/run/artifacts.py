@@ -26,7 +26,7 @@ FAREWELL = 10.0
 """Seconds that the last update may take before nobody waits for it."""
 
 KEYS = {"progress": "progress", "table": "leaderboard", "markdown": "page"}
-"""What the keys of artifacts of each type end with."""
+"""The ends of the keys of artifacts, by type."""
 
 LOGGER = logging.getLogger("winnow.prefect")
 

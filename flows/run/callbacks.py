@@ -1,4 +1,4 @@
-"""Who watches a campaign while it runs: told of every round, and asked whether to go on."""
+"""Watchers of a campaign while it runs: told of every round, and asked whether to go on."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

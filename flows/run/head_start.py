@@ -1,4 +1,4 @@
-"""What a campaign does while Prefect comes up: its models load, and servers are asked for the first texts."""
+"""The start of a campaign while Prefect comes up: models load, and servers are asked for the first texts."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager

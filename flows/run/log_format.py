@@ -1,4 +1,4 @@
-"""What a run logs, on standard error: sentences for people, or one JSON value a line for machines.
+"""The log of a run, on standard error: sentences for people, or one JSON value a line for machines.
 
 Everything in Winnow logs through the standard library, to loggers beneath "winnow". An event has a name for
 machines, a sentence for people, and in JSON the campaign and the round that was going on.
@@ -25,14 +25,14 @@ ROOT = logging.getLogger("winnow")
 
 
 class LogFormat(StrEnum):
-    """How a run's log is written."""
+    """The format in which a run's log is written."""
 
     text = "text"
     json = "json"
 
 
 class LogLevel(StrEnum):
-    """How much a run logs."""
+    """The lowest level that a run logs."""
 
     debug = "debug"
     info = "info"
@@ -58,7 +58,7 @@ class RunContext(logging.Filter):
 
 
 class JsonLine(JsonFormatter):
-    """When, how bad, what, in which campaign and round, of which candidate; then the event's own fields."""
+    """A JSON value: time, level, event, campaign, round, candidate, message; then the event's own fields."""
 
     def add_fields(
         self, log_data: dict[str, object], record: logging.LogRecord, message_dict: dict[str, object]
@@ -98,7 +98,7 @@ _json: ContextVar[RunContext | None] = ContextVar("json", default=None)
 
 
 def json_context() -> RunContext | None:
-    """What every line is given, where lines are JSON."""
+    """The context that every line is given, where lines are JSON; None elsewhere."""
     return _json.get()
 
 

@@ -43,7 +43,7 @@ def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator
 
 @contextmanager
 def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None]:
-    """What suits it: a log, a terminal, or something that keeps lines."""
+    """The callback that suits it: a log, a terminal, or something that keeps lines."""
     console = Console(stderr=True, highlight=False)
     if (context := json_context()) is not None:
         yield RoundLog(interrupts, context)
@@ -138,7 +138,7 @@ class LiveProgress(Tally):
         return row
 
     def _left(self, left: int, counts_comparisons: bool) -> str:
-        """How long the rest of the budget takes at the present rate; the campaign may well end before."""
+        """The time that the rest of the budget takes at the present rate; a campaign may well end earlier."""
         has_stopped = self._decision is not None and self._decision.stop
         if not counts_comparisons or self.rate <= 0.0 or left <= 0 or has_stopped:
             return ""
@@ -174,7 +174,7 @@ def _loading(campaign: CampaignSession) -> list[Text]:
 
 
 def _race(campaign: CampaignSession, decision: Decision) -> str:
-    """How many are still in question, and how far the leader is from being known."""
+    """The number of candidates still in question, and how far the leader is from being known."""
     left, all_ = decision.status.count(IN_QUESTION), len(decision.status)
     if not left:
         return f"none of {all_} candidates in question any more"
@@ -182,7 +182,7 @@ def _race(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def _gap(campaign: CampaignSession, decision: Decision) -> str:
-    """How far ahead of the leader somebody may still be, which closes as the decision nears."""
+    """The most by which a candidate may still be ahead of the leader, which closes as the decision nears."""
     found = decision.differences
     if found is None or found.against != decision.best:
         return ""

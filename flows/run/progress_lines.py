@@ -18,7 +18,7 @@ UNFIT = {"infeasible", "unfit"}
 
 
 class Tally:
-    """What a progress display counts: comparisons that had their texts so far, and how fast they come."""
+    """The counts of a progress display: comparisons that had their texts so far, and how fast they come."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
@@ -66,7 +66,7 @@ class Tally:
         return f"{self.rate:.0f}/s" if self.rate >= 10.0 else f"{self.rate:.2g}/s"
 
     def line(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> str:
-        """Where the campaign stands, in one line."""
+        """The standing of the campaign, in one line."""
         most = campaign.checked.most
         spent = (
             f"{amount(self.told)} of {amount(most)} comparisons "
@@ -102,7 +102,7 @@ class PlainProgress(Tally):
 
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
-    """Who leads, in a few words; of a gate, how many it has still to settle."""
+    """The leader, in a few words; of a gate, the number of candidates it has still to settle."""
     spec = campaign.checked.spec
     if spec.selector.name == GATE:
         return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"

@@ -40,7 +40,7 @@ class Interrupts:
 
     @property
     def exit_code(self) -> int:
-        """What a shell calls a process that was ended by the signal that stopped this one."""
+        """The exit code that a shell gives a process that was ended by the signal that stopped this one."""
         return 128 + (self._forced_by or signal.SIGINT)
 
     @contextmanager

@@ -33,7 +33,7 @@ STORAGE = ("storage",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """What may be done beside what is remembered."""
+    """The permissions beside those that are remembered."""
 
     everything: bool = False
     """Whatever a campaign needs: somebody said --trust."""
@@ -42,13 +42,13 @@ class Trust:
     asks: bool = False
     """Whether a user may be asked, where there is a terminal."""
     how: str = "give --trust"
-    """How whoever began this says that everything is allowed."""
+    """Words that tell how whoever began this allows everything."""
 
 
 def approving(trust: Trust, folder: Path | None = None) -> Approve:
-    """What refuses a campaign's file that needs more than was allowed.
+    """The function that refuses a campaign's file which needs more than was allowed.
 
-    What the user of the command asked for, by --set or --storage, is allowed with it.
+    A permission that the user of the command asked for, by --set or --storage, is allowed with it.
 
     Args:
         trust: What was allowed.
@@ -107,7 +107,7 @@ def _agreed(missing: Sequence[Permission], what: str) -> bool:
 
 
 def trust_file() -> Path:
-    """Where it is kept what this user has allowed.
+    """The file that keeps what this user has allowed.
 
     Raises:
         RuntimeError: If the user has no home.

@@ -25,7 +25,7 @@ HEARTBEAT_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduled:
-    """What is to be run each time, as Prefect is told."""
+    """The campaign to be run each time, as Prefect is told."""
 
     spec: str
     settings: Sequence[str]
@@ -119,7 +119,7 @@ def _applied(deployment: "RunnerDeployment") -> "UUID":
 
 
 def job_variables(folder: str) -> dict[str, object]:
-    """How a worker starts our flow runs."""
+    """The settings with which a worker starts our flow runs."""
     env = {
         # A folder named `flows` where paths begin must not shadow ours.
         "PYTHONSAFEPATH": "1",

@@ -44,7 +44,7 @@ logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 
 OF_NO_PREFECT = (signal.SIGHUP,)
-"""What stops a flow run at once, but for SIGTERM: by that one Prefect cancels it, which is no crash."""
+"""Signals that stop a flow run at once; not SIGTERM, by which Prefect cancels it, which is no crash."""
 
 
 def take_their_place(run: FlowRun) -> int:
@@ -72,7 +72,7 @@ def take_their_place(run: FlowRun) -> int:
 
 
 class RunMessages:
-    """What a flow run had to say, line by line."""
+    """The messages of a flow run, line by line."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

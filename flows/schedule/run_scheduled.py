@@ -25,7 +25,7 @@ from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
 ScheduledRunResult = Literal["done", "skipped", "stopped"]
-"""How it ended: its campaign is settled, another one takes its place, or somebody asked it to stop."""
+"""The end of a run: its campaign is settled, another one takes its place, or somebody asked it to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,9 @@ class ScheduledRun:
     name: str
     """The campaign's."""
     trust: Trust
-    """What it may do."""
+    """The permissions of the run."""
     due: dt.datetime | None
-    """When it was to begin; None where the campaign was asked for by its name."""
+    """The time at which it was to begin; None where the campaign was asked for by its name."""
 
 
 def plan_scheduled_run(
@@ -56,7 +56,7 @@ def plan_scheduled_run(
     trust: Trust,
     name: str | None = None,
 ) -> ScheduledRun:
-    """What is to be run, from the file as it is now.
+    """The run that is to be done, from the file as it is now.
 
     Args:
         spec: The campaign's YAML file.

@@ -43,7 +43,7 @@ async def _serve(scheduled: Scheduled) -> None:
 
 
 class _Stopping:
-    """What a signal does to a task that serves; a terminal sends Ctrl-C to the running campaign as well."""
+    """The effect of a signal on a task that serves; a terminal sends Ctrl-C to a running campaign as well."""
 
     def __init__(self, serving: "asyncio.Task[None]") -> None:
         self._serving = serving

@@ -1,4 +1,4 @@
-"""When a schedule fires, read from what a user typed and refused in one sentence where it makes no sense."""
+"""A schedule's times, read from what a user typed and refused in one sentence where it makes no sense."""
 
 import asyncio
 import datetime as dt

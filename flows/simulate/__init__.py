@@ -1,1 +1,1 @@
-"""What is printed and drawn of simulations."""
+"""The lines and pictures that are printed and drawn of simulations."""

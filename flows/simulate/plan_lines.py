@@ -1,4 +1,4 @@
-"""What a campaign would take, in lines of 80 columns."""
+"""The expected size, price and time of a campaign, in lines of 80 columns."""
 
 import textwrap
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ CURRENCY = "in the currency of the file's prices"
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """How much, of what, and which gaps it can tell; a word and a sentence each."""
+    """The lines on what a run would take, and on the gaps that it can tell; a word and a sentence each."""
     return _lines(f"{plan.name}: nothing was asked of any model; a run would take about this", _told(plan))
 
 

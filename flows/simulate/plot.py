@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CACHE = Path(".winnow") / "cache" / "matplotlib"
-"""Where matplotlib keeps its list of fonts, which it would otherwise put in the home folder."""
+"""The place of matplotlib's list of fonts, which it would otherwise put in the home folder."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe and Ito's colours, told apart by all kinds of colour vision."""

@@ -1,4 +1,4 @@
-"""What `winnow simulate` leaves behind: every run in a file, a picture, and a summary."""
+"""The files that `winnow simulate` leaves behind: every run, a picture, and a summary."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
-"""Where types of prompts are known: who was given which."""
+"""Files of which candidate was given which type of prompt, where types are known."""
 STOPS_PICTURE = "stops.png"
-"""Where selectors may stop by themselves: after how many comparisons, and how often they err."""
+"""The picture of the comparisons until selectors stop, where they may by themselves, and of their errors."""
 
 BY_ITSELF = ("confident", "exhausted")
-"""Why a run ends before its budget does."""
+"""Reasons for which a run ends before its budget does."""
 
 FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
 
@@ -56,11 +56,11 @@ class Subject:
     n_examples: int | None
     """None where there are none, but averages over all of them."""
     facts: Mapping[str, float]
-    """What else there is to know of it."""
+    """Other facts about the table."""
     grid: int | None
     """Comparisons in the whole table; None where there is no end to them."""
     unit: str
-    """What is counted as comparisons, in the plural."""
+    """The unit of comparisons, in the plural."""
     types: tuple[str, ...] = ()
     """G types of examples, where they are known."""
     is_partial: bool = False
@@ -83,7 +83,7 @@ class Subject:
         return self.axis.replace("budget, ", "comparisons to a stop (bar: mean),\n")
 
     def places(self, budgets: Sequence[int]) -> FloatArray:
-        """Where budgets are on that axis."""
+        """The places of budgets on the axis of budgets."""
         counts = np.asarray(budgets, dtype=np.float64)
         return 100.0 * counts / self.grid if self.unit == "pairs" and self.grid else counts
 
@@ -136,7 +136,7 @@ def route_subject(table: ScoreTable, environment: RouteEnvironment, types: "Prom
 
 
 class Stop(NamedTuple):
-    """How one run ended."""
+    """The end of one run."""
 
     spent: int
     has_stopped: bool
@@ -334,7 +334,7 @@ class SimulationReport:
         return line | self._stopping(curve.label)
 
     def _most_picked(self, label: str) -> str:
-        """Whom its runs recommend most often in the end, and how many of them do."""
+        """The candidate that its runs recommend most often in the end, and the number of runs that do."""
         picks = Counter(
             row["best"]
             for row in self._rows
@@ -351,7 +351,7 @@ class SimulationReport:
         return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
 
     def _stopping(self, label: str) -> dict[str, object]:
-        """How runs that stop by themselves did; nothing where none is asked to."""
+        """The results of runs that stop by themselves; all None where none is asked to."""
         if label not in self._may_stop:
             return {"stopped": None, "after": None, "wrong": None}
         stops = [stop for stop in self._stops[label] if stop.has_stopped]

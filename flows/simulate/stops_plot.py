@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 """Error probability of the interval of an error rate."""
 BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-"""What keeps a text apart from lines behind it."""
+"""The box that keeps a text apart from lines behind it."""
 WIDTH, ROW, REST = 5.4, 0.62, 1.25
 """In inches: of the picture, of a selector, of all else from top to bottom. On a phone it is still read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stops:
-    """How the R runs of one selector ended."""
+    """The ends of the R runs of one selector."""
 
     label: str
     places: FloatArray

@@ -1,4 +1,4 @@
-"""What is simulated: an environment made of a table, and what a report says of the table."""
+"""Environments to simulate, each made of a table, and what a report says of the table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MOST_MISSING = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the user names to make an environment of; None where it was left out."""
+    """The choices of the user from which an environment is made; None where one was left out."""
 
     table: str
     storage: str
@@ -40,7 +40,7 @@ class Given:
 
 
 class Simulated(NamedTuple):
-    """What is simulated, and how it is called."""
+    """The environment that is simulated, and the subject of the report on it."""
 
     environment: Environment
     subject: Subject

@@ -21,7 +21,7 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 
 FIRST_PORT, PORTS = 8501, 20
-"""Where a free port is looked for when none is named, and how many are tried."""
+"""The first port that is tried when none is named, and the number of ports that are tried."""
 
 START_TIMEOUT = 60.0
 """Seconds until a page that does not answer is given up; a slow disk may need many of them."""

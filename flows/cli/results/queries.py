@@ -20,7 +20,7 @@ from winnow.tasks.queries.views import VIEWS, ask, columns_of
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
 FOR_PEOPLE = FormatChoice("table")
 SHOWN_BY = "--columns NAME,... or --format csv"
-"""What shows the columns for which a terminal has no room."""
+"""Options that show the columns for which a terminal has no room."""
 
 
 def _known(view: str | None) -> str | None:
