@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def leave_garbage() -> None:
-    """Keep Python from looking for garbage as it ends, though nothing of it outlives the process.
+    """Keep Python from collecting garbage as it ends, which nothing needs, unless torch was imported.
 
     With torch come libraries that print whatever is not given back to them by then.
     """
@@ -54,7 +54,7 @@ def open_standard_streams() -> None:
 
 
 def _require_folder() -> None:
-    """Refuse to run where paths begin nowhere."""
+    """Refuse to run where the working folder has been removed."""
     try:
         Path.cwd()
     except FileNotFoundError:

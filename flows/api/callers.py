@@ -6,7 +6,7 @@ from winnow.tasks.errors import SpecError
 
 
 def require_url(storage: object) -> None:
-    """Refuse what is no text in the place of a results database.
+    """Refuse a results database that is not given as a text.
 
     Raises:
         SpecError: With the remedy.
@@ -16,7 +16,7 @@ def require_url(storage: object) -> None:
 
 
 def has_running_loop() -> bool:
-    """Whether this thread has an event loop at work, as a cell of a notebook has: no other one can begin."""
+    """Whether an event loop runs in this thread, as in a cell of a notebook: no other one can begin there."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -31,7 +31,7 @@ class Decorator(Protocol):
     """A decorator that names a plug-in and leaves it as it is."""
 
     def __call__(self, plugin: Plugin, /) -> Plugin:
-        """The plug-in itself."""
+        """Return the plug-in itself."""
         ...
 
 
@@ -200,7 +200,7 @@ def _decorated(
 
 
 def _require_taken(function: Callable[..., object], *given: str) -> None:
-    """Refuse a function that cannot be called with these by place, before anything is generated for it."""
+    """Refuse a function that cannot be called with these arguments by place, before any text is generated."""
     signature = inspect.signature(function)
     keywords = [each.name for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
     try:

@@ -52,7 +52,7 @@ class Results:
         return f"<Results of {shown_url(self._storage)}>"
 
     def campaigns(self) -> "pd.DataFrame":
-        """A row for each campaign, oldest first: where it stands and what it cost."""
+        """A row for each campaign, oldest first: its standing and its cost."""
         return frames.campaigns(self._storage)
 
     def series(self, name: str) -> "pd.DataFrame":

@@ -23,7 +23,7 @@ REMEDY = "undo the change, or give the campaign another name, which makes no tex
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:
-    """Call with what Ctrl-C asks; in a thread where an event loop is running, so that another may begin."""
+    """Call with the requests to stop by Ctrl-C; in a new thread where this one has a running event loop."""
     settle_environment(WORK_FOLDER / "prefect")
     from winnow.flows.run.signals import Interrupts
 
@@ -73,7 +73,7 @@ def to_the_end(
 
 @contextmanager
 def remedied() -> Iterator[None]:
-    """Tell of what may not change as a program can mend it, without options of the command line."""
+    """Turn the refusal of a changed definition into one whose remedy a program can use."""
     from winnow.tasks.setup.identity import IdentityChanged
 
     try:
@@ -90,7 +90,7 @@ def allowed(*, everything: bool) -> "Trust":
 
 
 def as_in_a_file(value: object) -> object:
-    """The same as a file would hold it: lists in place of tuples, texts of paths, numbers of NumPy's."""
+    """The value as a file would hold it: lists for tuples, texts for paths, Python's numbers for NumPy's."""
     if isinstance(value, Mapping):
         return {key: as_in_a_file(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -103,7 +103,7 @@ def as_in_a_file(value: object) -> object:
 
 
 def _in_a_thread(call: "Callable[[Interrupts], T]", interrupts: "Interrupts") -> T:
-    """Call where no event loop is running, so that one may be started; wait, and let Ctrl-C ask to stop."""
+    """Call in a thread without an event loop, so that one may be started, and wait; Ctrl-C asks to stop."""
     with ThreadPoolExecutor(1, "winnow-run") as executor:
         future = executor.submit(copy_context().run, call, interrupts)
         while True:

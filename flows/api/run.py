@@ -53,7 +53,7 @@ def run(
 
 
 def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Trust") -> tuple[str, str]:
-    """Store and run what a file holds; where it is stored, and its name."""
+    """Store and run the campaign of a file; return its database and its name."""
     from winnow.flows.run.launch import require_free, starting_early, store_campaign
     from winnow.flows.run.trust_prompt import approving
     from winnow.tasks.setup.load import check_spec_file

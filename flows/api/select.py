@@ -31,7 +31,7 @@ COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
 """The statuses that may be shown of a candidate that is held against a baseline."""
 
 OF_EACH = {"costs": "candidate", "groups": "example", "group_weights": "group"}
-"""Parameters that are a number for each."""
+"""Parameters with one number for each candidate, example or group."""
 
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
@@ -265,7 +265,7 @@ def _claim(decision: Decision) -> Claim:
 def _played(
     chooser: Selector, asked: Callable[[int, int], float], n_candidates: int, n_examples: int, seed: int
 ) -> Played:
-    """Ask for what a selector wants until that is nothing."""
+    """Score the pairs that a selector asks for, until it asks for none."""
     scores = np.full((n_candidates, n_examples), np.nan)
     comparisons = round_ = 0
     while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
@@ -308,7 +308,7 @@ def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _arrays(params: Mapping[str, object]) -> dict[str, object]:
-    """The parameters that selectors take as arrays, which may be lists or columns of tables, too."""
+    """The parameters that selectors take as arrays; lists and columns of tables are taken, too."""
     found: dict[str, object] = {}
     for name, what in OF_EACH.items():
         if not hasattr(value := params.get(name), "__len__"):
@@ -325,7 +325,7 @@ def _arrays(params: Mapping[str, object]) -> dict[str, object]:
 
 
 def _require_function(score: object) -> None:
-    """Refuse what gives no number when it is called."""
+    """Refuse a score that is no function, or that returns no number when it is called."""
     if not callable(score):
         raise SpecError(f"score is {reprlib.repr(score)}; give a function of a candidate and an example")
     if any(map(inspect.iscoroutinefunction, (score, type(score).__call__))):
@@ -344,7 +344,7 @@ def _waiting() -> str:
 
 
 def _require_seed(seed: object) -> None:
-    """Refuse what no stream of random numbers begins with."""
+    """Refuse a seed that is no whole number of at least 0."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise SpecError(f"seed is {seed!r}; give a whole number of at least 0")
 

@@ -48,19 +48,19 @@ IN_PROGRAM = Path("select")
 HISTORY = "history"
 """A parameter that a campaign reads from a table, and that cannot be given as it is."""
 GROUPS, WEIGHTS, COSTS = "groups", "group_weights", "costs"
-"""Parameters that are arrays, and that a campaign's file has by the names of groups and candidates."""
+"""Parameters that are arrays, and that a campaign's file gives by the names of groups and candidates."""
 BY = "group"
 """The field of an example that names its group."""
 
 STOPPING = ("delta", "epsilon")
 KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
-"""Further parameters of selectors that are keys of a campaign of their own, and what these are called."""
+"""Parameters of selectors that are keys of a campaign's file of their own, and the names of these keys."""
 
 CALLS_AT_ONCE = 16
-"""Scores that are committed together: a kill loses those of the last ones at the most."""
+"""Scores that are committed together: a kill loses at most that many, the last ones."""
 
 BATCH_SIZE = 32
-"""Scores of a round, as selectors have it, where there are so many."""
+"""Scores of a round, as selectors have it, where the budget allows so many."""
 
 MOST_SHOWN = 10_000
 """Characters of a candidate or an example that are stored; a digest tells longer ones apart."""
@@ -68,15 +68,15 @@ MOST_SHOWN = 10_000
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
 """The memory address in the text of an object for which Python knows no better text."""
 QUOTED = re.compile(r"'(?:\\.|[^'\\])*'" + r'|"(?:\\.|[^"\\])*"')
-"""A text within another thing, as it is written: that lasts, whatever it holds."""
+"""A quoted text within the text of an object: it lasts, whatever it holds."""
 
 LONGEST = 40
-"""Characters of a candidate's name, before what tells it apart from another."""
+"""Characters of a candidate's name, before the digest that tells it apart from another."""
 LONGEST_ID = 100
-"""Characters of an example that is known by its text."""
+"""Characters of an example's text, at most, where the text is its id."""
 
 FIELDS = {"id": "id", "input": "input"}
-"""Of the dataset that the examples come to."""
+"""Fields of the dataset that is made of the examples."""
 
 
 def stored_selection(
@@ -172,9 +172,9 @@ def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampai
 
 
 def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
-    """Rounds until the campaign is decided, its budget is spent, or nothing is left to ask.
+    """Run rounds until the campaign is decided, its budget is spent, or nothing is left to ask.
 
-    What the function raises is passed on, once what it gave before is stored.
+    An error that the function raises is passed on, once its earlier scores are stored.
     """
     decision = campaign.selector.decision()
     while not decision.stop and (round_ := plan_round(campaign)) is not None:
@@ -189,7 +189,7 @@ def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
 def _scores(
     session: Session, record: CampaignRecord, n_candidates: int, n_examples: int
 ) -> tuple[FloatArray, int]:
-    """Shape (K, N), NaN where there is none, and how many were asked for."""
+    """The scores, shape (K, N), NaN where there is none, and the number of scores that were asked for."""
     scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
     for told in round_records.told_rounds(session, record.id):
         for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
@@ -205,7 +205,7 @@ def _values(
     n_examples: int,
     params: Mapping[str, object],
 ) -> JsonObject:
-    """The campaign as a file would hold it, but for its selector."""
+    """The campaign as a file would hold it, but without its selector."""
     source, given = _source(function), {key: _plain(value) for key, value in params.items()}
     stopping = {key: given[key] for key in STOPPING if key in given}
     return {
@@ -226,7 +226,7 @@ def _values(
 
 
 def _budget(given: Mapping[str, object], grid: int) -> object:
-    """As given, or all there is to score, and one round at least, which a campaign's budget has to hold."""
+    """The budget as given; else all pairs, but one round at least, as a campaign's budget has to hold one."""
     budget, batch_size = given.get("budget"), given.get("batch_size")
     if budget is not None:
         return budget
@@ -234,7 +234,7 @@ def _budget(given: Mapping[str, object], grid: int) -> object:
 
 
 def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
-    """Those of the selector alone, as a campaign's file has them."""
+    """The parameters of the selector alone, as a campaign's file has them."""
     if params.get(HISTORY) is not None:
         raise SpecError(f"{HISTORY} cannot be stored as it is given; leave it out, or storage")
     others = (*STOPPING, *KEYS, "budget", GROUPS, WEIGHTS)
@@ -269,9 +269,9 @@ def _plain(value: object) -> object:
 
 
 def _names(candidates: Sequence[object]) -> list[str]:
-    """A different name for each candidate: letters and digits of what it is as text, and if need be a digest.
+    """A different name for each candidate: letters and digits of its text, and if need be a digest.
 
-    So a name stays what it is where others come later.
+    So the name of a candidate stays the same where others come later.
     """
     names: dict[str, None] = {}
     for number, text in enumerate(map(_text, candidates)):
@@ -299,7 +299,7 @@ def _dataset(examples: Sequence[object], groups: Sequence[str]) -> Dataset:
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
-    """A different id for each example: its text, or else its place, which is the text of no other one."""
+    """A different id for each example: its text, or else a mark and its place, which no example's text is."""
     counts = Counter(texts)
     mark = "#"
     while any(text.startswith(mark) for text in counts):
@@ -320,7 +320,7 @@ def _text(given: object) -> str:
 
 
 def _require_lasting(what: str, given: Sequence[object]) -> None:
-    """Refuse what reads otherwise in every run: the next call would know none of it."""
+    """Refuse an object whose text is another one in every run: the next call would not know it again."""
     for number, each in enumerate(given):
         if not isinstance(each, str) and ADDRESS.search(QUOTED.sub("", text := _text(each))):
             raise SpecError(
@@ -331,7 +331,7 @@ def _require_lasting(what: str, given: Sequence[object]) -> None:
 
 
 def _require_apart(what: str, given: Sequence[object]) -> None:
-    """Refuse what cannot be told apart by its text: the next call would take one for the other."""
+    """Refuse two different objects with the same text: the next call would take one for the other."""
     known: dict[str, int] = {}
     for number, each in enumerate(given):
         first = known.setdefault(_text(each), number)
@@ -344,21 +344,21 @@ def _require_apart(what: str, given: Sequence[object]) -> None:
 
 
 def _are_equal(one: object, other: object) -> bool:
-    """Whether two things are the same for certain: an array has no such answer."""
+    """Whether two things are the same for certain; False where comparing them gives no True, as of arrays."""
     with suppress(Exception):
         return one is other or (type(one) is type(other) and (one == other) is True)
     return False
 
 
 def _source(function: Callable[..., object]) -> str | None:
-    """A digest of a function's own text; None where that is not to be found."""
+    """A digest of a function's own text; None where the text cannot be found."""
     with suppress(OSError, TypeError):
         return hashlib.sha256(_own_text(function).encode()).hexdigest()[:16]
     return None
 
 
 def _own_text(function: Callable[..., object]) -> str:
-    """A function's text; of a lambda no more than its own, so that the call around it may change."""
+    """The text of a function; of a lambda its own text alone, so that the call around it may change."""
     if inspect.isfunction(function) and function.__name__ == "<lambda>":
         with suppress(SyntaxError):  # of a cell that is not Python alone
             text = "".join(inspect.findsource(function)[0])

@@ -57,7 +57,7 @@ def wanted_of(database: Database, campaign: CampaignRecord) -> int:
 
 
 def login() -> str:
-    """The name of who is logged in.
+    """The name of the user who is logged in.
 
     Raises:
         WinnowError: If the system does not say.
@@ -76,9 +76,9 @@ class _Asking:
     campaign: CampaignRecord
     annotator: str
     passed: list[str] = field(default_factory=list)
-    """Keys of what they skipped."""
+    """Keys of the questions that the person skipped."""
     answered: list[str] = field(default_factory=list)
-    """Keys of what they answered here and can go back to, the last one last."""
+    """Keys of the questions that the person answered here and can go back to, the last one last."""
 
     def ask_all(self) -> None:
         """Put one question after the other until none is left, the person quits or the input ends."""
@@ -136,7 +136,7 @@ class _Asking:
         return self._next()
 
     def _next(self) -> Question | None:
-        """The next question; what was skipped comes again once nothing else is left."""
+        """The next question; skipped ones come again once nothing else is left; None where none is left."""
         found = next_question(self.database, self.campaign, self.annotator, self.passed)
         if found is None and self.passed:
             self.passed.clear()
@@ -152,7 +152,7 @@ class _Asking:
 
 
 def question_lines(question: Question) -> list[str]:
-    """A question as a terminal shows it: texts of others with nothing in them that moves a cursor."""
+    """The lines of a question on a terminal: texts of others hold nothing there that moves a cursor."""
     shown = question.shown
     lines = ["", f"[{question.left} left] example {printable(shown.example)}", *_passage("", shown.question)]
     if shown.targets:

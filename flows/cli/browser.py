@@ -1,4 +1,4 @@
-"""A page opened for whoever typed the command, where there is a screen to show it on."""
+"""Opens a page for the user of a command, where there is a screen to show it on."""
 
 import os
 import subprocess

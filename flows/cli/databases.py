@@ -72,7 +72,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
 
 
 COUNTED = " (rounds and positions are counted from 1, and from 0 in views such as v_comparisons)"
-"""Said where a check names them: their rows are looked for in SQL."""
+"""Added where a check names rounds and positions: users look for their rows in SQL."""
 
 
 class Unchecked:
@@ -85,7 +85,7 @@ class Unchecked:
         self._last: tuple[str, int, int] | None = None
 
     def add(self, finding: "Finding") -> None:
-        """Count its comparison, once."""
+        """Count the comparison of a finding, once."""
         place = (finding.campaign, finding.round_number, finding.position)
         if place == self._last:
             return
@@ -95,7 +95,7 @@ class Unchecked:
         self._reasons.setdefault(finding.campaign, str(finding))
 
     def lines(self) -> list[str]:
-        """One for each campaign."""
+        """A line for each campaign."""
         return [
             f"campaign '{name}': {count:,} comparisons could not be checked; the first: {self._reasons[name]}"
             for name, count in self._counts.items()

@@ -95,7 +95,7 @@ def _store(
     *,
     correct: bool,
 ) -> None:
-    """Store the labels of a file and what nobody can answer, all or none."""
+    """Store the labels of a file and the examples that nobody can answer, all or none."""
     from winnow.tasks.objectives.certify.human_labels import read_labels, store_labels
     from winnow.tasks.objectives.human.annotating import TERMINAL
 
@@ -128,7 +128,7 @@ def _print(labelled: "Labelled", source: str) -> None:
 def _print_next(
     database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
 ) -> None:
-    """Say what the campaign waits for, or the command that goes on with it."""
+    """Print what the campaign waits for, or the command that goes on with it."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.sentences.rounding import count_of

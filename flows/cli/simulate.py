@@ -239,7 +239,7 @@ def _right_by(
 
 
 def _may_stop(compared: "Sequence[ComparedSelector]") -> set[str]:
-    """The labels of those that stop at an error probability: one that routes is given every prompt."""
+    """The labels of the selectors that stop at an error probability: not of those that route every prompt."""
     asked = (each for each in compared if each.params.get("delta") is not None)
     return {each.label for each in asked if each.objective != "route"}
 

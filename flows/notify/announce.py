@@ -1,4 +1,4 @@
-"""Announcing how a run ended to the webhooks of its campaign; nothing that goes wrong here ends anything."""
+"""Tells the webhooks of a campaign how its run ended; no error in here ends the run."""
 
 import logging
 import os
@@ -58,7 +58,7 @@ class _Begun:
     name: str
     webhooks: tuple[WebhookSpec, ...] = ()
     known: tuple[CampaignStatus, CampaignRecord] | None = None
-    """None where nobody is to be told anything."""
+    """The campaign's status and record; None where no webhook is to be told."""
 
 
 def _begun(storage: str, name: str) -> _Begun:

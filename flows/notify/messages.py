@@ -10,9 +10,9 @@ from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.spec.sections.execution import Event
 
 MOST_CHARACTERS = 3_000
-"""Of a text for Slack."""
+"""Characters of a text for Slack, at most."""
 LONGEST_ERROR = 1_000
-"""Characters."""
+"""Characters of an error, at most."""
 
 SLACKS_OWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 """Characters that begin a mention or a link in Slack."""
@@ -69,7 +69,7 @@ def message_of(
 
 
 def slack_message(message: Message) -> Message:
-    """The same as a text in which Slack finds nothing to act on."""
+    """The message as one text in which Slack finds nothing to act on."""
     text = "\n".join(_sentences(message))
     if len(text) > MOST_CHARACTERS:
         text = f"{text[: MOST_CHARACTERS - 1]}…"

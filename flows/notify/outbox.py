@@ -1,6 +1,6 @@
-"""Messages on their way to webhooks: each is taken there by a process that no server can hold up for long.
+"""Messages on their way to webhooks: a process of its own sends each, so that no server holds us up for long.
 
-A campaign's end is stored, and its answer printed, before anybody waits for one.
+A campaign's end is stored, and its answer printed, before anybody waits for a message.
 """
 
 import json
@@ -81,7 +81,7 @@ class Outbox:
         self._senders.append((shown, sender, time.monotonic() + patience.deadline + 1.0))
 
     def wait(self) -> None:
-        """Wait for all of them, and say what did not arrive; Ctrl-C gives up waiting."""
+        """Wait for all messages, and tell which did not arrive; Ctrl-C gives up waiting."""
         try:
             while self._senders:
                 shown, sender, deadline = self._senders[0]

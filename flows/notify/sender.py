@@ -13,7 +13,7 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 def main() -> int:
-    """Send what standard input holds; on standard error, why it did not arrive."""
+    """Send the message on standard input; write on standard error why it did not arrive."""
     told = json.load(sys.stdin)
     # Its default action ends the process, also where a name is looked up or a server sends byte after byte.
     signal.alarm(told["deadline"])
@@ -24,7 +24,7 @@ def main() -> int:
 
 
 def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> str | None:
-    """Send it until it is accepted or refused for good; why it was not accepted, None where it was."""
+    """Send a message until it is accepted or refused for good; return why it was not accepted, or None."""
     why = None
     for pause in (0.0, *pauses):
         time.sleep(pause)
@@ -51,7 +51,7 @@ def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
 
 
 def _status_of(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> int:
-    """The status that a server answers with; of the answer nothing else is read but its headers."""
+    """The status that a server answers with; nothing else of the answer is read but its headers."""
     with (
         httpx.Client(timeout=timeout, follow_redirects=False) as client,
         client.stream("POST", url, content=body, headers=headers) as response,

@@ -1,7 +1,7 @@
-"""Prefect automations that take a schedule up again when what ran it is gone.
+"""Prefect automations that go on with a schedule's campaign when the process that ran it is gone.
 
 A scheduled run that crashes starts `resume-all`; one that gives no sign of life is marked as crashed
-first. What `resume-all` runs is not watched, so that a campaign which kills its process each time is not
+first. The runs of `resume-all` are not watched, so that a campaign which kills its process each time is not
 begun for ever: the next run, or a human, takes it up.
 """
 
@@ -20,7 +20,7 @@ ENDS = ("Completed", "Skipped", "Failed", "Cancelled", "Crashed")
 """States in which a flow run of ours gives no sign of life any more, and need not."""
 
 BEATS_MISSED = 4
-"""After so many, a flow run is taken for dead: longer than any pause of a machine that is merely busy."""
+"""Signs of life that a flow run misses until it is taken for dead: more than a busy machine ever pauses."""
 
 
 def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
@@ -85,7 +85,7 @@ def _runs_of(deployment: UUID) -> ResourceSpecification:
 
 
 def _put(name: str, description: str, trigger: EventTrigger, action: ActionTypes) -> None:
-    """Create an automation, or bring the one of this name to what is said here."""
+    """Create an automation, or change the one of this name to match."""
     wanted = AutomationCore(name=name, description=description, trigger=trigger, actions=[action])
     with get_client(sync_client=True) as client:
         found = client.read_automations_by_name(name)

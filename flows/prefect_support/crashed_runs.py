@@ -19,7 +19,7 @@ TAG = "winnow"
 """The tag of every flow run of ours."""
 
 CAMPAIGN_TAG, SCHEDULE_TAG = "winnow-campaign", "winnow-schedule"
-"""With one of these as well: a campaign's own run, and one of a schedule that runs such."""
+"""Further tags: of a campaign's own run, and of a run of a schedule that runs campaigns."""
 
 PROCESS = "winnow.process"
 """The label of the process that runs it."""

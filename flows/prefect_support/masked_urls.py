@@ -16,7 +16,7 @@ def mask(url: str) -> str:
 
 
 def url_of_a_worker(shown: str | None) -> str | None:
-    """The database that a process is to use which Prefect started.
+    """The URL of the database for a process that Prefect started.
 
     Args:
         shown: What Prefect was told: a URL without its password, or None where it was told none.
@@ -39,7 +39,7 @@ def url_of_a_worker(shown: str | None) -> str | None:
 
 
 def has_secret(url: str) -> bool:
-    """Whether a URL, or what is shown of one, stands for one with a password."""
+    """Whether a URL, as it is or as it may be shown, has a password or another secret."""
     return ":***@" in url or "=hidden" in url or shown_url(url) != url
 
 

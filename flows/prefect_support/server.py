@@ -37,28 +37,28 @@ LOG = WORK_FOLDER / "logs" / "prefect-server.log"
 """The file that the output of a command's temporary server goes to."""
 
 TALKER = "EventsWorker"
-"""A logger of Prefect that no setting silences: it says at the end of a run that events are on their way."""
+"""A logger of Prefect that no setting silences: it tells at the end of a run that events are being sent."""
 
 DRAIN_TIMEOUT = 10.0
-"""Seconds; events are only Prefect's picture of a run, never worth more."""
+"""Seconds, at most, for sending events, which are only Prefect's picture of a run."""
 
 START_TIMEOUT = 180.0
-"""Seconds; a cold start takes about twelve on two cores, and minutes where others keep them busy."""
+"""Seconds until a start is given up; a cold one takes about 12 on two cores, and minutes on busy ones."""
 
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
-"""The environment in which a server leaves its services for schedules and automations out."""
+"""The environment in which a server runs without its services for schedules and automations."""
 
 CONNECTION_URL = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
 """Variables by which users name Prefect's database."""
 
 
 class PrefectServerFailed(WinnowError):
-    """There is no server that answers."""
+    """No server answers."""
 
 
 def require_answer(url: str) -> None:
-    """Refuse a server of the user's that does not answer, before a round is run.
+    """Refuse a server of the user that does not answer, before a round is run.
 
     Raises:
         PrefectServerFailed: If it does not.
@@ -102,7 +102,7 @@ def settle_environment(folder: Path) -> None:
 
 @contextmanager
 def early_server() -> Generator[None, None, None]:
-    """Have a temporary server come up beside other work; `prefect_server` within the block then finds it."""
+    """Start a temporary server beside other work; `prefect_server` within the block then finds it."""
     with _begun(LOG, schedules=False) as server:
         token = _started.set(server)
         try:
@@ -139,7 +139,7 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
 
 @dataclass(frozen=True)
 class _Temporary:
-    """A server of our own, which may still be coming up."""
+    """A temporary server, which may still be starting."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -152,9 +152,9 @@ _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
 
 @contextmanager
 def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, None]:
-    """The early server, or one that begins to come up now; none where the user is known to have one.
+    """The early server, or one that starts now; None where the user is known to have a server.
 
-    Of one that only Prefect's import would find nothing is known: then this one is begun for nothing.
+    A server of the user that only Prefect's import would find is not known: then one is started for nothing.
     """
     if not schedules and (early := _started.get()):
         yield early
@@ -166,7 +166,7 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
 
 
 class _Sharing:
-    """One temporary server for all who want one, from the first one's coming until the last one has gone."""
+    """One temporary server for all runs of this process: it starts with the first and ends after the last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -176,7 +176,7 @@ class _Sharing:
 
     @contextmanager
     def server(self, log: Path) -> Generator[_Temporary, None, None]:
-        """The server, which may still be coming up; its output goes where the first one wanted it."""
+        """The server, which may still be starting; its output goes to the log of the run that started it."""
         with self._lock:
             if self._server is None:
                 self._server = self._ending.enter_context(_coming_up(log, schedules=False))
@@ -256,7 +256,7 @@ def _home(log: Path) -> Path:
 
 
 def _opened(file: Path) -> BinaryIO:
-    """A file of a temporary server, in a folder that is there from now on."""
+    """A new file of a temporary server; its folder is created if need be."""
     try:
         file.parent.absolute().mkdir(parents=True, exist_ok=True)
         return file.open("wb")
@@ -268,7 +268,7 @@ def _opened(file: Path) -> BinaryIO:
 
 
 def _has_own() -> bool:
-    """Whether the user has a server, as far as that is known without importing Prefect, which takes long."""
+    """Whether the user has a server, as far as that is known without importing Prefect, which is slow."""
     if "prefect.settings" in sys.modules:
         from prefect.settings import PREFECT_API_URL
 
@@ -282,9 +282,9 @@ def _has_profiles() -> bool:
 
 
 def _hand_over_events() -> None:
-    """Let Prefect's thread send what it still has: without a server it would wait for ever at exit.
+    """Let Prefect's thread send the events it still has: without a server it would wait for ever at exit.
 
-    Once it is asked to, it takes nothing more, of any run of this process.
+    After that the thread takes no events any more, of any run of this process.
     """
     if "prefect.events.worker" in sys.modules:
         from prefect.events.worker import EventsWorker

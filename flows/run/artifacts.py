@@ -20,10 +20,10 @@ PACE = 5.0
 """Seconds between two updates."""
 
 SHARE = 0.01
-"""The most of the time that updates may take: long ones are made less often."""
+"""The largest share of the time that updates may take: long ones are made less often."""
 
 FAREWELL = 10.0
-"""Seconds that the last update may take before nobody waits for it."""
+"""Seconds for the last update; after that it is not waited for."""
 
 KEYS = {"progress": "progress", "table": "leaderboard", "markdown": "page"}
 """The ends of the keys of artifacts, by type."""
@@ -32,7 +32,7 @@ LOGGER = logging.getLogger("winnow.prefect")
 
 
 def server_is_the_users() -> bool:
-    """Whether somebody can look at Prefect's pages: nobody sees a temporary server's."""
+    """Whether the server is the user's, whose pages can be looked at; nobody sees a temporary server's."""
     from prefect.settings import Settings
 
     # A temporary server is set inside this process alone; a new reading of the settings knows none of it.
@@ -40,7 +40,7 @@ def server_is_the_users() -> bool:
 
 
 class Artifacts:
-    """A callback that publishes."""
+    """A callback that publishes a campaign on Prefect's pages."""
 
     wants_to_stop = False
 
@@ -148,7 +148,7 @@ WINNOW = logging.getLogger("winnow")
 
 
 class RunLog:
-    """Sends lines to Prefect's server, and what Winnow logs meanwhile, whichever thread it comes from.
+    """Sends lines of a run, and what Winnow logs in any thread meanwhile, to Prefect's server.
 
     Args:
         run_id: Of the flow run.
@@ -176,7 +176,7 @@ class RunLog:
 
 
 class _OfRun(logging.Filter):
-    """Says of each line which flow run it is of; no line is kept back."""
+    """Adds to each line the flow run that it is of; no line is kept back."""
 
     def __init__(self, run_id: UUID) -> None:
         super().__init__()

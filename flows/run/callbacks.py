@@ -19,20 +19,20 @@ class Callback(Protocol):
         ...
 
     def begun(self, campaign: CampaignSession) -> None:
-        """The lease is held and all that is stored was told."""
+        """The campaign begins: its lease is held, and its selector was told all that is stored."""
         ...
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """A round is recorded."""
+        """A round was recorded."""
         ...
 
     def ended(self) -> None:
-        """The lease is given back, however it came to that; the database is still open."""
+        """The run has ended, in whatever way: the lease was given back; the database is still open."""
         ...
 
 
 class NullCallback:
-    """Nobody looks, and nobody asks to stop."""
+    """A callback that does nothing and never asks to stop."""
 
     @property
     def wants_to_stop(self) -> bool:

@@ -37,7 +37,7 @@ from winnow.tasks.rounds.record import decide_round, record_round
 Value = TypeVar("Value")
 
 LONG_ROUND = 1.5
-"""Seconds. Prefect takes about 3 ms for a task; the five tasks of a round this long are 1% of it."""
+"""Seconds of a round whose steps are tasks: Prefect takes about 3 ms for a task, 1% of it for all five."""
 
 CHUNK_SECONDS = 2.0
 """Seconds of shorter rounds that are run as one task."""
@@ -100,7 +100,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
 
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
-    """Run rounds until the campaign ends or is asked to stop, at the grain that suits their length."""
+    """Run rounds until the campaign ends or is to stop: a long one as several tasks, short ones as one."""
     if campaign.checked.runs_ahead:
         run_ahead(campaign, callback)
         return
@@ -133,9 +133,10 @@ def run_round(campaign: CampaignSession, callback: Callback) -> bool:
 
 
 def run_ahead(campaign: CampaignSession, callback: Callback) -> None:
-    """Run rounds with several, or a judge beside, in the engines; those in flight are finished in any case.
+    """Run several rounds at a time, or a judge beside; those in flight are finished in any case.
 
-    Where somebody asks to stop, what engines are at work on is committed, and its rounds wait for `resume`.
+    Where somebody asks to stop, the texts that engines are at work on are committed, and the rounds wait for
+    `resume`.
     """
     with closing(RoundsInFlight(campaign)) as in_flight:
         given, ended = (_quoted(campaign), _quoted(in_flight), _quoted(callback)), False
@@ -146,7 +147,7 @@ def run_ahead(campaign: CampaignSession, callback: Callback) -> None:
 
 @task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
 def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, callback: Callback) -> bool:
-    """Rounds for a while, each told in the order of planning; return whether the campaign ended.
+    """Run rounds for a while, told in the order of planning; return whether the campaign ended.
 
     Safe to call again after any error.
     """
@@ -161,9 +162,9 @@ def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, callback:
 
 
 def _quoted(value: Value) -> Value:
-    """A task's argument, of which the task is given the value itself.
+    """The argument of a task, quoted: the task is given the value itself.
 
-    Prefect would otherwise walk through all of it in search of futures.
+    Prefect would otherwise search all of it for futures.
     """
     return cast("Value", quote(value))
 

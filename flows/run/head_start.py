@@ -34,7 +34,7 @@ def head_start(storage: str, name: str) -> Generator[None, None, None]:
 
 @contextmanager
 def session_of(database: Database, storage: str, name: str) -> Generator[CampaignSession, None, None]:
-    """A campaign that is about to run: the one that has a head start, or else opened now.
+    """The session of a campaign that is about to run: the one with a head start, or else one opened now.
 
     Raises like `running`.
     """
@@ -66,7 +66,7 @@ class _Ahead:
     name: str
     campaign: CampaignSession
     closing: ExitStack
-    """Ends what it has begun; empty once a flow has taken it over."""
+    """Ends what the head start began; empty once a flow has taken it over."""
 
 
 _ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
@@ -87,7 +87,7 @@ def _begun(storage: str, name: str) -> _Ahead | None:
 
 @contextmanager
 def _asking(campaign: CampaignSession) -> Generator[None, None, None]:
-    """Have servers that run all models asked for the first round; whoever leaves in haste breaks it off."""
+    """Ask servers for the texts of the first round, if servers run all models; an error breaks that off."""
     checked, round_ = campaign.checked, stored_plan(campaign)
     if (
         round_ is None

@@ -1,4 +1,4 @@
-"""Running stored campaigns from the command line: what surrounds the flow, and how it ends.
+"""Runs of stored campaigns from the command line: what surrounds the flow, and how it ends.
 
 What a round needs is imported by the functions that run one: a campaign that is decided answers at once.
 """
@@ -37,9 +37,9 @@ from winnow.tasks.spec.yaml_file import SpecFile
 
 @contextmanager
 def starting_early(approve: Approve) -> Generator[Approve, None, None]:
-    """The same approval, after which what takes seconds comes up beside the checks, until the block ends.
+    """The same approval, after which slow things start beside the checks, until the block ends.
 
-    That is a temporary Prefect server, and vLLM's imports. A campaign that is decided needs neither.
+    These are a temporary Prefect server and vLLM's imports. A campaign that is decided needs neither.
     """
     with ExitStack() as coming_up:
 
@@ -66,7 +66,7 @@ def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
 
 
 def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
-    """Store a campaign that is about to run, unless it is; say where that lowers the budget of a stored one.
+    """Store a campaign that is about to run, unless it is stored; tell where that lowers its budget.
 
     Args:
         checked: The campaign.
@@ -228,7 +228,7 @@ def _answered(storage: str, name: str) -> int | None:
 
 
 def _require_extras(checked: ResolvedCampaign) -> None:
-    """Refuse a campaign whose engines cannot run here; a cluster's machines have packages of their own."""
+    """Refuse a campaign whose engines need packages missing here; machines of a cluster have their own."""
     if checked.spec.execution.cluster == "ray":
         require("ray", "execution.cluster: ray")
         return
@@ -237,7 +237,7 @@ def _require_extras(checked: ResolvedCampaign) -> None:
 
 
 def _require_functions(storage: str, name: str) -> None:
-    """Refuse a campaign that a program alone can go on with, before anything tells how to go on with it."""
+    """Refuse a campaign that only a program can go on with, before anything tells how to go on with it."""
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
     for number, model in enumerate(campaign.spec.get("models", ())):
@@ -246,7 +246,7 @@ def _require_functions(storage: str, name: str) -> None:
 
 
 def require_free(storage: str, name: str) -> None:
-    """Refuse a campaign that another process runs before any server is started.
+    """Refuse a campaign that another process runs; no server is started before that.
 
     Raises:
         LeaseHeld: If one does.

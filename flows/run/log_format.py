@@ -47,7 +47,7 @@ class RunContext(logging.Filter):
         super().__init__()
         self.campaign: str | None = None
         self.round: int | None = None
-        """Counted from 0, as in the database."""
+        """The round, counted from 0 as in the database; None outside of a round."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See `logging.Filter`; no line is kept back."""
@@ -76,7 +76,7 @@ class JsonLine(JsonFormatter):
 
 
 class TextLine(logging.Formatter):
-    """A sentence that can neither move a cursor nor pretend to be another line."""
+    """Formats a record as one sentence, which can neither move a cursor nor pretend to be another line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`."""
@@ -84,7 +84,7 @@ class TextLine(logging.Formatter):
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Standard error as it is when a line is written: a live table takes its place for a while."""
+    """Writes to standard error as it is at that moment: a live table takes its place for a while."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
@@ -103,7 +103,7 @@ def json_context() -> RunContext | None:
 
 
 def notice(event: str, sentence: str) -> None:
-    """Tell whoever reads standard error what is no result; as a line of the log where that is JSON."""
+    """Tell on standard error what is no result; as a line of the log where that is JSON."""
     if json_context() is None:
         tell(sentence)
     else:

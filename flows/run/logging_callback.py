@@ -24,7 +24,7 @@ LOGGER = logging.getLogger("winnow.campaign")
 
 
 class RoundLog:
-    """A callback that logs, and says on which campaign and round each line of the log comes to be.
+    """A callback that logs, and marks each line of the log with the campaign and the round.
 
     Args:
         interrupts: Who may ask to stop.
@@ -185,5 +185,5 @@ def log_answer(status: CampaignStatus) -> None:
 
 
 def _known(value: float) -> float | None:
-    """JSON has no NaN."""
+    """The value, None for NaN, which JSON does not have."""
     return None if math.isnan(value) else float(value)

@@ -43,7 +43,7 @@ def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator
 
 @contextmanager
 def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None]:
-    """The callback that suits it: a log, a terminal, or something that keeps lines."""
+    """The callback that suits standard error: a log, a terminal, or something that keeps lines."""
     console = Console(stderr=True, highlight=False)
     if (context := json_context()) is not None:
         yield RoundLog(interrupts, context)

@@ -1,4 +1,4 @@
-"""A campaign while it runs as lines: what is counted, and one line a round."""
+"""A campaign's progress in lines: counts, and one line a round."""
 
 import time
 
@@ -40,7 +40,7 @@ class Tally:
         self._started = time.monotonic()
 
     def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
-        """Take up what a round brought; what to check since then, in sentences."""
+        """Take up the counts of a round; return what to check since then, in sentences."""
         self.told = campaign.allowance.answered
         found = self._early_warnings.new(
             campaign.database, campaign.record, comparisons=self.told, stop=decision.stop
@@ -57,7 +57,7 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Comparisons a second since then, but for the time that loading took."""
+        """Comparisons a second since then, without the time that loading took."""
         return (self.told - self._told_at_start) / max(self.elapsed - self.stalled, 1e-9)
 
     @property

@@ -33,7 +33,7 @@ FROM_GOOD_TO_BAD = (
 
 
 def unfinished_campaigns(storage: str, series: str | None = None) -> list[str]:
-    """Campaigns, perhaps of one series alone, that running again would bring further; oldest first."""
+    """The campaigns, of one series or all, that a further run would bring on; oldest first."""
     with reading(storage) as session:
         return [
             record.name
@@ -44,7 +44,7 @@ def unfinished_campaigns(storage: str, series: str | None = None) -> list[str]:
 
 
 def is_left_unfinished(status: CampaignStatus) -> bool:
-    """Whether a campaign has more to do and nobody does it."""
+    """Whether a campaign has more to do and no process runs it."""
     return not status.is_settled and status.state != "running"
 
 

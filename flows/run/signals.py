@@ -10,13 +10,13 @@ from types import FrameType
 from winnow.flows.run.log_format import notice
 
 AT_ONCE = (signal.SIGTERM, signal.SIGHUP)
-"""A service manager ends us, or the terminal is gone: neither waits for a round."""
+"""Signals that end us at once: from a service manager, or because the terminal is gone."""
 
 
 def hold_back_from_children() -> None:
-    """Have processes that this thread starts from now on hear of Ctrl-C once `Interrupts.caught` there.
+    """Let processes that this thread starts from now on get Ctrl-C only once they enter `Interrupts.caught`.
 
-    Until then they import what they need, and would end in a traceback. Here, another thread takes it.
+    Until then they import what they need, and would end in a traceback. Here, another thread gets it.
     """
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -28,7 +28,7 @@ from winnow.tasks.spec.yaml_file import SpecFile
 TRUSTED = "trusted"
 
 STORAGE = ("storage",)
-"""The keys of the permission that who resumes a campaign gives by naming its database."""
+"""Keys of the permission that the user gives by naming the database of a campaign to resume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class Trust:
     """The permissions beside those that are remembered."""
 
     everything: bool = False
-    """Whatever a campaign needs: somebody said --trust."""
+    """Whether a campaign may do whatever it needs: --trust was given."""
     given: frozenset[str] = frozenset()
-    """Texts of the permissions that a schedule was given."""
+    """Texts of the permissions that were given to a schedule."""
     asks: bool = False
     """Whether a user may be asked, where there is a terminal."""
     how: str = "give --trust"
@@ -65,7 +65,7 @@ def approving(trust: Trust, folder: Path | None = None) -> Approve:
 
 
 def require_stored_trust(storage: str, name: str, trust: Trust) -> None:
-    """Refuse a stored campaign that needs more than was allowed; whoever names a database allows it.
+    """Refuse a stored campaign that needs more than was allowed; naming a database allows the use of it.
 
     Raises:
         SpecError: In one sentence that names what is needed.
@@ -78,7 +78,7 @@ def require_stored_trust(storage: str, name: str, trust: Trust) -> None:
 
 
 def given_to(spec: CampaignSpec, folder: Path) -> list[str]:
-    """The texts of all that an approved campaign needs, for a schedule to keep."""
+    """The texts of the permissions that an approved campaign needs, for a schedule to keep."""
     return sorted(each.text for each in permissions(spec, folder))
 
 
@@ -99,7 +99,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
 
 
 def _agreed(missing: Sequence[Permission], what: str) -> bool:
-    """Ask, where somebody can read the question and answer it."""
+    """Whether the user, asked on a terminal where there is one, agrees."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
         return False
     lines = "".join(f"\n  - {each.text} ({each.keys[0]})" for each in missing)
@@ -137,7 +137,7 @@ def remembered() -> frozenset[str]:
 
 
 def _remember(texts: Iterable[str]) -> None:
-    """Add to what is remembered; where that cannot be written, the next command asks again."""
+    """Add to the remembered permissions; where they cannot be written, the next command asks again."""
     known = remembered()
     if not (new := set(texts) - known):
         return

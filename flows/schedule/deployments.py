@@ -30,15 +30,15 @@ class Scheduled:
     spec: str
     settings: Sequence[str]
     storage: str | None
-    """Without its password; None where WINNOW_STORAGE or the file says it."""
+    """URL of the results database without its password; None where WINNOW_STORAGE or the file gives it."""
     name: str
-    """The deployment's."""
+    """The name of the deployment."""
     when: When
     trust: Sequence[str]
-    """Texts of what was allowed; see `flows.run.trust_prompt`."""
+    """Texts of the permissions that were given; see `flows.run.trust_prompt`."""
 
     def parameters(self) -> dict[str, object]:
-        """Of every flow run."""
+        """The parameters of every flow run."""
         return {
             "spec": self.spec,
             "settings": list(self.settings),
@@ -70,7 +70,7 @@ def deployment_of(
 
 
 def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
-    """Deploy a schedule to a work pool, with what takes it up again after a crash; return the pool's server.
+    """Deploy a schedule to a work pool, with automations for crashes; return the URL of the pool's server.
 
     Args:
         scheduled: What is run when.

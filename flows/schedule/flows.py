@@ -79,11 +79,11 @@ class RunMessages:
 
     @property
     def message(self) -> str:
-        """All of it, for the state that the run ends in."""
+        """All lines, for the state that the run ends in."""
         return "\n".join(self._lines) or "nothing to do"
 
     def say(self, line: str) -> None:
-        """To Prefect's log, which a worker shows and the server keeps; to the terminal where it is off."""
+        """Write to Prefect's log, which a worker shows and the server keeps, or print where it is off."""
         self._lines.append(line)
         logger = get_run_logger()
         if logger.isEnabledFor(logging.INFO):
@@ -94,7 +94,7 @@ class RunMessages:
 
 @contextmanager
 def told_where_log_is_off(spec: str) -> Generator[None, None, None]:
-    """Print what ends a run of a file by an error, which nobody else would say where Prefect's log is off."""
+    """Print the error that ends a run of a file where Prefect's log is off, as nothing else would tell it."""
     try:
         yield
     except Exception as error:

@@ -39,9 +39,9 @@ class ScheduledRun:
     storage: str
     """URL of the results database."""
     series: str
-    """The name in the file."""
+    """The name in the campaign's file."""
     name: str
-    """The campaign's."""
+    """The name of the campaign of this run."""
     trust: Trust
     """The permissions of the run."""
     due: dt.datetime | None
@@ -83,7 +83,7 @@ def plan_scheduled_run(
 
 
 def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust: Trust) -> CampaignSpec:
-    """The approved campaign of a file, kept in the database that this process is to use.
+    """The definition in a campaign's file, approved, with the database that this process is to use.
 
     Raises:
         SpecError: As `plan_scheduled_run` does; see `url_of_a_worker` as well.
@@ -148,7 +148,7 @@ def _series(run: ScheduledRun) -> list[CampaignRecord]:
 
 
 def _begun_since(series: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
-    """The campaign that was begun after a run was due: runs that come late do not pile up."""
+    """A campaign of the series that was begun after the run was due, or None: late runs do not pile up."""
     if due is None:
         return None
     return next((record for record in reversed(series) if record.created_at >= due), None)

@@ -1,4 +1,4 @@
-"""A schedule served from this terminal: Prefect's `serve`, and an end that lets a round finish first."""
+"""A schedule served from this terminal by Prefect's `serve`; at its end a round is finished first."""
 
 import asyncio
 import signal
@@ -12,10 +12,10 @@ from winnow.flows.run.signals import hold_back_from_children
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 
 POLL_S = 5.0
-"""Seconds between two looks at what is due; runs that are due sooner are prepared in advance."""
+"""Seconds between two looks at which runs are due; runs due sooner than that are prepared in advance."""
 
 LOOK_S = 0.2
-"""Seconds between two looks at whether a campaign has ended that was asked to."""
+"""Seconds between two looks at whether a campaign that was asked to stop has ended."""
 
 
 def serve(scheduled: Scheduled) -> None:
@@ -51,14 +51,14 @@ class _Stopping:
         self._waiting: asyncio.Task[None] | None = None
 
     def asked(self) -> None:
-        """Somebody pressed Ctrl-C."""
+        """Stop after the running round, or at once when asked again: Ctrl-C was pressed."""
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._stop())
         else:
             self._serving.cancel()
 
     def told(self, *_: object) -> None:
-        """SIGTERM or SIGHUP, sent to this process alone: the running campaign gets what Ctrl-C is."""
+        """Stop as on Ctrl-C, and pass it on to the campaign: SIGTERM and SIGHUP reach this process alone."""
         for process in self._running():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)

@@ -32,7 +32,7 @@ class When:
         return self.timezone or "UTC"
 
     def schedule(self) -> "CronSchedule | IntervalSchedule":
-        """The same for Prefect.
+        """The schedule as Prefect has it.
 
         Raises:
             SpecError: If it is not exactly one of the two, or Prefect cannot read it.

@@ -1,4 +1,4 @@
-"""A picture of who was given which type of prompt: a row of panels per selector, a panel per type."""
+"""A picture of the candidates' shares of each type of prompt: a row of panels per selector, one per type."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -54,32 +54,32 @@ class Subject:
     source: str
     candidates: tuple[str, ...]
     n_examples: int | None
-    """None where there are none, but averages over all of them."""
+    """Number of examples; None where the table has none, but averages over all of them."""
     facts: Mapping[str, float]
     """Other facts about the table."""
     grid: int | None
-    """Comparisons in the whole table; None where there is no end to them."""
+    """Comparisons in the whole table; None where they may go on for ever."""
     unit: str
     """The unit of comparisons, in the plural."""
     types: tuple[str, ...] = ()
-    """G types of examples, where they are known."""
+    """Types of examples, G of them; empty where they are not known."""
     is_partial: bool = False
     """Whether it lacks scores that its campaign never asked for, so that runs are traces."""
 
     @property
     def size(self) -> str:
-        """In words."""
+        """The size of the table in words."""
         candidates = f"{len(self.candidates)} candidates"
         return f"{candidates} x {self.n_examples} examples" if self.n_examples else candidates
 
     @property
     def axis(self) -> str:
-        """The name of the axis of budgets, on which of all pairs shares are shown, and else counts."""
+        """The name of the axis of budgets, which shows shares of all pairs, or else counts."""
         return "budget, % of all pairs" if self.unit == "pairs" else f"budget, {self.unit}"
 
     @property
     def axis_of_stops(self) -> str:
-        """The same of places where runs stopped, in two lines, as a phone shows half a picture's width."""
+        """The name of the axis of stops, in two lines, as a phone shows half a picture's width."""
         return self.axis.replace("budget, ", "comparisons to a stop (bar: mean),\n")
 
     def places(self, budgets: Sequence[int]) -> FloatArray:
@@ -89,7 +89,7 @@ class Subject:
 
 
 def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
-    """A table of scores, whose rows may be compared by what their means on groups come to."""
+    """The subject of a table of scores; groups of examples give the value of each row."""
     facts = {"filled": table.filled}
     if not table.is_partial:
         facts = {"hardness": hardness(true_values(table.scores, groups))}
@@ -107,7 +107,7 @@ def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
 
 
 def preference_subject(table: PreferenceTable) -> Subject:
-    """A table of preferences."""
+    """The subject of a table of preferences."""
     worst = np.nanmin(np.where(np.eye(len(table.candidates), dtype=bool), np.nan, table.preferences), axis=1)
     return Subject(
         source=table.source,
@@ -120,7 +120,7 @@ def preference_subject(table: PreferenceTable) -> Subject:
 
 
 def route_subject(table: ScoreTable, environment: RouteEnvironment, types: "PromptTypes | None") -> Subject:
-    """A table of scores whose examples come as prompts: the best mean, and that of the best for each one."""
+    """The subject of a table of prompts: the best mean, and that of the best candidate for each prompt."""
     return Subject(
         source=table.source,
         candidates=table.candidates,
@@ -142,7 +142,7 @@ class Stop(NamedTuple):
     has_stopped: bool
     """Whether it stopped by itself, or had nothing left to ask, with an answer that is known or proven."""
     right: bool | None
-    """Whether what it claims is true; None where it does not say who is the best."""
+    """Whether its claim is true; None where it makes no claim about the best."""
 
 
 class SimulationReport:

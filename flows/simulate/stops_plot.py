@@ -1,4 +1,4 @@
-"""A picture of stops: after how many comparisons each selector stops by itself, how often it errs beside."""
+"""A picture of the comparisons after which each selector stops by itself, and of how often it errs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ class Stops:
     stopped: BoolArray
     """Shape (R,), whether it stopped with an answer; the others were cut off there, or left without one."""
     wrong: int
-    """Of those that stopped."""
+    """Number of the stopped runs whose answer is wrong."""
 
     @property
     def mean(self) -> float:
-        """Of the places; where runs were cut off, they would have gone on."""
+        """The mean of the places; where runs were cut off, they would have gone on."""
         return float(self.places.mean())
 
     @property

@@ -33,7 +33,7 @@ class Given:
     history: str | None
     history_share: float | None
     seed: int
-    """Of the part that becomes the history."""
+    """The seed for the choice of the part that becomes the history."""
     contexts: str | None
     embed: str | None
     types: str | None
@@ -138,9 +138,9 @@ def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTab
 
 
 def _require_others(table: ScoreTable, past: ScoreTable) -> None:
-    """Refuse a history that knows the scores that are to be found out: by it, selectors look too good.
+    """Refuse a history with the scores that are to be found out: with it, selectors would look too good.
 
-    Other scores of the same candidates are a history as any: a campaign takes them as well.
+    A history may have other scores of the same candidates: a campaign takes these as well.
     """
     earlier = dict(zip(past.candidates, past.scores, strict=True))
     replayed = dict(zip(table.candidates, table.scores, strict=True))
