@@ -81,7 +81,7 @@ def _same(mine: FloatArray | None, theirs: FloatArray | None) -> bool:
 
 
 EMPTY_BATCH = Batch(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-"""Nothing to ask."""
+"""A batch of no pairs."""
 
 
 class Selector(Protocol):
@@ -128,7 +128,7 @@ class Selector(Protocol):
         ...
 
     def decision(self) -> Decision:
-        """Say what is believed now; asking does not change it."""
+        """Return the present decision; asking for it changes nothing."""
         ...
 
 

@@ -71,7 +71,7 @@ class BestDuelConfig:
 
 
 def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
-    """A read-only copy, if nothing speaks against it."""
+    """A read-only copy of the features; raises `InvalidParameter` where they cannot be used."""
     if features.ndim != 2 or features.shape[0] != n_arms or features.shape[1] == 0:
         raise InvalidParameter("features", features.shape, f"of shape ({n_arms}, d), a row for each arm")
     if features.dtype.kind not in "fiub":
@@ -84,7 +84,7 @@ def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
 
 
 def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
-    """A read-only copy, if nothing speaks against it."""
+    """A read-only copy of the mask; raises `InvalidParameter` where it cannot be used."""
     if deterministic.shape != (n_arms,) or deterministic.dtype != np.bool_:
         raise InvalidParameter("deterministic", deterministic, f"of shape ({n_arms},), true or false each")
     copied = deterministic.copy()

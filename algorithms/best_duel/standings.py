@@ -53,7 +53,7 @@ class Standings:
         return int(np.where(is_best, averages, -np.inf).argmax())
 
     def refresh(self, row: int, column: int, preference: float, count: int) -> None:
-        """Take over the preference of one arm over another; the other's over it is to be told as well.
+        """Take over one arm's preference over another; the reverse preference is to be told as well.
 
         Args:
             row: The arm.

@@ -63,11 +63,11 @@ class Stopping:
 
     @property
     def _refuted(self) -> tuple[Assumption, ...]:
-        """The model, where its evidence is in force no more."""
+        """The assumption of the model, where the evidence by it is no more in force."""
         return () if self.evidence is self._asked_for else ("bradley-terry",)
 
     def _groups(self, reason: Reason) -> list[tuple[ArmStatus, BoolArray]]:
-        """A status and which arms have it, the later ones first in rank."""
+        """Pairs of a status and the arms that have it; an arm has the last status that it is given."""
         evidence, dropped = self.evidence, ~self.record.active
         if not self._has_winner(reason):
             return [("eliminated", evidence.beaten), ("tied", evidence.tied), ("dropped", dropped)]

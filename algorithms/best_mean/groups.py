@@ -1,4 +1,4 @@
-"""Groups of examples, and what an arm's means on them come to: one number that arms are compared by.
+"""Groups of examples, and the value of an arm by its means on them: one number that arms are compared by.
 
 Letters: N examples, N_g of them in group g; mu_g an arm's mean over those. The arm's value is either
 sum w_g mu_g, with shares w_g that sum to 1, or the least mu_g. A part is a set of examples that a test is
@@ -16,7 +16,7 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 MOST_RATIO = 1_000_000
-"""Between the weights of two groups; what is left of a lighter one would be lost in the rounding of sums."""
+"""The largest ratio of two groups' weights; beyond it a lighter one would be lost in the rounding of sums."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +30,11 @@ class Groups:
     shares: FloatArray | None
     """Shape (G,), w_g, above 0 and with a sum of 1; None where the least mean counts."""
     weights: FloatArray
-    """Shape (N,), of the examples."""
+    """Shape (N,), the weight of each example."""
     part_of: IntArray
     """Shape (N,), the part of each example."""
     totals: FloatArray
-    """Shape (P,), of the weights of each part."""
+    """Shape (P,), the sum of the weights of each part."""
 
     @classmethod
     def none(cls, n_examples: int) -> Self:
@@ -43,7 +43,7 @@ class Groups:
 
     @classmethod
     def of(cls, of_example: IntArray, weights: FloatArray | None) -> Self:
-        """Groups whose means are weighted so, or of which the least mean counts.
+        """Groups whose means are weighted by `weights`, or whose least mean counts.
 
         Args:
             of_example: Shape (N,), from 0 to G - 1, each of them at least once.

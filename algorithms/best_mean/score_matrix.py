@@ -62,7 +62,7 @@ class ScoreMatrix:
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each arm's scores, or what those of groups come to, shape (K,); NaN where it has none."""
+        """Mean of each arm's scores, or its value by means of groups, shape (K,); NaN where it has none."""
         means = np.full(self._sums_in.shape, np.nan)
         np.divide(self._sums_in, self._scored_in, out=means, where=self._scored_in > 0)
         return self.groups.value(means)

@@ -25,7 +25,7 @@ class Standing:
     eliminated: BoolArray
     """Another arm is better; with a positive epsilon an arm can be tied all the same."""
     dropped: BoolArray
-    """Those left out."""
+    """Arms that were dropped."""
 
     @classmethod
     def of(

@@ -142,7 +142,7 @@ class Stopping:
 
     @property
     def _is_followed(self) -> bool:
-        """Whether who is asked follows the stopping rule."""
+        """Whether the stopping rule decides which arms are asked."""
         return self._is_mended and self._config.delta is not None
 
     def room(self, wanted: int) -> int:

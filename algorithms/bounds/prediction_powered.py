@@ -75,7 +75,7 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
         self._predicted: list[deque[PredictedDraws | None]] = [deque() for _ in range(n_arms)]
 
     def announce(self, arm: int, predicted: PredictedDraws) -> None:
-        """Say what is predicted for the arm's draws in the next update; without it that is bet on plainly."""
+        """Give the predictions for an arm's draws in the next update, which else bets on scores alone."""
         self._announced[arm] = predicted
 
     def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:

@@ -65,7 +65,7 @@ class Wealth:
             self._capital[arm] = self._capital[model]
 
     def _kept(self, arms: IntArray, window: slice) -> FloatArray:
-        """By size of bet, shape (A, J, G)."""
+        """The capital of some arms by size of bet, shape (A, J, G)."""
         return np.stack([self._capital[arm][:, window] for arm in arms.tolist()])
 
     def bet(
@@ -144,7 +144,7 @@ class _Draws(NamedTuple):
     left: IntArray
     """Examples not told before each."""
     sums: FloatArray
-    """Of the scores before each."""
+    """Sums of the scores before each."""
     values: FloatArray
     """The scores that are bet on, less their control where there is one."""
     most: FloatArray
@@ -153,7 +153,7 @@ class _Draws(NamedTuple):
     """Standard deviations, as estimated from the values before each."""
 
     def only(self, places: BoolArray | slice) -> "_Draws":
-        """Those at some places, shape (B,)."""
+        """The draws at some places, shape (B,)."""
         return _Draws(
             self.left[:, places],
             self.sums[:, places],

@@ -23,7 +23,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class OneSidedTests:
-    """Per arm, the test that its mean is `bound` or more; it passes once that is refuted.
+    """Tests, one per arm, of whether its mean is `bound` or more; a test passes once that is refuted.
 
     Args:
         config: The problem and the common parameters.

@@ -83,13 +83,13 @@ class Constraints:
 
     @property
     def are_met(self) -> BoolArray:
-        """Arms that meet all of them whatever is not known, shape (K,)."""
+        """Arms that meet all constraints whatever the unknown outcomes are, shape (K,)."""
         met = [each.draws.low >= each.least for each in self._each]
         return np.array(np.all(met, axis=0)) if met else np.ones(self._n_arms, dtype=np.bool_)
 
     @property
     def are_missed(self) -> BoolArray:
-        """Arms that cannot meet one of them whatever is not known, shape (K,)."""
+        """Arms that cannot meet some constraint whatever the unknown outcomes are, shape (K,)."""
         missed = [each.draws.high + each.draws.left < each.least for each in self._each]
         return np.array(np.any(missed, axis=0)) if missed else np.zeros(self._n_arms, dtype=np.bool_)
 
@@ -104,7 +104,7 @@ class Constraints:
             each.tell(Grouped.of(batch.arms, batch.examples, told))
 
     def averaged(self, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """The average of the wealths of bets on the means of some arms, shape (A,), and on what is to be met.
+        """The average of the wealths of bets on the means of some arms, shape (A,), and on their constraints.
 
         The shares are fixed before anything is told.
         """
@@ -112,7 +112,7 @@ class Constraints:
         return np.asarray((wealths + sum(bets)) / (1 + len(bets)))
 
     def split(self, batch: Batch, outcomes: ArrayLike) -> tuple[ArrayLike, FloatArray]:
-        """The scores of a batch, still to be looked at, and the outcomes that are to meet constraints.
+        """The scores of a batch, not checked yet, and the outcomes for the constraints, checked.
 
         Args:
             batch: B pairs.

@@ -163,7 +163,7 @@ class Controls:
         return np.asarray(residuals)
 
     def learn(self, batch: Grouped, residuals: FloatArray) -> None:
-        """Absorb how much better than its arm does each score is, shape (B,)."""
+        """Absorb residuals of scores, shape (B,); see `residuals`."""
         np.add.at(self._residuals, batch.examples, residuals)
         np.add.at(self._told, batch.examples, 1.0)
         touched = batch.examples
@@ -238,7 +238,7 @@ class Controls:
 
     @property
     def _means(self) -> FloatArray:
-        """Of the features over the examples of each part, shape (P, F)."""
+        """Means of the features over the examples of each part, shape (P, F)."""
         groups = self._groups
         if groups.n_parts == 1:
             weighted = self._features if groups.are_alike else self._features * groups.weights

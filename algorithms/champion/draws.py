@@ -114,7 +114,7 @@ class Draws:
 
     @property
     def variances(self) -> FloatArray:
-        """Of each row's scores, shape (R,), smoothed by a draw or two of a fair coin; at most 1/4."""
+        """Variances of rows' scores, shape (R,), smoothed by a draw or two of a fair coin; at most 1/4."""
         deviations = self.squares - self.sums**2 / np.maximum(self.count, 1)
         return np.asarray(np.minimum((deviations + 0.5) / (self.count + 2), 0.25))
 

@@ -290,12 +290,12 @@ class Evidence:
             self._rule_out(np.unique(rows // self.groups.n_parts))
 
     def _log_factors(self, played: Played) -> FloatArray:
-        """Those of some draws at the T there is now; see `log_factors`."""
+        """Logarithms of the factors of some draws at the present T; see `log_factors`."""
         totals = self.total * (played.total / self.n_examples)  # N T of the row of each
         return log_factors(played, totals, played.total)
 
     def _bet_again(self, arms: IntArray, drawn: DrawHistory) -> None:
-        """Work out the wealth of some rows from all of their draws, for the T there is now."""
+        """Compute the wealth of some rows from all of their draws, at the present T."""
         assert self._untested is not None
         starts = drawn.starts
         logs = self._log_factors(drawn.played)  # (5, F)
@@ -350,7 +350,10 @@ class Evidence:
             self._named_by_race, self.is_out[others] = leader, True
 
     def _take_back_name(self) -> None:
-        """Put in question again who is out as it is not far above one arm: it may be so above another."""
+        """Put in question again the arms that are out only because they are not far above the named arm.
+
+        They may be far above another arm, which becomes the champion.
+        """
         if self._named_by_race is not None:
             self._named_by_race, self.is_out = None, self.is_beaten.copy()
 

@@ -23,14 +23,14 @@ OPPONENT_COUNTS = np.array([1, 2, 3, 4, 6, 8, 12])
 
 
 class Opponents(NamedTuple):
-    """Of A arms, fixed before the scores that they are played on."""
+    """The opponents of A arms, fixed before the scores that they are played on."""
 
     members: IntArray
     """Shape (V, W), lists of arms, best first: the leading arms without one of them each."""
     which: IntArray
-    """Shape (A,), whose row of `members` is whose."""
+    """Shape (A,), the row of `members` for each arm."""
     size: IntArray
-    """Shape (A,), how many of the row are the opponents."""
+    """Shape (A,), the number of opponents, from the front of that row."""
     adaptive: FloatArray
     """Shape (A,), the adaptive bet."""
 
@@ -76,7 +76,7 @@ class Race:
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
         self._has_met = np.zeros((n_betting, n_betting), dtype=np.bool_)  # [i, j]: i was bet against j
         self.told: list[Columns] = []
-        """By batch, those that were bet on."""
+        """The columns that were bet on, by batch."""
 
     def add_arms(self, count: int) -> None:
         """Append arms that are not in the race."""
@@ -94,7 +94,7 @@ class Race:
         return int(self.columns.max())
 
     def wealths(self, arms: IntArray) -> FloatArray:
-        """Of some arms, shape (A,)."""
+        """The wealths of some arms, shape (A,)."""
         wealths = np.exp(np.minimum(self._logs[arms], HIGHEST_LOG))
         fixed = wealths[:, :-1].mean(axis=1)
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
@@ -139,7 +139,7 @@ class Race:
         return np.concatenate(found) if found else np.zeros(0)
 
     def _remember(self, arms: IntArray, opponents: Opponents) -> None:
-        """Note who was bet against whom."""
+        """Note which arms were bet against which."""
         for row, size in {(int(v), int(s)) for v, s in zip(opponents.which, opponents.size, strict=True)}:
             mine = (opponents.which == row) & (opponents.size == size)
             self._has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True

@@ -361,10 +361,10 @@ class Champion:
 
 
 def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -> None:
-    """Refuse what cannot be asked of groups.
+    """Refuse settings that do not go with groups.
 
     Raises:
-        InvalidParameter: If it is.
+        InvalidParameter: If one is given.
     """
     if top_m > 1:
         raise InvalidParameter("top_m", top_m, "1 where groups are compared")

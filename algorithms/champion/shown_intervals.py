@@ -26,7 +26,7 @@ class ControlledWealth(Wealth):
         is_draw: BoolArray | None = None,
         control: Control | None = None,
     ) -> None:
-        """Absorb the next scores of some arms; what was announced is used up."""
+        """Absorb the next scores of some arms; an announced control serves once."""
         announced, self.announced = self.announced, None
         super().bet(arms, scores, window, is_draw, announced if control is None else control)
 
@@ -70,11 +70,11 @@ class ControlledIntervals(FinitePopulationIntervals):
 
 
 class GroupedIntervals:
-    """Intervals of what the means of groups come to, which hold for all arms, at all times.
+    """Intervals of the arms' values by means of groups, which hold for all arms, at all times.
 
     The means of each group have intervals that may ever be wrong with probability alpha / G; where all hold,
-    what their ends come to is an interval of what the means do. Draws have no controls here, as theirs have
-    mean 0 over all examples that are left, and not over those of a group.
+    the values of their ends are the ends of an interval of the arm's value. Draws have no controls here, as
+    theirs have mean 0 over all examples that are left, and not over those of a group.
 
     Args:
         n_arms: K.
@@ -113,7 +113,7 @@ class GroupedIntervals:
 
 
 class ShownIntervals:
-    """Those of each list hold for all of its arms at once, at an error probability of the list's own.
+    """Intervals by list of arms: those of a list all hold at once, at an error probability of its own.
 
     A list may be chosen by all that was told before it: its arms' draws begin after that. So the error
     probabilities of the lists add up.
@@ -151,7 +151,7 @@ class ShownIntervals:
 
     @property
     def lower(self) -> FloatArray:
-        """Lower ends, shape (K,); those of a list, with the upper ones, all hold but for its `alpha_of`."""
+        """Lower ends, shape (K,); all ends of a list hold at once, but for its error probability `alpha_of`."""
         return np.concatenate([each.lower for each in self._lists])
 
     @property

@@ -23,12 +23,12 @@ SHARE_OF_FIRST_COLUMNS = 0.3  # of a row, spread over all arms: what looking at 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Chosen before anything is told: a choice between wealths that looks at data would cost a union."""
+    """The mode, chosen before anything is told: a choice of wealths by what is told would cost a union."""
 
     weight: float
     """w, the share of each arm's stake that is bet in the race; 0 for tests against a filled row alone."""
     columns: int
-    """Common examples that are always asked, before it is looked at whether to leave the race."""
+    """Common examples that are always asked before it is decided whether to leave the race."""
     leaves: bool
     """Whether the race is left for tests against a filled row."""
     within: float = 0.0
@@ -60,7 +60,10 @@ WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it c
 def _share_within(
     n_arms: int, n_examples: int, delta: float, epsilon: float, *, most_rows: float = math.inf
 ) -> float:
-    """v: 0 where arms of one mean would take more than so many rows to be told from arms epsilon apart."""
+    """v; 0 where too many draws would be needed to tell arms of one mean from arms epsilon apart.
+
+    That is more than `MOST_OF_A_ROW` of each row, or more than `most_rows` rows in all.
+    """
     if epsilon == 0.0:
         return 0.0
     log_level = _log_level_within(n_arms, delta, SHARE_WITHIN)
@@ -70,7 +73,7 @@ def _share_within(
 
 
 def _log_level_within(n_arms: int, delta: float, within: float) -> float:
-    """ln((K - 1) / (v delta)), what the bets with regard to one arm have to reach by themselves."""
+    """ln((K - 1) / (v delta)), the level that the bets with regard to one arm have to reach by themselves."""
     return math.log((n_arms - 1) / (within * delta)) if within > 0.0 else math.inf
 
 
@@ -90,7 +93,7 @@ class Goal(NamedTuple):
 
     @classmethod
     def of(cls, mode: Mode, n_arms: int, delta: float, epsilon: float) -> "Goal":
-        """That of K arms."""
+        """The goal for K arms."""
         return cls(-math.log(delta), _log_level_within(n_arms, delta, mode.within), epsilon)
 
 

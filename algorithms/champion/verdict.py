@@ -26,7 +26,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 Dropping = Literal["stated", "reserved"]
 """The price of dropped arms: a higher stated probability of an error, or the same at a higher cost."""
 Additions = Literal["stated", "expected"]
-"""The same of arms that are added after scores were told."""
+"""The price of arms that are added after scores were told, of the same two kinds."""
 
 
 class Verdict:
@@ -110,7 +110,7 @@ class Verdict:
 
     @property
     def may_choose(self) -> bool:
-        """Whether anything can be stated of the best arm and of a cheaper one together."""
+        """Whether a claim about the best arm and a cheaper one together can still have an error below 1."""
         return self._thrift is not None and self._stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:
@@ -188,7 +188,7 @@ class Verdict:
     def _answer(
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """The arm to recommend, what is known of each, and what may be claimed."""
+        """The arm to recommend, the status of each arm, and the claim."""
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._config.epsilon)
         has_begun_again = self._thrift is not None and self._thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
@@ -216,7 +216,7 @@ class Verdict:
     def _answer_of_many(
         self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool, is_open: bool
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """The first of the m best arms, what is known of each, and what may be claimed."""
+        """The first of the m best arms, the status of each arm, and the claim."""
         matrix = self._matrix
         known = known_best(matrix, self._top_m, self._config.epsilon) if has_ended else None
         if known is None and has_ended and evidence.is_decided:
@@ -234,7 +234,7 @@ class Verdict:
     def _answer_that_meets(
         self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """The arm to recommend of those that meet the constraints, what is known of each, and the claim."""
+        """The arm to recommend of those that meet the constraints, the status of each arm, and the claim."""
         certain, best = self._certain_of(evidence), evidence.champion
         is_decided = has_ended and evidence.is_decided
         if has_ended and certain.good_enough.any():

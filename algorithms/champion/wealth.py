@@ -23,7 +23,7 @@ LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where le
 
 
 def adaptive_bets(gap: FloatArray, squares: FloatArray, counts: IntArray) -> FloatArray:
-    """The bets that what was told of each arm before calls for.
+    """The adaptive bets, by the earlier draws of each arm.
 
     Args:
         gap: Shape (A,), how far below T each mean seems to be.

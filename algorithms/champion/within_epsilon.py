@@ -34,7 +34,7 @@ class WithinEpsilon:
         self._by_arm: dict[int, _Bets] = {}
 
     def wealths(self, arms: IntArray, other: int) -> FloatArray:
-        """Of some arms with regard to another one, shape (A,); 0 where nothing was told of both together."""
+        """Wealths of some arms with regard to another, shape (A,); 0 where no example was told of both."""
         told = self._race.told
         if not told or other not in told[0].arms:  # arms that came later bet nothing, and none on them
             return np.zeros(len(arms))
@@ -46,7 +46,7 @@ class WithinEpsilon:
 
 
 class _Bets:
-    """Those of all arms that a race began with, in regard to one of them."""
+    """The bets of all arms that a race began with, with regard to one of them."""
 
     def __init__(self, other: int, arms: IntArray, n_examples: int, epsilon: float) -> None:
         self.arms = arms
@@ -60,13 +60,13 @@ class _Bets:
 
     @property
     def wealths(self) -> FloatArray:
-        """Of a stake of 1, shape (A,)."""
+        """The wealths from a stake of 1, shape (A,)."""
         of_bets = np.exp(np.minimum(self._logs, HIGHEST_LOG))
         fixed = of_bets[:, :-1].mean(axis=1)
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * of_bets[:, -1])
 
     def play(self, told: list[Columns]) -> None:
-        """Bet on what was not bet on yet, as long as the other arm was in the race."""
+        """Bet on the columns not bet on yet, as long as the other arm was in the race."""
         for columns in told[self._n_batches :]:
             self._n_batches += 1
             if (columns.arms == self._other).any():

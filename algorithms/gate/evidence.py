@@ -128,7 +128,7 @@ class Evidence:
         )
 
     def _row(self, arm: int) -> int:
-        """Of an arm among those that are no baseline."""
+        """The row of an arm in the intervals, which leave the baseline out."""
         return arm - (arm > self._baseline)
 
     def _bet(self, arm: int, scores: FloatArray) -> None:

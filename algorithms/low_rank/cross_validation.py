@@ -30,7 +30,7 @@ class CrossValidation:
     """Shape (C, folds): mean loss on the held-out scores, cross-entropy for 0/1 scores and else half the
     squared error."""
     chosen: Configuration
-    """By the 1-standard-error rule."""
+    """The configuration that the 1-standard-error rule chooses."""
 
 
 def cross_validate(

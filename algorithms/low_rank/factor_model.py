@@ -36,9 +36,9 @@ class FactorModel:
     curvature: Callable[[Floats], Floats]
     """The second derivative of the loss in z, given mean(z)."""
     most_curvature: float
-    """Its largest value."""
+    """The largest value of the curvature."""
     bend: float
-    """Bound on the third derivative divided by the second."""
+    """A bound on the third derivative of the loss divided by the second."""
 
     def predict(self, predictors: Floats) -> Floats:
         """Predicted scores in [0, 1]."""

@@ -22,7 +22,7 @@ class History:
     scores: Floats = field(compare=False, repr=False)
     """Shape (M, n), single precision, NaN where there is none."""
     digest: bytes
-    """Of the scores."""
+    """A digest of the scores."""
 
     @classmethod
     def checked(cls, scores: Floats, n_examples: int) -> "History":

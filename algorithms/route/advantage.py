@@ -34,7 +34,7 @@ class Advantage:
     """
 
     estimate: float
-    """Of the mean difference; between the bounds."""
+    """An estimate of the mean difference; between the bounds."""
     lower: float
     """Lower end of its interval."""
     upper: float
@@ -145,7 +145,7 @@ class AdvantageRecord:
         self._bets[self._bets * self._largest(len(self._told)) >= 1.0] = 0.0
 
     def remove_arm(self, arm: int) -> None:
-        """Compare with an arm no more."""
+        """Compare with an arm no longer."""
         self._left_out[arm] = True
 
     def advantage(self) -> Advantage | None:
@@ -178,7 +178,7 @@ class AdvantageRecord:
         return 2.0 * max(1.0, n_arms / self._explore - 1.0)
 
     def _append(self, n_arms: int) -> None:
-        """An arm more, of `n_arms` that there are then."""
+        """Append an arm, so that there are `n_arms`."""
         bets = STAKED / self._largest(n_arms) / 2.0 ** np.arange(N_BETS)
         self._bets = np.concatenate([self._bets, bets[np.newaxis]])
         self._log_capital = np.concatenate([self._log_capital, np.zeros((2, 1, N_BETS))], axis=1)
@@ -188,7 +188,7 @@ class AdvantageRecord:
 
 
 def _possible(difference: float) -> float:
-    """The difference of two scores in [-1, 1] that is nearest."""
+    """The nearest number that a difference of two scores in [-1, 1] can be."""
     return float(min(max(difference, -2.0), 2.0))
 
 

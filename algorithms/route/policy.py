@@ -14,7 +14,7 @@ from winnow.algorithms.route.posteriors.random_fourier_features import fourier
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 LARGEST = 1e100
-"""Below it, numbers of a file are taken for finite: their products and powers are, too."""
+"""Numbers of a file below it are taken for finite, as their products and powers are, too."""
 
 Form = Literal["means", "linear", "fourier", "kernel", "joint-kernel"]
 """The form in which the score of arm a at context y is computed, and from which arrays:
@@ -49,7 +49,7 @@ class Policy:
     """
 
     arrays: Mapping[str, np.ndarray]
-    """Those of the form, and `usable`, shape (K,): which arms were told a score and may be chosen."""
+    """The arrays of the form, and `usable`, shape (K,): which arms were told a score and may be chosen."""
     parameters: Mapping[str, Any]
     """`form`, `dim`, `n_arms`, `centre`, which is added to every score, and for kernels what `Kernel` needs;
     JSON values only."""
@@ -131,7 +131,7 @@ class Policy:
         return predicted
 
     def _products(self, y: FloatArray) -> FloatArray:
-        """Inner products with the contexts learned from, shape (n,), in their precision."""
+        """Inner products with the contexts of the policy, shape (n,), in the precision of these contexts."""
         contexts = self.arrays["contexts"]
         products: FloatArray = (contexts @ y.astype(contexts.dtype)).astype(np.float64)
         return products

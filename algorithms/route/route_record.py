@@ -222,7 +222,7 @@ class RouteRecord:
         return "running"
 
     def _n_known(self, changes: int) -> int:
-        """Of a batch that was asked after so many changes; see `n_known`."""
+        """The value of `n_known` for a batch that was asked after so many changes."""
         return 0 if changes < self._last_removal else sum(came <= changes for came in self._came)
 
     def _take(self, example: int) -> None:

@@ -1,4 +1,4 @@
-"""The arrays that algorithms are written in, by the type of their elements; those by arm may get longer."""
+"""Types of the arrays of algorithms, by the type of their elements, and a longer copy of arrays by arm."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""Plug-ins that a program or an installed package names, and what they raise in words."""
+"""Plug-ins that a program or an installed package names, and their errors in words."""
 
 import os
 import sys
@@ -30,14 +30,14 @@ def register(entry: Registered) -> None:
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """Every plug-in of a group by its name; what this program registered comes before what is installed."""
+    """Every plug-in of a group by its name; those that this program registered come before installed ones."""
     installed = _installed(group, tuple(map(_changed, sys.path)))
     ours = {name: entry for (of_group, name), entry in _registered.items() if of_group == group}
     return installed | ours
 
 
 def _changed(place: str) -> tuple[str, int | None]:
-    """A place of the import path, and when something was last put there or taken away, in nanoseconds."""
+    """A place of the import path, and when something was last added or removed there, in nanoseconds."""
     try:
         return place, os.stat(place or os.curdir).st_mtime_ns
     except OSError:  # nothing is there
@@ -54,7 +54,7 @@ def _installed(group: str, path: tuple[tuple[str, int | None], ...]) -> dict[str
 
 
 MOST_CHARACTERS = 300
-"""Of a message; the rest is left out."""
+"""Characters of a message, at most; the rest is left out."""
 
 
 def in_words(error: BaseException) -> str:

@@ -65,7 +65,7 @@ class Part(NamedTuple):
     prior: Normals | None
 
     def of(self, pairs: BoolArray) -> "Part":
-        """The same of some pairs, chosen by a mask."""
+        """The part of some pairs, chosen by a mask."""
         return self._replace(tally=self.tally.rows(pairs))
 
     def log_mixture(self, start: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Whether the duels speak against the Bradley-Terry model: mixtures over what does without the features.
+"""A test of the Bradley-Terry model by the duels: mixtures over what does without the features.
 
 Letters as in `model`. Two mixtures of the likelihood of the duels, in equal parts: over strengths of
 each arm's own, which are what `mixture` makes of arms that have nothing in common; and over

@@ -178,7 +178,11 @@ class CountEvidence:
         self.is_separated &= self._error_bound() < 1.0
 
     def _may_be_ruled_out(self) -> bool:
-        """Whether all arms but the best may be: no log E(i) is above Z_i, which is faster to follow."""
+        """Whether the e-values may rule out all arms but the best.
+
+        They cannot while Z is below their level, which is faster to follow: log E(i) is at most Z_i. That is not
+        looked at with epsilon, or where some pairs meet an example once.
+        """
         if self.best is None or self._record.n_active < 2:
             return False
         if self._config.epsilon or self._record.is_once.any():

@@ -1,4 +1,4 @@
-"""Difference estimates of the arms' means: what predictions explain of the luck of the draw is taken off.
+"""Difference estimates of the arms' means: the part of the draw's luck that predictions explain is taken off.
 
 Letters as in `prediction_powered`. Before the t-th draw of an arm, S_{t-1} is the sum of what was told, u_t
 the number of examples left and sbar_t the mean of their predicted scores s; w_t is a weight in [0, 1]. Then

@@ -27,13 +27,13 @@ class RandomArm(Routing):
         return arms
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Scores are kept in the record, which is all that is needed."""
+        """Do nothing: the record keeps the scores."""
 
     def _expect(self, arm: int, context: FloatArray) -> None:
-        """A draw owes nothing to what is pending."""
+        """Do nothing: a draw does not depend on pending pairs."""
 
     def _forget(self) -> None:
-        """Nothing was expected."""
+        """Do nothing: nothing was expected."""
 
     def _grow(self) -> None:
-        """The record has grown already."""
+        """Do nothing: the record has grown already."""

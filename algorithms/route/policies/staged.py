@@ -1,4 +1,4 @@
-"""The staged choice, which uses a score only where the choice to ask for it owed nothing to other scores."""
+"""The staged choice: it uses a score only where the choice to ask for it depended on no other scores."""
 
 import math
 from collections.abc import Callable

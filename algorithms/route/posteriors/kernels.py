@@ -15,9 +15,9 @@ class Kernel:
 
     name: KernelName
     gamma: float
-    """Of "poly3"."""
+    """The factor of "poly3"."""
     bandwidth: float
-    """Of "rbf"."""
+    """The bandwidth of "rbf"."""
     squared_length: float = 1.0
     """Squared length of every input: 1 for a context, 2 for one with an arm's indicator appended."""
 

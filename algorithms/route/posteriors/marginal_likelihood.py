@@ -18,10 +18,10 @@ from winnow.algorithms.route.posteriors.kernels import Kernel
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 BANDWIDTHS = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""From contexts that are alike only where they all but agree to contexts that are all alike."""
+"""Bandwidths of the grid: from the least, where only nearly equal contexts are alike, to where all are."""
 ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 LEAST_NOISE = 0.05
-"""In units of scores: those that have not varied yet may."""
+"""The least noise, in units of scores: scores that have not varied yet may."""
 TINY = 1e-12
 """Stands in for a variance of 0, where all scores are the same."""
 
@@ -31,7 +31,7 @@ class Smoothness:
     """The smoothness of scores over contexts, and their noise."""
 
     bandwidth: float
-    """Of the rbf kernel."""
+    """The bandwidth of the rbf kernel."""
     alpha: float
     """Variance of the noise over that of what is learned: the ridge of a regression."""
     noise: float

@@ -50,7 +50,7 @@ class Posteriors(Protocol):
 
     @property
     def eta(self) -> float | None:
-        """The weight of uncertainty in a choice that was learned from the scores; None where none was."""
+        """The weight of uncertainty in a choice, learned from the scores; None where none was learned."""
         ...
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
@@ -104,7 +104,7 @@ class PerArmPosteriors(Generic[R]):
 
     @property
     def eta(self) -> None:
-        """None is learned."""
+        """None: no weight is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Means and deviations of the scores of some arms."""
