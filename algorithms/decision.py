@@ -11,7 +11,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Differences:
-    """The differences of the arms' means to that of one of them."""
+    """Each arm's mean less that of one of them: estimates and intervals."""
 
     against: int
     """The arm that all others are compared with."""

@@ -151,7 +151,7 @@ class ShownIntervals:
 
     @property
     def lower(self) -> FloatArray:
-        """Lower ends, shape (K,); all ends of a list hold at once, but for its error probability `alpha_of`."""
+        """Lower ends, shape (K,); all ends of a list hold at once, but for an error of its `alpha_of`."""
         return np.concatenate([each.lower for each in self._lists])
 
     @property

@@ -1,4 +1,8 @@
-"""The m best arms of many: which arms are among them, and which are tied for the last place."""
+"""The m best arms of many: which arms are among them, and which are tied for the last place.
+
+The last of them is held against the others as the one best arm is where m is 1.
+docs/how-the-best-m-are-found.md has the proof.
+"""
 
 from typing import NamedTuple
 

@@ -110,7 +110,7 @@ class Verdict:
 
     @property
     def may_choose(self) -> bool:
-        """Whether a claim about the best arm and a cheaper one together can still have an error below 1."""
+        """Whether the stated error of the best arm and a cheaper one together is below 1."""
         return self._thrift is not None and self._stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:

@@ -14,7 +14,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The parameters of these names that `pulse` and `naive-pooling` take."""
+    """The parameters `rank` and `ridge` of `pulse` and `naive-pooling`."""
 
     rank: int
     ridge: float

@@ -180,7 +180,7 @@ class CountEvidence:
     def _may_be_ruled_out(self) -> bool:
         """Whether the e-values may rule out all arms but the best.
 
-        They cannot while Z is below their level, which is faster to follow: log E(i) is at most Z_i. That is not
+        They cannot while Z is below their level, which is faster to follow: log E(i) is at most Z_i. Z is not
         looked at with epsilon, or where some pairs meet an example once.
         """
         if self.best is None or self._record.n_active < 2:
