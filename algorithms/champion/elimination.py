@@ -317,7 +317,7 @@ class Evidence:
         self.is_beaten[arms] = self.is_out[arms] & ((self._epsilon == 0.0) | self.is_unfit[arms])
 
     def _rule_out_by_constraints(self) -> None:
-        """Rule out arms that cannot meet the constraints, and arms by bets on these while no row is filled."""
+        """Rule out arms that cannot meet the constraints; while no row is filled, also by bets on these."""
         if not len(self.constraints):
             return
         are_missed = self.constraints.are_missed

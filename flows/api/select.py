@@ -325,7 +325,7 @@ def _arrays(params: Mapping[str, object]) -> dict[str, object]:
 
 
 def _require_function(score: object) -> None:
-    """Refuse a score that is no function, or that returns no number when it is called."""
+    """Refuse a score that is no function, or a coroutine function, a call of which gives no number."""
     if not callable(score):
         raise SpecError(f"score is {reprlib.repr(score)}; give a function of a candidate and an example")
     if any(map(inspect.iscoroutinefunction, (score, type(score).__call__))):

@@ -37,7 +37,7 @@ Exhaustive = Annotated[
 def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
     """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
 
-    What running it needs to be allowed is listed. With --trust that is allowed from then on: its code is
+    The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
     run, and a dataset that is not here yet is downloaded.
     """
     from winnow.flows.notify.announce import unset_variables
@@ -133,7 +133,8 @@ def resume(
 ) -> None:
     """Go on with a stored campaign, or with all that were left unfinished; their files are not needed.
 
-    One that has spent its budget goes on with a larger one: winnow resume NAME --set stopping.budget=MORE
+    A campaign that has spent its budget goes on with a larger one: winnow resume NAME --set
+    stopping.budget=MORE
     """
     if (name is not None) == all_:
         raise SpecError("name a campaign to go on with, or say --all")

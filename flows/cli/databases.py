@@ -38,9 +38,9 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
 def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """Check that a database is sound: its file, its references, and every comparison's texts.
 
-    Each comparison's prompts are rendered again from its candidates and its example, each call of a judge's
-    from the answers it was shown, and held against the texts that are stored. It ends with 1 where something
-    is wrong, or could not be checked.
+    The prompts of each comparison are rendered again from its candidates and its example, and those of each
+    call of a judge from the answers that the judge was shown; both are compared with the stored texts. The
+    exit code is 1 where something is wrong, or could not be checked.
     """
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.check import problems
@@ -144,8 +144,9 @@ def copy(
 def index(storage: Storage = DEFAULT_STORAGE) -> None:
     """Index prompts, texts and keys of examples, so that winnow view finds words among millions fast.
 
-    Rounds do not add to the index, so that they take no longer: run it again to add what came since. What is
-    not in it is found all the same, only slower. It is broken off and gone on with at will.
+    Rounds do not add to the index, so that they take no longer: run the command again to add what came since.
+    Texts that are not in the index are found as well, only slower. The command may be interrupted at any
+    time, and goes on from there when it is run again.
     """
     from winnow.storage.admin.schema import existing
     from winnow.storage.search.text_index import build
@@ -176,12 +177,12 @@ def prune(
     """Delete campaigns in which nothing has happened for long; texts that others use stay.
 
     Those are the texts that comparisons of other campaigns refer to, and those that a round of another
-    campaign has taken up, finished or not, also while it is being run. A campaign that is being run is not
-    deleted: the command ends with an error that names its holder. Nor is one that another, which has not
-    ended, takes its history from. Other campaigns may run meanwhile.
+    campaign has taken up, finished or not, also while that campaign is running. A campaign that is running is
+    not deleted: the command ends with an error that names its holder. A campaign is not deleted either while
+    another one, not ended yet, takes its history from it. Other campaigns may run meanwhile.
 
-    Data and labels stay, and so does what a deleted campaign asked and which examples it saw: answers of
-    other campaigns go on to name it where that bears on them.
+    Data and labels stay, and so does what a deleted campaign asked and which examples it saw: the answers of
+    other campaigns still name it where that bears on them.
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import existing

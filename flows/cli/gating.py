@@ -44,12 +44,12 @@ def gate(
 ) -> None:
     """Run a campaign until each candidate is shown to be no worse than a baseline, or to be worse.
 
-    One that was begun before goes on where it stopped. Worse is by more than stopping.epsilon; the chance
-    that anything said is wrong is at most stopping.delta.
+    A campaign that was begun before goes on where it stopped. Worse means by more than stopping.epsilon; the
+    probability that anything shown is wrong is at most stopping.delta.
 
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
-    neither: something is open, or a candidate was dropped, as that all were. 1 and 2 are errors, after which
-    it may be called again.
+    neither: something is open, or a candidate was dropped, or all were. 1 and 2 are errors, after which the
+    command may be run again.
     """
     from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files
     from winnow.flows.reports.summary import status_of

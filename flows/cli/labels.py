@@ -41,17 +41,19 @@ def label(
 ) -> None:
     """Give a campaign the human labels or judgments it waits for.
 
-    Of a campaign that people judge, you rate outputs or prefer one of two, one at a time and without being
-    told whose they are; each answer is stored at once. `winnow query NAME labels --format csv --output FILE`
-    writes the rows for those who judge elsewhere: fill in the column verdict, and perhaps annotator.
+    For a campaign that people judge, you rate outputs or prefer one of two, one task at a time and without
+    being told whose outputs they are; each answer is stored at once. `winnow query NAME labels --format csv
+    --output FILE` writes the tasks for people who judge elsewhere: fill in the column verdict, and perhaps
+    annotator.
 
-    Of one that certifies with labels:
-    A row without a target is left out, so `winnow query NAME labels --format csv --output FILE` writes a file
-    to fill in. Labels serve every campaign on the same dataset. One that differs from an earlier one is
-    refused without --correct, and one that was used cannot change at all; then nothing of the file is stored.
+    For a campaign that certifies with labels: A row without a target is left out, so `winnow query NAME
+    labels --format csv --output FILE` writes a file to fill in. Labels serve every campaign on the same
+    dataset. A label that differs from an earlier one is refused without --correct, and a label that was used
+    cannot change at all; then nothing of the file is stored.
 
-    An example that no human can answer would hold the campaign up: --skip KEY, or a column skip in the file,
-    says so. Whatever a candidate answers to it then counts as wrong, which keeps every certificate true.
+    An example that no human can answer would hold the campaign up: mark it with --skip KEY, or in a column
+    skip of the file. Whatever a candidate answers to it then counts as wrong, which keeps every certificate
+    true.
     """
     from winnow.flows.cli.annotating import annotate, wanted_of
     from winnow.storage.admin.schema import existing

@@ -40,10 +40,10 @@ def plan(
 ) -> None:
     """Say what a campaign would take: requests, tokens, price, hours, and the gap in mean it can tell.
 
-    Nothing is asked of any model and nothing is written, but that --trust keeps what it allows. The
-    campaign's own selector is played on scores that are assumed (--assume) or known (--table, --like); what
-    it takes is as good as they are. Of other objectives than best-mean, of a gate, and with constraints, it
-    says the most that the budget allows.
+    No model is asked anything and nothing is written, except that --trust keeps what it allows. The
+    campaign's own selector is run on scores that are assumed (--assume) or known (--table, --like); the plan
+    is as good as these scores. For other objectives than best-mean, for a gate, and with constraints, the
+    plan is the most that the budget allows.
     """
     from dataclasses import asdict
 

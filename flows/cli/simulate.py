@@ -123,14 +123,14 @@ def simulate(
 ) -> None:
     """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
 
-    A campaign that stopped before it had asked for all scores gives a trace: it says how many of the pairs
-    that a selector asks for have a score, and whom it picks. How often selectors are wrong and what they save
-    needs a full table, which `winnow run SPEC --exhaustive` makes.
+    A campaign that stopped before it had asked for all scores gives a trace: how many of the pairs that a
+    selector asks for have a score, and which candidate it picks. How often selectors are wrong and what they
+    save can only be seen on a full table, which `winnow run SPEC --exhaustive` makes.
 
     Selectors for duels (best-duel) take a table of preferences: how often each row is preferred to each
-    column. To selectors that route, the examples of a table of scores come as prompts, each once and one by
-    one, in an order that depends on the seed; beside them runs the oracle, which gives every prompt to the
-    candidate that is best over all of them.
+    column. For selectors that route, the examples of a table of scores are the prompts: each comes once, one
+    after another, in an order that depends on the seed. Beside these selectors runs the oracle, which gives
+    every prompt to the candidate that is best over all of them.
     """
     from itertools import chain
 

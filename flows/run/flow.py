@@ -37,7 +37,7 @@ from winnow.tasks.rounds.record import decide_round, record_round
 Value = TypeVar("Value")
 
 LONG_ROUND = 1.5
-"""Seconds of a round whose steps are tasks: Prefect takes about 3 ms for a task, 1% of it for all five."""
+"""Seconds of a round from which on its steps are tasks: Prefect takes 15 ms for all five, 1% of it."""
 
 CHUNK_SECONDS = 2.0
 """Seconds of shorter rounds that are run as one task."""

@@ -246,7 +246,7 @@ def _require_functions(storage: str, name: str) -> None:
 
 
 def require_free(storage: str, name: str) -> None:
-    """Refuse a campaign that another process runs; no server is started before that.
+    """Refuse a campaign that another process runs, before any server is started.
 
     Raises:
         LeaseHeld: If one does.

@@ -51,7 +51,7 @@ class _Stopping:
         self._waiting: asyncio.Task[None] | None = None
 
     def asked(self) -> None:
-        """Stop after the running round, or at once when asked again: Ctrl-C was pressed."""
+        """Stop once the running campaign has finished its round, or at once when asked again: by Ctrl-C."""
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._stop())
         else:

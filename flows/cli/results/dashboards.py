@@ -52,8 +52,9 @@ def view(
 ) -> None:
     """Serve a live page on a database: campaigns, figures, single comparisons and SQL.
 
-    It only reads, the last database used here where --storage names none that is there; unless --allow-labels
-    lets people judge what campaigns wait for, in the database that is named.
+    The page only reads, and shows the last database used here where --storage names none that is there. With
+    --allow-labels, people also judge on it what campaigns wait for; the database is then the one that is
+    named.
 
     The address that is printed holds a token, which a browser keeps for as long as it is open.
     """

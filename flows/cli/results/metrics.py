@@ -35,8 +35,8 @@ def metrics(
 ) -> None:
     """Metrics of all campaigns of a database, in the text format of Prometheus. It only reads.
 
-    Campaigns count whoever runs them, a schedule or another machine. Each scrape reads the database anew.
-    Served at an address that other machines reach, they are given to scrapes that send the header
+    All campaigns count, also those that a schedule or another machine runs. Each scrape reads the database
+    anew. Served at an address that other machines reach, metrics are given to scrapes that send the header
     `Authorization: Bearer TOKEN`, which Prometheus calls `authorization: {credentials: TOKEN}`.
     """
     from prometheus_client import CollectorRegistry, generate_latest

@@ -62,12 +62,12 @@ def query(
     """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
 
     Each of several texts of a comparison, with its score, is in outputs. What was taken from other campaigns
-    is in reuse, and whether the winner changed since the last campaign on the same dataset in history.
-    Campaigns of duels (best-duel) also answer who beats whom (head-to-head, strengths), and how their judges
-    behaved (judgments, judges, verdicts, agreement); campaigns that certify,
-    how the evidence grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans
-    (agreement), and which labels are given and wanted (labels); campaigns that route, who got which prompts
-    (picks). What a schedule began is asked for with --series: one row per campaign, whether the winner
+    is in reuse, and whether the winner changed since the last campaign on the same dataset is in history.
+    Campaigns of duels (best-duel) also answer which candidate beats which (head-to-head, strengths), and how
+    their judges behaved (judgments, judges, verdicts, agreement); campaigns that certify, how the evidence
+    grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans (agreement), and
+    which labels are given and wanted (labels); campaigns that route, which candidate got which prompts
+    (picks). With --series, the campaigns of a schedule are listed: one row per campaign, whether the winner
     changed, and how many generations were made anew and how many reused. A statement of SQL is answered by a
     process of its own, within --seconds and --mebibytes.
     """
