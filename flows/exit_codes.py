@@ -32,7 +32,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def sentences_for_errors() -> Generator[None, None, None]:
-    """Turn what a user can act on into one message on standard error and an exit code.
+    """Turn errors that a user can act on into one message on standard error and an exit code.
 
     Anything else that escapes is a bug, and keeps its traceback in the message's place.
     """

@@ -41,7 +41,7 @@ def leave_garbage() -> None:
 
 
 def open_standard_streams() -> None:
-    """Have standard streams that we were started without lead nowhere.
+    """Open standard streams that we were started without, to and from nowhere.
 
     Python has None in their place, which nobody can write to; and the next file that is opened, a database's
     for one, would get the number of one, to which engines and libraries print.

@@ -116,7 +116,7 @@ class LlmPo:
 
 
 def _furthest_behind(shares: dict[int, float], asked: list[int]) -> list[int]:
-    """Those of the pairs that lack most duels for their shares of all that these pairs had."""
+    """The pairs that lack most duels for their shares of all duels that these pairs had."""
     total = sum(asked)
     behind = [total * share - count for share, count in zip(shares.values(), asked, strict=True)]
     most = max(behind)

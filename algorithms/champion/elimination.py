@@ -238,7 +238,7 @@ class Evidence:
             self.drop(self.active, levels)
 
     def drop(self, active: BoolArray, levels: FloatArray) -> None:
-        """Leave arms out that were dropped, and ask anew who is out without them.
+        """Leave out arms that were dropped, and decide anew which arms are out without them.
 
         Args:
             active: Shape (K,), arms that are not dropped.

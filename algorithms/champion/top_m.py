@@ -68,7 +68,7 @@ class TopM(NamedTuple):
 
 
 def known_best(matrix: ScoreMatrix, top_m: int, epsilon: float) -> IntArray | None:
-    """The m best arms where the known scores alone settle who they are, best first; None elsewhere.
+    """The m best arms where the known scores alone settle which they are, best first; None elsewhere.
 
     An example without a score counts 0 for them and 1 for the others.
     """

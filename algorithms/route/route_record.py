@@ -240,7 +240,7 @@ class RouteRecord:
         self._next = min(first, self._next)
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> tuple[FloatArray, list[float]]:
-        """The contexts and the outcomes, if nothing speaks against them."""
+        """The contexts and the outcomes; raises where they cannot be right."""
         if not isinstance(batch, RoutedBatch):
             raise MalformedBatch("batch", "a RoutedBatch, which has contexts", f"a {type(batch).__name__}")
         if batch.arms.ndim != 1:

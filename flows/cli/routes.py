@@ -97,7 +97,7 @@ def _examples(
 def _answered(
     database: "Database", name: str, storage: str, examples: "list[Example] | None", *, json: bool
 ) -> tuple[int, int]:
-    """Print answers to these prompts, or to all that have none; how many there are, of how many prompts."""
+    """Print answers to these prompts, or to all without one; return how many, and of how many prompts."""
     from dataclasses import asdict
 
     from winnow.flows.reports.output import print_json, tell
@@ -140,7 +140,7 @@ def _answered(
 def _tell_what_waits(
     database: "Database", name: str, storage: str, given: "list[Example]", new: "Sequence[int]"
 ) -> None:
-    """Say which prompts have no answer: those of an interruption, and of the dataset those that are given."""
+    """Tell which prompts have no answer: those of an interruption, and the given ones of the dataset."""
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records

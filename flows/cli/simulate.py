@@ -245,7 +245,7 @@ def _may_stop(compared: "Sequence[ComparedSelector]") -> set[str]:
 
 
 def _named(selectors: "Sequence[str]") -> list[str]:
-    """The selectors, with all of Winnow's own where a question is named in their place."""
+    """The names of the selectors, "best-mean" replaced by all of Winnow's own best-mean selectors."""
     from winnow.algorithms.registry import SELECTORS
 
     return [name for text in selectors for name in (SELECTORS[text] if text == "best-mean" else [text])]

@@ -98,7 +98,7 @@ _outbox: ContextVar[Outbox | None] = ContextVar("outbox", default=None)
 
 @contextmanager
 def delivering() -> Generator[Outbox, None, None]:
-    """Have what is sent inside the outermost of these blocks be waited for at its end."""
+    """Wait at the end of the outermost of these blocks for the messages that were sent inside it."""
     if (outer := _outbox.get()) is not None:
         yield outer
         return

@@ -92,7 +92,7 @@ def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
 
 
 def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str, dict[str, str]]:
-    """The table of the leading candidates, as JSON, what it shows, and their names as they are, by row.
+    """The leading candidates as a JSON table, a text on what it shows, and their names as they are, by row.
 
     Cells are Markdown to Prefect's pages: in the table names are escaped, and in the artifact's metadata not.
     """

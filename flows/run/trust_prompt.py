@@ -1,4 +1,4 @@
-"""Asking a user before a campaign does what a user would want to be asked about, and remembering the answer.
+"""Asks a user before a campaign does what users want to be asked about, and remembers the answer.
 
 What was allowed is kept for each user, in `winnow/trust.json` of their configuration folder: a file in the
 working folder, or in the results database, could come from whoever the campaign came from. Each entry says

@@ -13,7 +13,7 @@ from winnow.algorithms.state.arrays import IntArray
 
 
 class EpsGreedy:
-    """Ask a random pair with probability `exploration`, else the best arm against who does best against it.
+    """Ask a random pair with probability `exploration`, else the best arm against its strongest opponent.
 
     An opponent never fought counts as even; of equals the least asked one is taken, then a random one. Within
     a batch the preferences stay as they are. A tie is half a win for each arm.

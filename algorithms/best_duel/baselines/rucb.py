@@ -1,4 +1,4 @@
-"""RUCB: an arm that may still beat every other, against who is most likely to beat it."""
+"""RUCB: an arm that may still beat every other, against the opponent most likely to beat it."""
 
 import math
 

@@ -13,7 +13,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class Thompson:
-    """Ask the arm that beats most others in a posterior draw, and who beats it most in a second draw.
+    """Ask the arm that beats most others in a posterior draw, and the arm that beats it most in another.
 
     The posterior of a pair is Beta(1 + wins, 1 + losses), a tie half a win for each arm; with features, the
     Bradley-Terry model's preference times the pair's duels stands for the wins. Of the first draw only

@@ -102,7 +102,7 @@ def query(
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """The names of columns, a number behind those that were there before."""
+    """The names of columns; a name that was there before gets a number."""
     found: list[str] = []
     for name in names:
         new, number = name, 2
