@@ -1,4 +1,4 @@
-"""Where algorithms and storage meet: engines, judges, planning and recording."""
+"""The parts of a campaign between algorithms and storage: engines, judges, planning and recording."""
 
 import logging
 
