@@ -85,7 +85,7 @@ def _examples(
     file: Path | None,
 ) -> "list[Example]":
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.objectives.route.arriving import read_prompts, typed_prompt
+    from winnow.tasks.objectives.route.arrivals import read_prompts, typed_prompt
 
     if prompt is not None:
         return [typed_prompt(prompt, targets, fields)]
@@ -105,7 +105,7 @@ def _answered(
     from winnow.storage.engine.database import storage_option
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.objectives.route.answering import answer_prompts
-    from winnow.tasks.objectives.route.arriving import store_arrival
+    from winnow.tasks.objectives.route.arrivals import store_arrival
 
     positions = None if examples is None else store_arrival(database, name, storage, examples)
     if examples is not None and positions is not None and len(positions) < len(examples):

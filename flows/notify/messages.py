@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.printable import one_line, printable
 from winnow.tasks.queries.status import CampaignStatus

@@ -12,7 +12,7 @@ from winnow.storage.engine.database import shown_url, storage_option
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.lines import badge, headline, outcome_words, subject
+from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.phrases import Line, list_of
 from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
 from winnow.tasks.answer.status_lines import named_winner, status_lines

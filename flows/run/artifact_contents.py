@@ -13,7 +13,7 @@ from winnow.flows.reports.summary import resume_command
 from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.lines import headline, subject
+from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import rounded
 from winnow.tasks.queries.held_out import scored_words

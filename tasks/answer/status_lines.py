@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.running import running_words
-from winnow.tasks.answer.sentences.lines import answer_lines, badge
+from winnow.tasks.answer.sentences.answer_lines import answer_lines, badge
 from winnow.tasks.answer.sentences.phrases import Line, list_of, rounds
 from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
 

@@ -9,7 +9,7 @@ from stored_campaigns import new_database
 from winnow.flows.reports.output import GREEN, PLAIN
 from winnow.flows.reports.summary import hanging, print_summary, summary_lines
 from winnow.tasks.answer.follow_ups import running_of
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import cost, named_winner, status_lines
 from winnow.tasks.queries.status import campaign_status
 

@@ -19,7 +19,7 @@ from winnow.tasks.answer import derive
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition, Unscored
 from winnow.tasks.answer.rivals import closest_pair
-from winnow.tasks.answer.sentences.lines import answer_lines, headline
+from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
 from winnow.tasks.answer.sentences.phrases import MIXED, NOBODY
 from winnow.tasks.answer.sentences.rounding import rounded
 from winnow.tasks.answer.sentences.winner import estimated_lead

@@ -17,7 +17,7 @@ from winnow.tasks.answer import beyond, derive
 from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.rivals import closest_pair
-from winnow.tasks.answer.sentences.lines import answer_lines
+from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.phrases import IF, MIXED
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.candidates.cache_keys import sha256

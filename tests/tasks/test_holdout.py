@@ -20,8 +20,8 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import DecisionRecord, NewExample
 from winnow.tasks.answer.earlier import Earlier, earlier_of, held_out_positions
 from winnow.tasks.answer.model import Answer, Claim
+from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.beyond import held_out_lines
-from winnow.tasks.answer.sentences.lines import answer_lines
 from winnow.tasks.answer.sentences.phrases import MIXED
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange

@@ -14,7 +14,7 @@ from winnow.tasks.answer.earlier import held_out_positions
 from winnow.tasks.answer.follow_ups import next_step_of
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.next_step import examples_to_separate
-from winnow.tasks.answer.sentences.lines import answer_lines
+from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.queries.status import campaign_status
 
 

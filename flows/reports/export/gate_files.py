@@ -7,8 +7,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from winnow.flows.reports.output import in_place_of
 from winnow.tasks.answer.model import CandidateStanding
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
-from winnow.tasks.answer.sentences.lines import headline
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.printable import escaped, printable
 from winnow.tasks.queries.status import CampaignStatus

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.phrases import estimated
 from winnow.tasks.answer.sentences.rounding import rounded, span
 from winnow.tasks.answer.status_lines import status_lines

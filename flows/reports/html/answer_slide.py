@@ -10,7 +10,7 @@ from plotly.graph_objects import Figure
 from winnow.flows.reports.html.figures.labels import as_label
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.summary import hanging
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.phrases import Line
 from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.answer.status_lines import status_lines

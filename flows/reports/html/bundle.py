@@ -17,7 +17,7 @@ from winnow.flows.reports.html.render import write_files, write_report
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
-from winnow.tasks.answer.sentences.lines import badge, outcome_words, subject
+from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, subject
 from winnow.tasks.answer.sentences.rounding import amount, rounded, span
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.answer_slide import AnswerSlide
 from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
-from winnow.flows.reports.html.printed import printed
+from winnow.flows.reports.html.pdf import printed
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import pictures
 from winnow.flows.reports.output import in_place_of

@@ -6,10 +6,10 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import is_continued
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.litellm.apis import UNKNOWN, why_unaskable
-from winnow.tasks.engines.litellm.worker_line import LitellmLine
+from winnow.tasks.engines.litellm.worker_connection import LitellmConnection
 from winnow.tasks.engines.openai.engine import OpenaiEngine
 from winnow.tasks.engines.openai.requests import prompt_fields, why_unsendable
-from winnow.tasks.engines.openai.server_calls import Line, ServerInfo
+from winnow.tasks.engines.openai.server_calls import Connection, ServerInfo
 from winnow.tasks.engines.protocol import Engine, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
 
@@ -41,24 +41,24 @@ class LitellmEngine(OpenaiEngine):
     @property
     def pid(self) -> int:
         """Process id of litellm's process."""
-        return self._line.pid
+        return self._connection.pid
 
     def _check_args(self, model: ModelRef) -> None:
         if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
             raise EngineLoadFailed(model.name, ": ".join(why))
 
-    def _open_line(self) -> Line:
-        self._line = LitellmLine(
+    def _open_connection(self) -> Connection:
+        self._connection = LitellmConnection(
             self._model,
             self._server,
             log_folder=self._settings.log_folder,
             max_connections=self._settings.max_connections,
             request_timeout=self._settings.request_timeout,
         )
-        return self._line
+        return self._connection
 
     def _probe(self) -> ServerInfo:
-        said = self._loop.call(self._line.ready, self._settings.load_timeout)
+        said = self._loop.call(self._connection.ready, self._settings.load_timeout)
         self._version = str(said.get("ready"))
         self._takes = frozenset(map(str, said.get("takes", ())))
         return ServerInfo()

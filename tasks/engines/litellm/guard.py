@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from winnow.tasks.engines.openai.errors import SHOWN
-from winnow.tasks.engines.openai.server_line import MOST_REDIRECTS, origin_of
+from winnow.tasks.engines.openai.http_connection import MOST_REDIRECTS, origin_of
 
 SAID_BYTES = 4 * SHOWN + 1024
 """Bytes kept of a refusal's body: as much as is shown, with room for its JSON."""

@@ -1,4 +1,4 @@
-"""The process in which litellm runs, and the only file that imports it; `LitellmLine` is the other side.
+"""The process in which litellm runs, in the only file that imports it; the other side: `LitellmConnection`.
 
 It makes single calls and knows nothing of rounds, retries or what an answer has to look like. The first
 message is {"load": {"model", "api_key", "api_base", "url", "timeout"}}, answered by {"ready": version,
@@ -10,8 +10,8 @@ of a chat completion as JSON, "most_bytes": of a body} is answered by {"number":
 * {"unreadable": why}, {"silence": why no answer came}, {"elsewhere": origin it was to be sent on to}
 * {"unsent": why litellm asked nothing, "status": what it calls that}
 
-in whichever order they are done, until {"close": true} comes. Its variables are those that `LitellmLine`
-gives it: no keys, and no address to send them to.
+in whichever order they are done, until {"close": true} comes. Its environment is made by `LitellmConnection`:
+no keys, and no address to send them to.
 """
 
 import json

@@ -16,6 +16,7 @@ from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
 from winnow.tasks.engines.errors import EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
 from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, Server
+from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import (
     RESERVED,
     answer_bytes,
@@ -23,8 +24,7 @@ from winnow.tasks.engines.openai.requests import (
     generation_path,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import Line, ServerCalls, ServerInfo, ask_about, probe
-from winnow.tasks.engines.openai.server_line import ServerLine
+from winnow.tasks.engines.openai.server_calls import Connection, ServerCalls, ServerInfo, ask_about, probe
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import (
     Answer,
@@ -158,13 +158,13 @@ class OpenaiEngine:
         if taken := sorted(RESERVED & model.model_args.keys()):
             raise EngineLoadFailed(model.name, f"model_args may not set {taken[0]}: Winnow does")
 
-    def _open_line(self) -> Line:
-        return ServerLine(self._server, max_connections=self._settings.max_connections)
+    def _open_connection(self) -> Connection:
+        return HttpConnection(self._server, max_connections=self._settings.max_connections)
 
     def _open_calls(self) -> ServerCalls:
         return ServerCalls(
             self._server,
-            self._open_line(),
+            self._open_connection(),
             max_connections=self._settings.max_connections,
             request_timeout=self._settings.request_timeout,
             load_timeout=self._settings.load_timeout,

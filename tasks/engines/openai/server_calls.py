@@ -34,8 +34,8 @@ from winnow.tasks.engines.openai.errors import (
     Unreadable,
     retryable_error,
 )
+from winnow.tasks.engines.openai.http_connection import LISTING_BYTES
 from winnow.tasks.engines.openai.requests import answer_bytes
-from winnow.tasks.engines.openai.server_line import LISTING_BYTES
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 Answer = TypeVar("Answer")
@@ -55,11 +55,11 @@ class AskAll(Protocol):
         """Raises `EngineError`."""
 
 
-class Line(Protocol):
-    """A line by which a request is sent, once."""
+class Connection(Protocol):
+    """A way to a server by which each request is sent once."""
 
     async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
-        """The body of the answer; see `ServerLine.send`."""
+        """The body of the answer; see `HttpConnection.send`."""
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -69,8 +69,8 @@ class ServerCalls:
     """Sends requests to a server until they are answered. For one event loop, in which it must be made.
 
     Args:
-        server: What is asked.
-        line: What it is asked by.
+        server: The server.
+        connection: The way to it.
         max_connections: Requests at once, at the most.
         request_timeout: Seconds an answer may take.
         load_timeout: Seconds for which a request is sent again to a server that says that it loads the model.
@@ -82,7 +82,7 @@ class ServerCalls:
     def __init__(
         self,
         server: Server,
-        line: Line,
+        connection: Connection,
         *,
         max_connections: int,
         request_timeout: float,
@@ -96,7 +96,7 @@ class ServerCalls:
         self._max_retries = max_retries
         self._places = AdaptiveConcurrency(max_connections)
         self._jitter = Random(0)  # moves moments, and nothing that is stored
-        self._line = line
+        self._connection = connection
         self._n_answered = 0  # of what is posted: a server may list its models and answer nobody
         self._control = control
         self._controlling = anyio.Lock()
@@ -110,7 +110,7 @@ class ServerCalls:
         url = self._url(path)
         try:
             answer, _ = await self._until_answered(
-                lambda: self._line.send("GET", url, None, most_bytes=LISTING_BYTES), read
+                lambda: self._connection.send("GET", url, None, most_bytes=LISTING_BYTES), read
             )
         except EngineDied as error:
             if isinstance(error.__cause__, Unreadable):
@@ -150,12 +150,12 @@ class ServerCalls:
             return answer
 
         return await self._until_answered(
-            lambda: self._line.send("POST", url, content, most_bytes=most_bytes), counted
+            lambda: self._connection.send("POST", url, content, most_bytes=most_bytes), counted
         )
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._line.close()
+        await self._connection.close()
 
     def _url(self, path: str) -> str:
         return f"{self._server.url}{path}" if path.startswith("/") else path
@@ -258,7 +258,9 @@ class ServerCalls:
         content = json.dumps(body).encode("ascii")
         try:
             with anyio.fail_after(min(self._timeout, CONTROL_TIMEOUT)):
-                said = await self._line.send("POST", self._url(path), content, most_bytes=answer_bytes(body))
+                said = await self._connection.send(
+                    "POST", self._url(path), content, most_bytes=answer_bytes(body)
+                )
                 read(Generated, json_value(said))
         except Exception as error:
             with suppress(EngineError, RequestRefused):

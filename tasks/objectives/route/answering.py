@@ -9,7 +9,7 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
-from winnow.tasks.objectives.route.arriving import reopen_route
+from winnow.tasks.objectives.route.arrivals import reopen_route
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.missing_texts import GenerationBatch

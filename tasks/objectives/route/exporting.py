@@ -19,7 +19,7 @@ from winnow.tasks.answer.sentences.phrases import list_of, percent
 from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.objectives.route.arriving import reopen_route
+from winnow.tasks.objectives.route.arrivals import reopen_route
 from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import advantage_of

@@ -24,7 +24,7 @@ from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.objectives.route.arriving import read_prompts, store_arrival
+from winnow.tasks.objectives.route.arrivals import read_prompts, store_arrival
 from winnow.tasks.objectives.route.router import Router
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

@@ -21,8 +21,8 @@ from winnow.tasks.engines.openai.answers import (
     read_listing,
 )
 from winnow.tasks.engines.openai.errors import Server, Unreadable, seconds_to_wait
+from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import answer_bytes, bytes_for, generation_body
-from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 
@@ -361,7 +361,7 @@ def test_openai_itself_is_told_of_the_account(monkeypatch):
     for name, value in AMBIENT.items():
         monkeypatch.setenv(name, value)
     openai = Server(model="m", url="https://api.openai.com/v1", key="sk-given", variable="GIVEN")
-    sent = ServerLine(openai, max_connections=1)._client.headers
+    sent = HttpConnection(openai, max_connections=1)._client.headers
     assert sent["authorization"] == "Bearer sk-given"
     assert (sent["openai-organization"], sent["openai-project"]) == ("org-ambient", "proj-ambient")
     assert "x-ambient" not in sent

@@ -40,8 +40,8 @@ from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
 from winnow.tasks.engines.openai.answers import read_generated
 from winnow.tasks.engines.openai.engine import CONTROL
 from winnow.tasks.engines.openai.errors import TOO_MUCH, Forbidden, NotThere, seconds_to_wait
+from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import generation_body
-from winnow.tasks.engines.openai.server_line import ServerLine
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import (
     BatchUnfinished,
@@ -807,13 +807,13 @@ def test_what_is_asked_meanwhile_is_answered_meanwhile_and_the_shares_of_the_tim
 @pytest.mark.parametrize("closing_s", [0.0, 0.2])
 def test_closing_ends_the_thread_even_when_a_request_hangs(serve, monkeypatch, closing_s):
     """What hangs is given up before its connection is: else it is sent again, over one that is closed."""
-    close = ServerLine.close
+    close = HttpConnection.close
 
     async def close_slowly(line):
         await close(line)
         await anyio.sleep(closing_s)
 
-    monkeypatch.setattr(ServerLine, "close", close_slowly)
+    monkeypatch.setattr(HttpConnection, "close", close_slowly)
     server, engine = serve(lambda call: HANGING if call.prompt == "hang" else None)
     before = threading.active_count()
 

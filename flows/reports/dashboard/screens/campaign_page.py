@@ -15,7 +15,7 @@ from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
 

@@ -13,7 +13,7 @@ from winnow.storage.leases import unreleased
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.outcomes import latest_decision_ids
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.html.render import write_report
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.printable import printable

@@ -25,7 +25,7 @@ ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-
 """Variables that name an account at OpenAI -> headers that tell OpenAI, and no other server, of it."""
 
 
-class ServerLine:
+class HttpConnection:
     """Connections to one server. For one event loop, in which it must be made.
 
     Args:

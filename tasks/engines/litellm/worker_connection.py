@@ -45,7 +45,7 @@ NO_KEY = "none"
 Taken = TypeVar("Taken")
 
 
-class LitellmLine:
+class LitellmConnection:
     """Calls that a litellm process makes. For one event loop, in which it must be made.
 
     Args:
