@@ -31,7 +31,7 @@ from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_anno
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.early_texts import EarlyTexts
-from winnow.tasks.rounds.generate import generate_outputs
+from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.rounds.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
@@ -74,7 +74,7 @@ def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
 def _generated(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
     if isinstance(campaign.checked, Certify):
         return generate_answers(campaign, campaign.checked.certification, round_)
-    return generate_outputs(campaign, round_)
+    return have_outputs(campaign, round_, plan_generations(campaign, round_))
 
 
 def judge_round(

@@ -53,11 +53,6 @@ NO_TEXT = GenerationFailure(
 )
 
 
-def generate_outputs(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Have every text of the round, in the order of `plan_generations`; see `have_texts`."""
-    return have_outputs(campaign, round_, plan_generations(campaign, round_))
-
-
 def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[PlannedGeneration]:
     """The request of every text of the round, in the order of `arms_and_examples`.
 
@@ -165,12 +160,17 @@ class WantedTexts:
         return not self._left
 
     def store(self, number: int, answers: Sequence[Answer]) -> None:
-        """Commit the answers to a group, by its place among `groups`."""
-        made, failed, unused = _told_apart(self._campaign, self._missing[number], answers)
+        """Commit the answers to a group, by its place among `groups`, and the loads of models since."""
+        campaign, round_id = self._campaign, self._round.id
+        made, failed, paid_in_vain = _told_apart(campaign, self._missing[number], answers)
+        loaded = [_new_load(each) for each in campaign.engines.take_loads()]
+        with writing_under(campaign.database, campaign.lease) as session:
+            loads.add_loads(session, campaign.record.id, loaded)
+            generation_records.add_generations(session, round_id, paid_in_vain, now())
+            texts = generation_records.add_generations(session, round_id, made, now())
         self._failures |= failed
-        texts = _stored(self._campaign, self._round, made, unused)
         self._texts |= texts
-        self._campaign.use_texts(self._round, texts)
+        campaign.use_texts(self._round, texts)
         self._left.remove(number)
 
     def batch(self) -> GenerationBatch:
@@ -201,23 +201,6 @@ def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Sessi
         return planned, found
     with writing_under(campaign.database, campaign.lease) as session:
         return planned, generation_records.take_texts(session, round_.id, list(found))
-
-
-def _stored(
-    campaign: CampaignSession,
-    round_: RoundRecord,
-    made: Sequence[NewGeneration],
-    unused: Sequence[NewGeneration],
-) -> dict[str, StoredText]:
-    """Commit the texts of a group, those that were paid for in vain, and what it took to load models since.
-
-    Returns the former, by key.
-    """
-    loaded = [_new_load(each) for each in campaign.engines.take_loads()]
-    with writing_under(campaign.database, campaign.lease) as session:
-        loads.add_loads(session, campaign.record.id, loaded)
-        generation_records.add_generations(session, round_.id, unused, now())
-        return generation_records.add_generations(session, round_.id, made, now())
 
 
 def plan_generation(

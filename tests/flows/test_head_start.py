@@ -113,7 +113,7 @@ def test_what_goes_wrong_with_the_first_texts_is_raised_by_their_step(database, 
     def fail(campaign, round_):
         raise ConnectionError("the server is gone")
 
-    monkeypatch.setattr("winnow.tasks.objectives.steps.generate_outputs", fail)
+    monkeypatch.setattr("winnow.tasks.objectives.steps.have_outputs", fail)
     with faulty_server(no_faults) as server:
         name = stored(database, server)
         with (
