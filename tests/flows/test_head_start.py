@@ -110,7 +110,7 @@ def test_what_keeps_a_campaign_from_beginning_is_said_by_its_flow(database):
 
 
 def test_what_goes_wrong_with_the_first_texts_is_raised_by_their_step(database, monkeypatch):
-    def fail(campaign, round_):
+    def fail(campaign, round_, planned):
         raise ConnectionError("the server is gone")
 
     monkeypatch.setattr("winnow.tasks.objectives.steps.have_outputs", fail)
