@@ -15,7 +15,10 @@ class Measurement(NamedTuple):
 
 
 def cpu_name() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return f"{line.partition(':')[2].strip()}, {os.cpu_count()} cores"
-    return f"unknown CPU, {os.cpu_count()} cores"
+    """The processor by name, family and model, as virtual machines call several generations alike; its cores."""
+    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    told = {key.strip(): value.strip() for key, _, value in lines}
+    if "model name" not in told:
+        return f"unknown CPU, {os.cpu_count()} cores"
+    kind = f" (family {told['cpu family']}, model {told['model']})" if "cpu family" in told else ""
+    return f"{told['model name']}{kind}, {os.cpu_count()} cores"
