@@ -15,7 +15,7 @@ class Measurement(NamedTuple):
 
 
 def cpu_name() -> str:
-    """The processor by name, family and model, as virtual machines call several generations alike; its cores."""
+    """The processor: name, family and model, as machines call several generations alike; and its cores."""
     lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
     told = {key.strip(): value.strip() for key, _, value in lines}
     if "model name" not in told:
