@@ -259,7 +259,7 @@ def campaign_line(storage: str, name: str) -> str:
 def _best(answer: Answer) -> str:
     if answer.baseline is not None:
         return subject(answer)
-    best, alone = answer.of_best, len(answer.listed) == 1
+    best, alone = answer.of_best, len(answer.listed) == 1 and not answer.is_own_baseline
     if best is None:
         return "no winner"
     if answer.chosen is not None:

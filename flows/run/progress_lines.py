@@ -112,6 +112,8 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
         return "nothing certified yet" if certifies else nobody
     arm, word = decision.best, "certified" if certifies and not trusts_a_mean else "best"
     name = campaign.checked.candidates[arm].name
+    if certifies and spec.certify is not None and name == spec.certify.baseline:
+        return f"{word} {name}, the baseline itself"
     return f"{word} {name} {number(decision.estimates[arm])} {interval(decision, arm)}".rstrip()
 
 

@@ -214,6 +214,12 @@ class Answer:
         return any(each.mixes for each in self.servers)
 
     @property
+    def is_own_baseline(self) -> bool:
+        """Whether the answer is the candidate that drops are from, of which nothing was to be shown."""
+        baseline = None if self.certificate is None else self.certificate.baseline
+        return baseline is not None and self.best == baseline
+
+    @property
     def of_best(self) -> CandidateStanding | None:
         """The standing of the best candidate; None where none is known."""
         return next((each for each in self.candidates if each.name == self.best), None)

@@ -493,7 +493,9 @@ def test_losses_are_a_drop_against_the_baseline_where_one_is_named(tmp_path):
         certify={"alpha": None, "drop": 0.2, "baseline": "medium/plain"},
         stopping={"budget": 40, "delta": 0.1},
     )
-    ran(tmp_path)
+    told = winnow(tmp_path, "run", "campaign.yaml")
+    assert "labels, certified medium/plain, the baseline itself, " in told.stderr
+    assert "survivor: the baseline itself\n" in told.stdout
     found = asked(tmp_path, "comparisons")
     right = {(row["candidate"], row["example"]): row["outcome"] for row in found}
     for row in found:

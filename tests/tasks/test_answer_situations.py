@@ -802,6 +802,30 @@ def test_of_a_plain_mean_nothing_is_said_of_bets_and_nothing_is_called_certified
     )
 
 
+def test_of_a_certified_baseline_nothing_is_claimed_in_comparison_with_itself(database, monkeypatch):
+    def said(name, *status, best):
+        situation = next(each for each in SITUATIONS if each.name == "certify certified")
+        answer = answered(database, situation._replace(name=name, status=status, best=best), monkeypatch)
+        answer = replace(answer, certificate=replace(answer.certificate, baseline="b"))
+        return headline(answer, "ended"), dict(answer_lines(answer))
+
+    top, lines = said("own", "refuted", "certified", "refuted", best=1)
+    assert top == "the baseline itself"
+    which = (
+        "b, the baseline itself: no cheaper candidate was shown to have a mean drop of at most 0.2 below b"
+    )
+    assert lines["certified"].startswith(which)
+    assert lines["risk"] == "none is tested of b: its drop below itself is 0, whatever it answers"
+    assert lines["sure"] == "nothing is claimed: no candidate but b itself is certified"
+    _, lines = said("dearer, too", "certified", "certified", "refuted", best=1)
+    assert lines["certified"].startswith(which)
+    assert lines["sure"].startswith("the chance that any certified candidate but b has a larger mean drop")
+    top, lines = said("cheaper, too", "certified", "certified", "certified", best=2)
+    assert top == "winner, proven"
+    assert lines["certified"].startswith("c, the cheapest candidate that was shown to have a mean drop")
+    assert lines["sure"].startswith("the chance that any certified candidate but b has a larger mean drop")
+
+
 def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch):
     changed = {"name": "a drop", "status": ("refuted", "certified", "active")}
     situation = next(each for each in SITUATIONS if each.name == "certify certified")._replace(**changed)

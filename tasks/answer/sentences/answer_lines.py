@@ -61,6 +61,8 @@ def outcome_words(answer: Answer, state: str) -> str:
         return state
     if answer.outcome == "decided":
         return gate_headline(answer)
+    if answer.outcome == "winner" and answer.is_own_baseline:
+        return "the baseline itself"
     if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
         left = sum(each.status != "dropped" for each in answer.candidates)
         return "the best" if min(answer.top_m, left) == 1 else f"the {min(answer.top_m, left)} best"
@@ -68,7 +70,9 @@ def outcome_words(answer: Answer, state: str) -> str:
 
 
 def badge(answer: Answer) -> str | None:
-    """The kind of the claim about an outcome that is an answer; None of other outcomes."""
+    """The kind of the claim about an outcome that is an answer; None of other outcomes and of a baseline."""
+    if answer.is_own_baseline:
+        return None
     return answer.claim.kind if answer.outcome in ("winner", "tied", "policy", "decided") else None
 
 

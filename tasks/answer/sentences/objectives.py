@@ -209,6 +209,9 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
     passed = answer.named("certified", "passed")
     alike = [name for name in passed if name != best and certificate.costs[name] == cost]
     so_far = "" if answer.outcome == "winner" else " so far"
+    if answer.is_own_baseline:
+        same = f", the same as that of {list_of(alike)}" if alike else ""
+        return f"{best}, the baseline itself: {_cheaper(certificate, cost, so_far)}; {said}{same}"
     shown = _is_shown(answer, certificate)
     if not alike:
         has = "that was shown to have" if shown else "that seems to have"
@@ -220,6 +223,14 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
     )
 
 
+def _cheaper(certificate: Certificate, cost: float, so_far: str) -> str:
+    """What there is of candidates that are cheaper than a certified baseline."""
+    if cost <= min(certificate.costs.values()):
+        return "no candidate is cheaper"
+    has = "was shown to have" if certificate.is_reliable else "seems to have"
+    return f"no cheaper candidate{so_far} {has} {_allowed(certificate)}"
+
+
 def _cost(certificate: Certificate, cost: float) -> str:
     """A cost, with all its digits where the file gives it: the price of one token is not shown as 0."""
     return f"{cost:.10g}" if certificate.cost in GIVEN else amount(cost)
@@ -229,6 +240,8 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None:
         return []
+    if answer.is_own_baseline:
+        return [("risk", f"none is tested of {best.name}: {DROP_OF_0}, whatever it answers")]
     between = sure = ""
     if best.lower is not None and best.upper is not None:
         between, sure = ", between {} and {}".format(*ends(best.lower, best.upper)), held(answer)
@@ -245,12 +258,16 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
         return f"heuristic: {MIXED}"
     if answer.best is None:
         return NOBODY if answer.outcome == "failed" else "nothing is claimed"
+    baseline = certificate.baseline
+    if answer.is_own_baseline and answer.named("certified") == (baseline,):
+        return f"nothing is claimed: no candidate but {baseline} itself is certified"
     delta = answer.delta if answer.claim.delta is None else answer.claim.delta
+    but = f" but {baseline}" if baseline in answer.named("certified") else ""
     higher = "higher risk" if certificate.baseline is None else "larger mean drop"
     worth = ", whatever the autoevaluator is worth" if certificate.reads_autoevaluator else ""
     # It holds at every moment, also before a campaign ends and claims it.
     return (
-        f"the chance that any certified candidate has a {higher} is at most {delta:g}{worth}"
+        f"the chance that any certified candidate{but} has a {higher} is at most {delta:g}{worth}"
         f"{assumed(answer, answer.intervals_if)}"
     )
 
@@ -264,7 +281,8 @@ def _plain(certificate: Certificate) -> str:
         whom = f" of those with human losses ({list_of(known)})" if some else ""
         return f"the plain mean of human losses would certify none{whom}"
     whom = f"of those with human losses ({list_of(known)}), " if some else ""
-    said = f"{certificate.plain} ({rounded(certificate.plain_mean)})"
+    mean = DROP_OF_0 if certificate.plain == certificate.baseline else rounded(certificate.plain_mean)
+    said = f"{certificate.plain} ({mean})"
     return f"{whom}the plain mean of human losses would say {said}, without any guarantee"
 
 
