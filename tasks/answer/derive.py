@@ -29,7 +29,7 @@ from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import server_changes
 from winnow.tasks.engines.providers import FUNCTION
-from winnow.tasks.objectives.certify.certificate import Certificate, incomplete
+from winnow.tasks.objectives.certify.certificate import Certificate, incomplete, why_incomplete
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
@@ -341,11 +341,10 @@ def _unscored(
         return ()
     rows = unscored_views.shares(session, campaign.id)
     if campaign.objective == "certify":
-        missing = zip(rows, incomplete(session, campaign), strict=True)
-        # A reason is of outcomes: where other losses are missing as well, it is not why.
+        why = why_incomplete(session, campaign)
         rows = [
-            row | {"unscored": count, "reason": row["reason"] if count == row["unscored"] else None}
-            for row, count in missing
+            row | {"unscored": count, "reason": why.get(position)}
+            for position, (row, count) in enumerate(zip(rows, incomplete(session, campaign), strict=True))
         ]
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])

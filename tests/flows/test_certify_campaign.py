@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import math
+import re
 import sys
 
 import campaign_processes as processes
@@ -17,6 +18,8 @@ from duel_campaigns import asked_texts, stored_texts
 from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
+
+from winnow.tasks.engines.protocol import GenerationFailure
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -519,6 +522,29 @@ def test_the_three_losses_are_those_of_the_answers(finished):
         assert row["unlabelled_loss"] in (0.0, 0.5, 1.0)
 
 
+class Refuses(scripted_engines.ScriptedEngine):
+    """Gives a text on one example in five alone."""
+
+    def generate(self, requests):
+        answers = super().generate(requests)
+        asked = [int(re.search(r"\d+", each.prompt)[0]) for each in requests]
+        refused = GenerationFailure(reason="refused", detail="not this: one")
+        return [given if n % 5 == 0 else refused for n, given in zip(asked, answers, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("who", "told"),
+    [("slips", "baseline: refused"), ("grader", "autoevaluator: refused"), ("knows", "refused")],
+)
+def test_whose_missing_texts_had_a_candidate_dropped_is_said(tmp_path, monkeypatch, who, told):
+    monkeypatch.setattr(scripted_engines, f"start_{who}", lambda *_: Refuses(lambda prompt: "a"))
+    certify = {"alpha": None, "drop": 0.2, "baseline": "medium/plain"}
+    write_certify(tmp_path, labelled=240, certify=certify)
+    assert ran(tmp_path) == 3
+    said = done(tmp_path, "status", "survivor")
+    assert re.search(rf"dropped   large/plain: \d+ of its 10 comparisons lack a loss \({told}\); ", said)
+
+
 def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
     write_certify(
         tmp_path,
@@ -669,7 +695,8 @@ def test_an_autoevaluator_that_cannot_be_loaded_leaves_its_losses_unknown_and_sa
     result = winnow(tmp_path, "run", "campaign.yaml", "--set", "certify.autoevaluator.model.model=broken")
     assert result.returncode == 3, result.stderr
     assert "comparisons lack a loss, which counts at its worst" in result.stdout
-    assert "large/plain: 10 of its 10 comparisons lack a loss; the interval of its risk is" in result.stdout
+    why = "lack a loss (autoevaluator: load_failed); the interval of its risk is"
+    assert f"large/plain: 10 of its 10 comparisons {why}" in result.stdout
     for row in asked(tmp_path, "comparisons"):
         assert (row["outcome"], row["auto_loss"], row["unlabelled_loss"]) == (1.0, None, None)
         assert row["unlabelled_missing"] == 1.0

@@ -111,18 +111,35 @@ def _used(campaign_id: int) -> Select[tuple[int]]:
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
     """The number of each candidate's comparisons that lack a loss which the selector reads, by position."""
-    missing: ColumnElement[bool] = Comparison.human_loss.is_(None)
-    if reads_auto:
-        missing = or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_missing > 0.0)
+    lacks = _lacks_a_loss(reads_auto=reads_auto)
     rows = session.execute(
         select(func.count(Comparison.id))
         .select_from(Candidate)
-        .outerjoin(Comparison, and_(Comparison.candidate_a_id == Candidate.id, missing))
+        .outerjoin(Comparison, and_(Comparison.candidate_a_id == Candidate.id, lacks))
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id, Candidate.position)
         .order_by(Candidate.position)
     )
     return [int(count) for (count,) in rows]
+
+
+def causes_of_lacking(
+    session: Session, campaign_id: int, *, reads_auto: bool
+) -> list[tuple[int, str | None, str | None]]:
+    """Candidate position, reason and detail of each comparison that lacks such a loss."""
+    rows = session.execute(
+        select(Candidate.position, Comparison.reason, Comparison.detail)
+        .join(Comparison, Comparison.candidate_a_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id, _lacks_a_loss(reads_auto=reads_auto))
+    )
+    return list(rows.tuples())
+
+
+def _lacks_a_loss(*, reads_auto: bool) -> ColumnElement[bool]:
+    missing = Comparison.human_loss.is_(None)
+    if not reads_auto:
+        return missing
+    return or_(missing, Comparison.auto_loss.is_(None), Comparison.unlabelled_missing > 0.0)
 
 
 def mean_losses(session: Session, campaign_id: int) -> list[float | None]:

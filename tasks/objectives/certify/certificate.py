@@ -1,5 +1,6 @@
 """The certificate of a campaign, from its rows alone."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from winnow.tasks.spec.stored_spec import is_human
 
 ROUNDING = 1e-9
 """Largest difference between two sums of the same losses, as of two databases."""
+
+OWN, BASELINE, AUTOEVALUATOR = "candidate", "baseline", "autoevaluator"
+"""Whose missing texts leave a comparison without a loss, as its detail begins."""
 
 BONFERRONI = "bonferroni"
 """The procedure that tests all candidates at once."""
@@ -122,8 +126,31 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
 
 def incomplete(session: Session, campaign: CampaignRecord) -> list[int]:
     """Number of each candidate's comparisons that lack a loss that counts, by candidate position."""
-    reads_auto = campaign.spec["selector"]["name"] not in HUMAN_ONLY
-    return labels.incomplete(session, campaign.id, reads_auto=reads_auto)
+    return labels.incomplete(session, campaign.id, reads_auto=_reads_auto(campaign))
+
+
+def why_incomplete(session: Session, campaign: CampaignRecord) -> dict[int, str]:
+    """Why most of them do, by candidate position: whose text is missing, and why it is.
+
+    That may be the baseline's or the autoevaluator's, where the candidate's own is there and has a score.
+    """
+    causes: dict[int, Counter[str]] = {}
+    found = labels.causes_of_lacking(session, campaign.id, reads_auto=_reads_auto(campaign))
+    for position, reason, detail in found:
+        whose, _, rest = (detail or "").partition(": ")
+        why = rest.partition(": ")[0]
+        said = (
+            f"{whose}: {why}"
+            if whose in (BASELINE, AUTOEVALUATOR)
+            else reason or (why if whose == OWN else None)
+        )
+        if said:
+            causes.setdefault(position, Counter())[said] += 1
+    return {position: min(each, key=lambda said: (-each[said], said)) for position, each in causes.items()}
+
+
+def _reads_auto(campaign: CampaignRecord) -> bool:
+    return campaign.spec["selector"]["name"] not in HUMAN_ONLY
 
 
 def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:

@@ -38,6 +38,7 @@ from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
 from winnow.tasks.judges.pointwise.human import UNCLEAR, HumanJudge
 from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict
+from winnow.tasks.objectives.certify.certificate import AUTOEVALUATOR, BASELINE, OWN
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
@@ -307,12 +308,12 @@ class Scorer:
 
     def trouble(self, arm: int, example: int) -> str | None:
         """The failure of the first missing text of a pair, in words; None where no text is missing."""
-        authors: list[tuple[str, Author]] = [("candidate", arm)]
+        authors: list[tuple[str, Author]] = [(OWN, arm)]
         block: list[int] = []
         if self.certification.baseline is not None:
-            authors.append(("baseline", self.certification.baseline))
+            authors.append((BASELINE, self.certification.baseline))
         if self.certification.autoevaluator is not None:
-            authors.append(("autoevaluator", None))
+            authors.append((AUTOEVALUATOR, None))
             block = self.certification.parts.block(example)
         for role, author in authors:
             for each in (example, *block):
