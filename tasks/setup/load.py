@@ -7,10 +7,12 @@ prompts, examples, judge and seed, so that it takes over every text the first on
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.human import labels
 from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.data.inspect.reading import read_task
@@ -50,7 +52,8 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
     if approve is not None:
         approve(file, spec)
     # What nobody has approved of connects to nothing; a database that is a file can be looked into.
-    begun = _recalled(spec) if approve is not None or spec.storage.startswith("sqlite:") else {}
+    may_look = approve is not None or spec.storage.startswith("sqlite:")
+    begun = _recalled(spec) if may_look else {}
     is_allowed, dataset = approve is not None, None
     if spec.dataset.inspect is not None:  # what such a task comes to, only running it tells: it is run once
         with _located(file):
@@ -63,7 +66,7 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
         if approve is not None:
             for judge in (checked.judge, *checked.metrics.values()):
                 try_out(judge)
-        return checked
+        return _told_of_labels(checked) if may_look else checked
 
 
 @contextmanager
@@ -86,6 +89,17 @@ def _recalled(spec: CampaignSpec) -> Revisions:
         stored = campaign_records.find_campaign(session, spec.name)
         return {} if stored is None else revisions_of(stored.spec)
     return {}
+
+
+def _told_of_labels(checked: ResolvedCampaign) -> ResolvedCampaign:
+    """The same, told which examples its database has labels of, where it needs labels."""
+    from winnow.tasks.objectives.certify.objective import Certify  # there already where it is needed
+
+    if not isinstance(checked, Certify):
+        return checked
+    with suppress(StorageError), reading(checked.spec.storage) as session:
+        return replace(checked, labelled=labels.labelled(session, checked.dataset.fingerprint))
+    return checked
 
 
 PAIRS_AT_ONCE = 10_000

@@ -197,6 +197,18 @@ def test_candidates_may_have_been_chosen_by_what_the_autoevaluator_alone_answers
     assert "nothing about this campaign was chosen in sight of what an earlier one showed of them" in said
 
 
+def test_validate_counts_labels_that_the_database_has(tmp_path):
+    write_certify(tmp_path)
+    assert "80 of 240 examples can be labelled (0 are), " in done(tmp_path, "validate", "campaign.yaml")
+    ran(tmp_path)
+    done(tmp_path, "label", "survivor", str(write_labels(tmp_path, wanted(tmp_path)[:7])))
+    for command in ("validate", "plan"):
+        told = " ".join(done(tmp_path, command, "campaign.yaml").split())
+        assert "80 of 240 examples can be labelled (7 are), " in told
+    done(tmp_path, "label", "survivor", str(write_labels(tmp_path, certify.all_keys())))
+    assert "80 of 240 examples can be labelled (80 are), " in done(tmp_path, "validate", "campaign.yaml")
+
+
 def test_half_the_labels_of_a_round_are_not_enough(tmp_path):
     write_certify(tmp_path)
     ran(tmp_path)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.leases import find
-from winnow.storage.models import Campaign, Candidate, Comparison, Example, Label, Lease
+from winnow.storage.models import Campaign, Candidate, Comparison, Dataset, Example, Label, Lease
 from winnow.storage.records.values import LeaseRecord
 
 OBJECTIVE = "certify"
@@ -40,6 +40,17 @@ def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
         position: LabelRecord(targets=tuple(targets), source=source, labelled_at=labelled_at)
         for position, targets, source, labelled_at in rows
     }
+
+
+def labelled(session: Session, fingerprint: str) -> frozenset[int]:
+    """Positions of the examples that were given a label, of the dataset with this content."""
+    found = (
+        select(Example.position)
+        .join(Label, Label.example_id == Example.id)
+        .join(Dataset, Dataset.id == Example.dataset_id)
+        .where(Dataset.fingerprint == fingerprint)
+    )
+    return frozenset(session.scalars(found))
 
 
 def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:

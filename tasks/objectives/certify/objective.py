@@ -36,6 +36,8 @@ class Certify(ScoredCampaign):
     """
 
     certification: Certification
+    labelled: frozenset[int] = frozenset()
+    """Positions of the examples that its database has labels of, where that was looked up to be told."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -71,7 +73,8 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         parts = self.certification.parts
         labellable, per_label = parts.blocks.shape
-        labelled = sum(bool(self.dataset.examples[each].targets) for each in parts.labellable)
+        examples = self.dataset.examples
+        labelled = sum(bool(examples[each].targets) or each in self.labelled for each in parts.labellable)
         of_these = "" if self.spec.judge.type == HUMAN else f" ({labelled} are)"
         order = list_of([f"{name} ({cost:g})" for name, cost in self.certification.costs.items()])
         of_each = (
@@ -81,7 +84,7 @@ class Certify(ScoredCampaign):
         )
         return (
             f"{len(self.candidates)} candidates, tested from the dearest on: {order}; {labellable} of "
-            f"{count_of(len(self.dataset.examples), 'example')} can be labelled{of_these}, at most "
+            f"{count_of(len(examples), 'example')} can be labelled{of_these}, at most "
             f"{count_of(self.most, 'label')} {'is' if self.most == 1 else 'are'} used{of_each}"
             f"{self.samples_words}{self.other_limits}"
         )
