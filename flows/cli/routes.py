@@ -58,7 +58,7 @@ def route(
             from winnow.tasks.objectives.route.exporting import export_policy
 
             exported = export_policy(database, name, storage, export)
-            print(f"{export}: the policy of {name}, after {count_of(exported.prompts, 'prompt')}")
+            print(f"{export}: the policy of {name}, after {count_of(exported.prompts, 'scored prompt')}")
             if exported.doubt is not None:
                 tell(f"warning: {exported.doubt}")
             return

@@ -47,7 +47,8 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
         selector, _, _ = restored(session, record, checked)
         # Candidates that joined since the last round are in the policy too: nothing is known of them.
         checked.at_round(selector, round_records.next_round_number(session, record.id))
-        prompts = sum(len(told.examples) for told in round_records.told_rounds(session, record.id))
+        told = round_records.told_rounds(session, record.id)
+        prompts = sum(score is not None for round_ in told for score in round_.outcomes)
         advantage, uncompared = advantage_of(session, record)
         decision = latest_decision(session, record.id)
     policy = as_router(selector).policy()
