@@ -110,8 +110,10 @@ def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
     if not PREFECT_API_URL.value():
         print("no PREFECT_API_URL is set: a Prefect server is started for as long as this command runs")
     with prefect_server(schedules=True):
+        from winnow.flows.schedule.deployments import require_no_pool
         from winnow.flows.schedule.serve import serve
 
+        require_no_pool(scheduled.name)
         print(f"serving '{scheduled.name}': {_times(scheduled.when)}")
         _tell_of_results(series, storage)
         print("stop with Ctrl-C; a campaign that is running finishes its round first", flush=True)

@@ -14,6 +14,7 @@ from winnow.tasks.errors import SpecError
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from prefect.client.schemas.responses import DeploymentResponse
     from prefect.deployments.runner import RunnerDeployment
 
 POOL_TYPE = "process"
@@ -79,7 +80,7 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
 
     Raises:
         SpecError: If there is no Prefect server or no such pool, or the name is that of another file's
-            schedule.
+            schedule, or of one that is served.
         PrefectServerFailed: If the server does not answer.
     """
     from prefect.deployments.runner import RunnerDeployment
@@ -130,24 +131,60 @@ def job_variables(folder: str) -> dict[str, object]:
     return {"working_dir": folder, "env": env}
 
 
-def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
-    """Refuse the name of another file's schedule, whose place Prefect would give to this one silently."""
+def require_no_pool(name: str) -> None:
+    """Refuse to serve under the name of a work pool's schedule, whose place Prefect would give to this one.
+
+    Raises:
+        SpecError: If a work pool has a schedule of this name.
+    """
+    there = _deployed(name)
+    if there is not None and there.work_pool_name is not None:
+        raise SpecError(
+            f"'{name}' is the schedule of work pool '{there.work_pool_name}', whose place this one would "
+            f"take; give --name another one, or end that schedule: {_ending(name)}"
+        )
+
+
+def _deployed(name: str) -> "DeploymentResponse | None":
     from prefect.client.orchestration import get_client
     from prefect.exceptions import ObjectNotFound
 
     from winnow.flows.schedule.flows import scheduled_campaign
 
-    name = f"{scheduled_campaign.name}/{scheduled.name}"
     with get_client(sync_client=True) as client:
         try:
-            there = client.read_deployment_by_name(name)
+            return client.read_deployment_by_name(f"{scheduled_campaign.name}/{name}")
         except ObjectNotFound:
-            return
+            return None
+
+
+def _ending(name: str) -> str:
+    from winnow.flows.schedule.flows import scheduled_campaign
+
+    return f"prefect deployment delete '{scheduled_campaign.name}/{name}'"
+
+
+def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
+    """Refuse the name of another schedule, whose place Prefect would give to this one silently.
+
+    One that was served is paused once it is served no more, and its place is free.
+    """
+    there = _deployed(scheduled.name)
+    if there is None:
+        return
+    if there.work_pool_name is None:
+        if not there.paused:
+            raise SpecError(
+                f"'{scheduled.name}' is the schedule of {there.parameters.get('spec')} that is served from a "
+                f"terminal, whose place this one would take on {url}; end it there with Ctrl-C or give "
+                f"--name another one, and where nobody serves it any more: {_ending(scheduled.name)}"
+            )
+        return
     file = Path(str(there.job_variables.get("working_dir", ""))) / str(there.parameters.get("spec"))
     if file != Path(folder) / scheduled.spec:
         raise SpecError(
             f"'{scheduled.name}' is the schedule of {file} on {url}; give --name another one, or end that "
-            f"schedule: prefect deployment delete '{name}'"
+            f"schedule: {_ending(scheduled.name)}"
         )
 
 

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 
 import psutil
+from prefect.client.orchestration import get_client
 from prefect.runner import Runner
 
 from winnow.flows.run.signals import hold_back_from_children
@@ -28,8 +29,8 @@ def serve(scheduled: Scheduled) -> None:
 
 async def _serve(scheduled: Scheduled) -> None:
     # One at a time: two campaigns would fight for the same devices.
-    runner = Runner(name=scheduled.name, limit=1, query_seconds=POLL_S, pause_on_shutdown=True)
-    await runner.aadd_deployment(deployment_of(scheduled))
+    runner = Runner(name=scheduled.name, limit=1, query_seconds=POLL_S, pause_on_shutdown=False)
+    deployment = await runner.aadd_deployment(deployment_of(scheduled))
     serving = asyncio.create_task(runner.start())
     stopping, loop = _Stopping(serving), asyncio.get_running_loop()
     # Prefect takes SIGTERM for itself when it begins, and ends in a traceback.
@@ -39,7 +40,11 @@ async def _serve(scheduled: Scheduled) -> None:
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         loop.add_signal_handler(signal.SIGHUP, stopping.told)
     hold_back_from_children()
-    await serving
+    try:
+        await serving
+    finally:  # Prefect would leave it as it is where it is stopped while the runner begins
+        async with get_client() as client:
+            await client.pause_deployment(deployment)
 
 
 class _Stopping:

@@ -38,6 +38,7 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
     assert re.search(r"serving 'survivor': every 4 s; next run \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
     assert "stop with Ctrl-C" in told
     assert told.rstrip().endswith("the schedule fires again when it is served again")
+    assert is_paused("survivor")
     rows = json.loads(winnow(tmp_path, "query", "--series", "survivor", "--json").stdout)
     assert [(row["outcome"], row["changed"]) for row in rows[:2]] == [("undecided", None)] * 2
     assert all(re.fullmatch(r"survivor-\d{8}T\d{6}Z", row["campaign"]) for row in rows)
@@ -66,6 +67,13 @@ def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_p
     assert "Traceback" not in told
     assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
     assert len(told.splitlines()) < 8
+    assert is_paused("survivor")  # so that a work pool may have its place
+
+
+def is_paused(name):
+    """Whether the schedule of this name fires no more until it is served again."""
+    with work_pools.client_of_prefect() as client:
+        return client.read_deployment_by_name(f"scheduled-campaign/{name}").paused
 
 
 @contextmanager

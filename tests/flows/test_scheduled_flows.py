@@ -27,8 +27,10 @@ from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, given_to
 from winnow.flows.schedule import flows as scheduled_flows
+from winnow.flows.schedule.deployments import Scheduled, deployment_of
 from winnow.flows.schedule.flows import scheduled_campaign
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
+from winnow.flows.schedule.trigger import When
 from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
@@ -268,6 +270,31 @@ def test_a_name_of_another_files_schedule_is_refused_and_the_same_file_takes_its
     assert schedule("campaign.yaml", "0 0 3 1 *", mine).returncode == 0
     assert work_pools.crons(f"scheduled-campaign/{mine}") == ["0 0 3 1 *"]
     assert work_pools.crons(f"scheduled-campaign/{another}") == ["0 0 2 1 *"]
+
+
+def test_a_served_schedule_and_one_of_a_work_pool_do_not_take_each_other_s_place(folder):
+    pool, name = work_pools.make_pool(f"beside-{os.getpid()}"), f"beside-{os.getpid()}"
+    often = ("schedule", "campaign.yaml", "--cron", "0 0 1 1 *", "--name", name)
+    delete = f"prefect deployment delete 'scheduled-campaign/{name}'"
+    when = When(cron="0 0 2 1 *", interval=None, timezone=None)
+    file = str(folder / "campaign.yaml")
+    scheduled = Scheduled(spec=file, settings=[], storage=None, name=name, when=when, trust=[])
+    served = deployment_of(scheduled).apply()
+    refused = one_message(winnow(folder, *often, "--work-pool", pool))
+    assert f"'{name}' is the schedule of {file} that is served from a terminal, " in refused
+    assert "end it there with Ctrl-C or give --name another one" in refused
+    assert refused.endswith(delete)
+    assert work_pools.crons(f"scheduled-campaign/{name}") == ["0 0 2 1 *"]
+    with work_pools.client_of_prefect() as client:
+        client.pause_deployment(served)  # as Prefect does where it is served no more
+    assert winnow(folder, *often, "--work-pool", pool).returncode == 0
+    refused = winnow(folder, *often)
+    assert refused.returncode == 2
+    assert one_message(refused) == (
+        f"'{name}' is the schedule of work pool '{pool}', whose place this one would take; give --name "
+        f"another one, or end that schedule: {delete}"
+    )
+    assert "serving" not in refused.stdout
 
 
 def test_a_password_stays_with_the_worker(monkeypatch):
