@@ -29,3 +29,9 @@ BY_MODEL = "autoeval"
 
 HUMAN_ONLY = ("eval", "r-eval")
 """Certify without autoevaluated losses, so that none are made."""
+
+TO_BEGIN_WITH = ("champion", "llm-po", "r-autoeval-plus", "pak-ucb")
+"""The first choice of each objective."""
+
+WITHOUT_AUTOEVALUATOR = "r-eval"
+"""The one to begin with where no model answers in the place of people."""

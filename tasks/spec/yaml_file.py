@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from winnow.storage.json_types import JsonObject
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.queries.printable import one_line
-from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
+from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec, Objective
 from winnow.tasks.spec.sections.dataset import TaskSpec
+from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
 from winnow.tasks.spec.spec_model import SECRET, keys_of
 
 MOST_BYTES = 16 * 2**20
@@ -301,7 +302,7 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"known here: {', '.join(known)}"
         return f"{where}: unknown key; {hint}"
     if detail["type"] == "missing":
-        return f"{where}: is missing; add it"
+        return f"{where}: is missing; add it{to_add(format_key(parts), file.values)}"
     message = detail["msg"].removeprefix("Value error, ")
     message = "must be a mapping of keys to values" if detail["type"] == "model_type" else message
     message = message[0].lower() + message[1:]
@@ -310,6 +311,35 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     shown = f" (got {given!r})" if is_shown else ""
     quotes = "; put it in quotes" if detail["type"] == "string_type" and shown else ""
     return f"{where}: {message}{shown}{quotes}"
+
+
+def to_add(key: str, values: JsonView) -> str:
+    """What may be added as a missing key, as the end of a sentence; empty where that may be anything.
+
+    Args:
+        key: The key.
+        values: All that the file says.
+    """
+    if key == "objective":
+        return f", one of: {', '.join(get_args(Objective))}"
+    if key == "judge" or key.endswith("judge.type"):
+        return "; winnow judges lists what there is"
+    if key not in ("selector", "selector.name"):
+        return ""
+    from winnow.algorithms.registry import SELECTORS
+
+    objective, certify = str(values.get("objective")), values.get("certify")
+    if objective not in SELECTORS:
+        return "; winnow selectors lists what there is"
+    is_alone = objective == "certify" and not (isinstance(certify, dict) and certify.get("autoevaluator"))
+    ours = SELECTORS[objective]
+    first = WITHOUT_AUTOEVALUATOR if is_alone else next(name for name in TO_BEGIN_WITH if name in ours)
+    others = ", ".join(name for name in ours if name != first)
+    written = f"selector: {{name: {first}}}" if key == "selector" else f"name: {first}"
+    return (
+        f", to begin with as {written}; for {objective} there are {others}, too, and winnow selectors says "
+        "what each is for"
+    )
 
 
 def format_key(parts: Sequence[str | int]) -> str:

@@ -1,19 +1,22 @@
 """Every mistake in a campaign's file is named with its place and its remedy."""
 
 from itertools import pairwise
+from typing import get_args
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from spec_files import load_spec
 
 from winnow.algorithms.registry import SELECTORS
+from winnow.flows.cli.start.specs import starter
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec import selector_traits
-from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import format_key, parse_key, read_spec_file
+from winnow.tasks.spec.campaign import CampaignSpec, Objective
+from winnow.tasks.spec.yaml_file import format_key, parse_key, read_spec_file, to_add
 
 
 def complaint(path, overrides=()):
@@ -143,6 +146,47 @@ def test_a_missing_key_is_named_at_the_nearest_line_there_is(campaign_file):
         "campaign.yaml:20: stopping.budget: is missing; add it"
     )
     assert "campaign.yaml:1: objective: is missing" in complaint(campaign_file("objective: best-mean\n", ""))
+
+
+def test_of_a_missing_key_that_few_values_may_stand_under_these_are_told(campaign_file):
+    said = complaint(campaign_file("objective: best-mean\n", ""))
+    assert "objective: is missing; add it, one of: best-mean, best-duel, certify, route" in said
+    others = [name for name in SELECTORS["best-mean"] if name != "champion"]
+    assert complaint(campaign_file("selector: {name: ucb-e, params: {a: 1.0}}\n", "")).endswith(
+        "selector: is missing; add it, to begin with as selector: {name: champion}; for best-mean there are "
+        f"{', '.join(others)}, too, and winnow selectors says what each is for"
+    )
+    said = complaint(campaign_file("{name: ucb-e, params: {a: 1.0}}", "{}"))
+    assert "selector.name: is missing; add it, to begin with as name: champion; for best-mean there" in said
+    said = complaint(campaign_file("judge: {type: contains}\n", ""))
+    assert "judge: is missing; add it; winnow judges lists what there is" in said
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, "; winnow selectors lists what there is"),
+        ({"objective": ["best-mean"]}, "; winnow selectors lists what there is"),
+        ({"objective": "best"}, "; winnow selectors lists what there is"),
+        ({"objective": "best-duel"}, ", to begin with as name: llm-po; for best-duel there are "),
+        ({"objective": "route"}, ", to begin with as name: pak-ucb; for route there are "),
+        ({"objective": "certify"}, ", to begin with as name: r-eval; for certify there are "),
+        ({"objective": "certify", "certify": 3}, ", to begin with as name: r-eval; "),
+        (
+            {"objective": "certify", "certify": {"autoevaluator": {"prompt": "x"}}},
+            ", to begin with as name: r-autoeval-plus; ",
+        ),
+    ],
+)
+def test_the_selector_to_begin_with_follows_from_the_question(values, told):
+    assert to_add("selector.name", values).startswith(told)
+
+
+@pytest.mark.parametrize("objective", get_args(Objective))
+def test_the_files_to_start_from_begin_with_the_selectors_that_are_told(objective):
+    values = yaml.safe_load(starter(objective))
+    first = values["selector"]["name"]
+    assert to_add("selector.name", values).startswith(f", to begin with as name: {first}; ")
 
 
 def test_all_mistakes_are_told_at_once(campaign_file):
