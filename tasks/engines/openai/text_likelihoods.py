@@ -30,6 +30,11 @@ NEEDED = (
     "this output_type needs; serve the model with vLLM, or choose provider vllm or transformers"
 )
 
+NEEDED_BY_WHOLE_TEXTS = (
+    "does not tell how a text by itself is split into tokens, as vLLM's servers alone do and output_type: "
+    "perplexity needs; serve the model with vLLM, or choose provider vllm or transformers"
+)
+
 NO_TEXT = GenerationFailure(
     reason="empty_prompt",
     detail="the prompt has no text, and only vLLM's servers tell what a text by itself is weighed after; "
@@ -72,6 +77,7 @@ class TextLikelihoods:
         whole_texts: WholeTexts | None = None,
     ) -> None:
         self._model = model
+        self._server = server
         self._whole_texts = whole_texts
         self._calls = calls
         self._ask_all = ask_all
@@ -82,7 +88,13 @@ class TextLikelihoods:
             raise EngineLoadFailed(model.name, f"{server.url} {NEEDED}: {found.detail}")
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer requests that give continuations; answer i belongs to request i."""
+        """Answer requests that give continuations; answer i belongs to request i.
+
+        Raises:
+            EngineLoadFailed: If texts by themselves are to be weighed, and this server cannot.
+        """
+        if self._whole_texts is None and any(map(_is_whole_text, requests)):
+            raise EngineLoadFailed(self._model.name, f"{self._server.url} {NEEDED_BY_WHOLE_TEXTS}")
         started = time.perf_counter()
         pairs = [
             without_end_spaces(request.prompt, each) for request in requests for each in request.continuations
@@ -160,6 +172,11 @@ class TextLikelihoods:
             )
         except RequestRefused as error:
             return error.failure
+
+
+def _is_whole_text(request: Request) -> bool:
+    """Whether it is the text of a perplexity: there are two choices at least, and targets may be greedy."""
+    return not request.prompt and len(request.continuations) == 1 and not request.is_greedy
 
 
 def _is_greedy(logprobs: Sequence[float], highest: Sequence[float | None]) -> bool | None:

@@ -354,7 +354,7 @@ def served(tmp_path, script, requests):
 
 
 def test_a_server_weighs_the_tokens_that_follow_the_prompts_own(tmp_path):
-    requests = [request("Q: ", "ab", "b"), request("Q", " a"), request("", "a"), request(" ", "a")]
+    requests = [request("Q: ", "ab", "b"), request("Q", " a"), request("", "a", "b"), request(" ", "a")]
     (first, second, *empty), bodies = served(tmp_path, echoing(), requests)
     assert first.choice_logprobs == {"ab": -(0 + 1 + 2) / 8, "b": -2 / 8}
     assert second.choice_logprobs == {" a": -1 / 8}
@@ -466,6 +466,15 @@ def test_a_server_that_cannot_is_refused_in_one_sentence_before_it_is_asked(tmp_
     assert "does not tell the log-probabilities of a prompt's tokens" in sentence
     assert "provider vllm or transformers" in sentence
     assert "\n" not in sentence
+
+
+def test_a_server_that_cannot_weigh_a_text_by_itself_is_refused_where_perplexity_is_asked_for(tmp_path):
+    with pytest.raises(EngineLoadFailed) as refusal:
+        served(tmp_path, echoing(), [request("", "a")])
+    assert str(refusal.value).endswith(
+        "does not tell how a text by itself is split into tokens, as vLLM's servers alone do and "
+        "output_type: perplexity needs; serve the model with vLLM, or choose provider vllm or transformers"
+    )
 
 
 class WritesOnly:
