@@ -35,6 +35,15 @@ WHERE quote_ident(nspname) = ANY (regexp_split_to_array(current_setting('search_
 AND NOT has_schema_privilege(oid, 'USAGE')"""
 """Schemas of the search path that the server passes over, as the role may not look into them."""
 
+PASSED_OVER = """\
+SELECT name, current_schema() FROM (
+    SELECT * FROM regexp_split_to_table(current_setting('search_path'), ' *, *')
+    WITH ORDINALITY AS path(name, place) WHERE name <> '"$user"' ORDER BY place LIMIT 1
+) AS first
+WHERE name ~ '^[A-Za-z_][A-Za-z0-9_]*$' AND current_schema() IS NOT NULL
+AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = lower(name))"""
+"""The first schema of the search path, if it is not there, and the one in which tables are made instead."""
+
 _MIGRATING = threading.Lock()
 """Alembic's surroundings are those of the whole process: of several threads one migrates at a time."""
 
@@ -45,11 +54,14 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
         SchemaTooNew: If a newer Winnow wrote the database.
-        StorageUnavailable: If the database cannot be read or written.
+        StorageUnavailable: If the database cannot be read or written, or the schema that its URL names is
+            not there.
     """
     before = current_revision(database)
     if before is not None and before not in REVISIONS:
         raise SchemaTooNew(database.url, before, HEAD)
+    if before is None:
+        _require_named_schema(database)
     if before != HEAD:
         with _MIGRATING:
             if current_revision(database) != HEAD:  # another thread may have been faster
@@ -142,6 +154,21 @@ def current_revision(database: Database) -> str | None:
             return revision
     except DBAPIError as error:
         raise database.unavailable(error.orig) from error
+
+
+def _require_named_schema(database: Database) -> None:
+    """Refuse to make tables in another schema than the first one that a URL names, as PostgreSQL would."""
+    if "search_path" not in str(database.engine.url.query.get("options", "")):
+        return
+    with database.named_errors(), database.engine.connect() as connection:
+        found = connection.execute(text(PASSED_OVER)).first()
+    if found is not None:
+        raise StorageUnavailable(
+            database.url,
+            f"its search_path begins with the schema {found[0]}, which is not there, so that tables would be "
+            f"made in {found[1]}",
+            f"create it (CREATE SCHEMA {found[0]}), or correct the URL, then run the command again",
+        )
 
 
 def _migrate(database: Database) -> None:

@@ -161,6 +161,33 @@ def test_a_schema_that_is_not_there_is_told_with_its_remedy(postgresql):
     assert "no schema has been selected to create in; its search_path names no schema that is there" in said
 
 
+@pytest.mark.parametrize("path", ["nowhere,public", '"$user",nowhere,public', "nowhere, public"])
+def test_tables_are_not_made_in_another_schema_than_the_one_that_is_named_first(postgresql, path):
+    url = postgresql.new_database()
+    name = url.rpartition("/")[2]
+    url += "?options=-csearch_path%3D" + quote(path.replace(" ", "\\ "))
+    with closing(open_database(url)) as opened:
+        with pytest.raises(StorageUnavailable) as refused:
+            ensure_schema(opened)
+        assert str(refused.value).endswith(
+            "its search_path begins with the schema nowhere, which is not there, so that tables would be "
+            "made in public; create it (CREATE SCHEMA nowhere), or correct the URL, then run the "
+            "command again"
+        )
+        assert current_revision(opened) is None
+        postgresql.execute("CREATE SCHEMA nowhere", name)
+        ensure_schema(opened)
+    made = "SELECT DISTINCT schemaname FROM pg_tables WHERE tablename = 'campaigns'"
+    assert postgresql.execute(made, name) == [("nowhere",)]
+
+
+@pytest.mark.parametrize("path", ["public,nowhere", '"$user",public', "PUBLIC"])
+def test_what_follows_a_schema_that_is_there_may_be_missing(postgresql, path):
+    url = postgresql.new_database() + "?options=-csearch_path%3D" + quote(path)
+    with closing(open_database(url)) as opened:
+        ensure_schema(opened)
+
+
 def test_a_role_that_may_not_write_is_told_so_without_a_statement_of_ours(postgresql):
     url = postgresql.new_database()
     postgresql.execute("DROP ROLE IF EXISTS guest")
