@@ -5,6 +5,7 @@ import signal
 import sys
 from contextlib import suppress
 
+import httpx
 import psutil
 from prefect.client.orchestration import get_client
 from prefect.runner import Runner
@@ -43,8 +44,9 @@ async def _serve(scheduled: Scheduled) -> None:
     try:
         await serving
     finally:  # Prefect would leave it as it is where it is stopped while the runner begins
-        async with get_client() as client:
-            await client.pause_deployment(deployment)
+        with suppress(httpx.HTTPError):  # a server that is gone starts nothing
+            async with get_client() as client:
+                await client.pause_deployment(deployment)
 
 
 class _Stopping:

@@ -314,7 +314,7 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
 
 
 def to_add(key: str, values: JsonView) -> str:
-    """What may be added as a missing key, as the end of a sentence; empty where that may be anything.
+    """The values that a missing key may have, as the end of a sentence; empty where any may do.
 
     Args:
         key: The key.

@@ -224,7 +224,7 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
 
 
 def _cheaper(certificate: Certificate, cost: float, so_far: str) -> str:
-    """What there is of candidates that are cheaper than a certified baseline."""
+    """The words on candidates that are cheaper than a certified baseline."""
     if cost <= min(certificate.costs.values()):
         return "no candidate is cheaper"
     has = "was shown to have" if certificate.is_reliable else "seems to have"

@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 """Largest difference between two sums of the same losses, as of two databases."""
 
 OWN, BASELINE, AUTOEVALUATOR = "candidate", "baseline", "autoevaluator"
-"""Whose missing texts leave a comparison without a loss, as its detail begins."""
+"""Authors of missing texts, by which the detail of a comparison without a loss begins."""
 
 BONFERRONI = "bonferroni"
 """The procedure that tests all candidates at once."""
@@ -130,9 +130,9 @@ def incomplete(session: Session, campaign: CampaignRecord) -> list[int]:
 
 
 def why_incomplete(session: Session, campaign: CampaignRecord) -> dict[int, str]:
-    """Why most of them do, by candidate position: whose text is missing, and why it is.
+    """The most frequent cause of such a comparison, by candidate position: whose text is missing, and why.
 
-    That may be the baseline's or the autoevaluator's, where the candidate's own is there and has a score.
+    It may be the baseline's or the autoevaluator's, where the candidate's own is there and has a score.
     """
     causes: dict[int, Counter[str]] = {}
     found = labels.causes_of_lacking(session, campaign.id, reads_auto=_reads_auto(campaign))
