@@ -24,6 +24,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         objective=objective,
         selector=SimpleNamespace(name="champion"),
         stopping=SimpleNamespace(delta=0.05, epsilon=0.01),
+        certify=SimpleNamespace(baseline=None),
     )
     named = [SimpleNamespace(name=each) for each in NAMES]
     checked = SimpleNamespace(spec=spec, most=600, grid=1200, candidates=named)
