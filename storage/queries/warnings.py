@@ -80,6 +80,25 @@ def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) ->
     return cut, replies
 
 
+def first_calls(session: Session, campaign_id: int, *, rounds: int) -> list[tuple[str, str | None]]:
+    """The judge and, if no verdict was read, the reason of each first call about an output.
+
+    Args:
+        session: Reads the results.
+        campaign_id: The campaign.
+        rounds: Number of its first rounds whose calls are looked at.
+    """
+    found = (
+        select(Judgment.judge, Judgment.reason)
+        .join(Comparison, Comparison.id == Judgment.comparison_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Round.number < rounds)
+        .where(Judgment.metric.is_(None), Judgment.attempt == 0)
+        .order_by(Judgment.id)
+    )
+    return list(session.execute(found).tuples())
+
+
 def score_sums(session: Session, *candidates: int) -> list[tuple[float, int]]:
     """The sum of each candidate's scores and how many they are, from its stats; not of duels."""
     rows = session.execute(

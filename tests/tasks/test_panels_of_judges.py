@@ -119,3 +119,26 @@ def test_replies_without_a_verdict_that_ended_by_themselves_are_not_said_to_be_c
     with database.reading() as session:
         found = campaign_warnings(session, record, has_ended=True)
     assert "cut-reply" not in [each.kind for each in found]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("read", ["probabilities", "text"])
+def test_a_model_that_is_asked_in_vain_for_probabilities_is_told_with_what_asks_once(database, read, status):
+    def fails(call):
+        return Fault(status=status, body=b"no logprobs here") if call.body.get("logprobs") else None
+
+    with faulty_server(reply=says) as server:
+        server.script = fails
+        judge = {"type": "llm", "rubric": "Right.", "scale": "yes/no", "max_reasks": 0, "read": read}
+        model = served_model(server.url, "rater", chat=True)
+        record = run(database, served_spec(served_model(server.url), judge={**judge, "model": model}))
+    with database.reading() as session:
+        found = campaign_warnings(session, record, has_ended=True)
+        scored = session.scalar(text("SELECT count(*) FROM comparisons WHERE outcome = 1.0"))
+    assert scored == GRID  # all the same
+    told = [each.sentence for each in found if each.kind == "no-probabilities"]
+    assert told == [
+        "rater told no probabilities of its verdicts for 12 of the first 12 outputs, and was asked again for "
+        "texts, so that most outputs take two calls: serve it where log-probabilities are told, or set the "
+        "judge's read: text"
+    ] * (read == "probabilities")

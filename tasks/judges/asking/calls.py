@@ -14,6 +14,9 @@ NO_PROBABILITIES = "no_probabilities"
 PROMPT_FAILED = "prompt_failed"
 TOO_FEW_JUDGES = "too_few_judges"
 
+FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
+"""Reasons for which a model that was asked for probabilities is asked for a text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCall:

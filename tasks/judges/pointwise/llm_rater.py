@@ -24,6 +24,7 @@ from winnow.tasks.engines.choices.probabilities import expected_value
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.calls import (
+    FALLS_BACK,
     NO_PROBABILITIES,
     PATTERN_TIMEOUT,
     PROMPT_FAILED,
@@ -62,9 +63,6 @@ def aggregate(scores: Sequence[float], rule: Aggregation, points: Points) -> flo
 
 
 Read = Literal["probabilities", "text"]
-
-FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
-"""Reasons after which a model that cannot be asked for probabilities is asked for a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,11 @@
 """Warnings of what may be wrong with a campaign, each in a sentence that says what to check."""
 
+from collections import Counter
+
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import outcomes as outcome_records
@@ -10,7 +13,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.running import engines_by_model
 from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES, VERDICT_MISSING
+from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind, own_judge, there_twice
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.stored_spec import judge_parts, judging_models
@@ -27,6 +30,9 @@ FEWEST_OF_ONE_SIDE = 20
 """Duels of pairs that met either way round before it is worth a warning that one side always won: a judge
 that looks at answers alone would do so in one of half a million such campaigns of even candidates, and hardly
 ever where one of a pair is better."""
+
+FIRST_ROUNDS = 3
+"""Rounds that are looked at for models that tell no probabilities: a server does not learn to."""
 
 FEWEST_TOLD_EARLY = 50
 """Comparisons before anything is warned of while a campaign runs: the first few say little."""
@@ -52,6 +58,7 @@ def campaign_warnings(
         _truncated(counts),
         _no_answer(counts, campaign),
         _cut_replies(session, campaign),
+        _no_probabilities(session, campaign),
         own_judge(campaign.spec),
         there_twice(campaign.spec),
         _one_side(session, campaign),
@@ -174,6 +181,30 @@ def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning 
         sentence=f"{cut:,} of {replies:,} replies of judges without a verdict "
         f"{'was' if cut == 1 else 'were'} cut off: raise the judge's max_tokens, or ask for a shorter reply",
     )
+
+
+def _no_probabilities(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+    """A warning if a model that rates outputs is asked in vain for the probabilities of its verdicts."""
+    parts = judge_parts(campaign.spec.get("judge", {}))
+    if campaign.objective == "best-duel" or not any(_weighs_verdicts(each) for each in parts):
+        return None
+    calls = warning_views.first_calls(session, campaign.id, rounds=FIRST_ROUNDS)
+    asked = Counter(judge for judge, _ in calls)
+    in_vain = Counter(judge for judge, reason in calls if reason in FALLS_BACK)
+    for judge, count in in_vain.most_common(1):
+        if 2 * count > asked[judge]:
+            return CampaignWarning(
+                kind="no-probabilities",
+                sentence=f"{judge} told no probabilities of its verdicts for {count:,} of the first "
+                f"{count_of(asked[judge], 'output')}, and was asked again for texts, so that most outputs "
+                "take two calls: serve it where log-probabilities are told, or set the judge's read: text",
+            )
+    return None
+
+
+def _weighs_verdicts(judge: JsonView) -> bool:
+    """Whether a judge asks models for the probabilities of their verdicts first."""
+    return judge.get("type") == "llm" and judge.get("read", "probabilities") != "text"
 
 
 def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:

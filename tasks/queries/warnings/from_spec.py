@@ -17,6 +17,7 @@ Kind = Literal[
     "one-side",
     "twice",
     "cut-reply",
+    "no-probabilities",
     "other-engine",
 ]
 """The subject of a warning:
@@ -26,6 +27,7 @@ Kind = Literal[
 * truncated: texts were ended by max_tokens or the context window.
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
 * cut-reply: replies of models that judge were ended by max_tokens before they came to a verdict.
+* no-probabilities: a model that rates outputs told no probabilities, so that it was asked again for texts.
 * one-side: every duel was won by the side that was shown first, or second.
 * own-judge: a model judges outputs of its own.
 * twice: two models, prompts, guardrails or generate_configs differ in nothing but their names.
