@@ -34,11 +34,11 @@ def acquire(
     """Take the lease, or take over one that nobody holds any more.
 
     Args:
-        database: Where the campaign lives.
+        database: The database that the campaign is in.
         campaign_id: The campaign to write to.
         holder: The process that asks.
         now: The present moment, with which a lease is stamped where the database has no clock.
-        lifetime: How long the lease lasts without a heartbeat.
+        lifetime: The time that the lease lasts without a heartbeat.
         is_gone: Whether nobody writes any more under a lease that was not given back.
 
     Raises:

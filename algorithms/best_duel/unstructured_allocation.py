@@ -17,7 +17,7 @@ def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tu
     d_i: nothing is separated before that is settled.
 
     Args:
-        standings: Of the active arms.
+        standings: Standings of the active arms.
         best: The best arm.
         rivals: The other active arms in ascending order, at least one.
 
@@ -45,7 +45,7 @@ def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dic
     """The shares that settle equally fast whether the best arm beats each of these opponents.
 
     Args:
-        standings: Of the active arms.
+        standings: Standings of the active arms.
         best: The best arm.
         opponents: Active arms in ascending order, at least one, all of them behind it so far.
 
@@ -67,7 +67,7 @@ def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
     arm may have a low one for want of duels, and few come while the shares are those of another best arm.
 
     Args:
-        standings: Of the active arms.
+        standings: Standings of the active arms.
         best: The arm with the highest worst preference, taken among equals.
         active: Shape (K,), arms not dropped.
     """

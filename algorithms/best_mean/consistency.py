@@ -25,7 +25,7 @@ def check_possible(
     """Make sure that a decision is possible; it costs O(K).
 
     Args:
-        decision: Of K arms.
+        decision: A decision on K arms.
         least: Shape (K,), means if everything without a score were worth 0.
         most: Shape (K,), means if everything without a score were worth 1.
         fully_scored: Shape (K,), arms whose every example is scored.

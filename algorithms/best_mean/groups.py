@@ -141,7 +141,7 @@ def draw_weighted(free: IntArray, weights: FloatArray, size: int, rng: np.random
     """Draw without replacement, each time with probabilities that go as the weights of what is left.
 
     Args:
-        free: What is drawn from.
+        free: The examples that are drawn from.
         weights: Their weights, above 0.
         size: At most as many as there are.
         rng: See `round_rng`.

@@ -47,9 +47,9 @@ class Pulse:
         ridge: lambda in loss (1), positive, for fits of examples' factors; `low_rank.cross_validation`
             chooses one. None for a weight derived from how many scores there are.
         tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
-        a: How much uncertainty is worth, non-negative.
-        estimate: What arms are ranked by: "difference", or "one-step" as published; None for "difference",
-            and for "one-step" with variant "paper".
+        a: Weight of uncertainty, non-negative.
+        estimate: The estimate that ranks the arms: "difference", or "one-step" as published; None for
+            "difference", and for "one-step" with variant "paper".
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
             round is one pull.

@@ -24,8 +24,8 @@ class ScoreMatrix:
     so; it then has no free pairs.
 
     Args:
-        config: Its size.
-        groups: Of the examples, where means of groups count; None where all examples count alike.
+        config: The problem, whose size the matrix has.
+        groups: Groups of the examples, where means of groups count; None where all examples count alike.
     """
 
     def __init__(self, config: BestMeanConfig, groups: Groups | None = None) -> None:
@@ -106,9 +106,9 @@ class ScoreMatrix:
 
         Args:
             arm: The arm.
-            size: How many.
+            size: Number of examples wanted.
             rng: See `round_rng`.
-            part: Which part they are to be of; None for all.
+            part: The part that the examples are to be of; None for all parts.
 
         Returns:
             Shape (min(size, F),), F the arm's free ones, of that part.
@@ -132,7 +132,7 @@ class ScoreMatrix:
         """Make a batch of at most `size` pairs drawn uniformly from all free ones, grouped by arm.
 
         Args:
-            size: How many pairs.
+            size: Number of pairs wanted.
             rng: See `round_rng`.
             among: Shape (K,), the arms they may be of; None for all.
         """

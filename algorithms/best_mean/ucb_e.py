@@ -21,7 +21,7 @@ class UcbE:
 
     Args:
         config: The problem and the common parameters.
-        a: How much uncertainty is worth, non-negative. The paper's theorem would have it near 25/36 of the
+        a: Weight of uncertainty, non-negative. The paper's theorem would have it near 25/36 of the
             budget over the hardness H1; in its experiments 1 did best throughout.
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a

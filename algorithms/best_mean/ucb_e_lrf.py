@@ -42,14 +42,14 @@ class UcbELrf:
 
     Args:
         config: The problem and the common parameters.
-        eta: How much deviation is worth, non-negative and finite.
+        eta: Weight of the deviation, non-negative and finite.
         warm_up: Share of all pairs asked uniformly at first, in [0, 1].
         audit: Share of each later batch, rounded up, that is drawn uniformly from the arm's untold examples
             after the others were chosen, in [0, 1]; its pairs are the last of the batch.
         rank: Rank of the factorisations, at least 1.
-        members: How many factorisations are fitted, at least 1.
+        members: Number of factorisations that are fitted, at least 1.
         ridge: Penalty on the factors, positive.
-        sweeps: How often each factorisation is improved, at least 1.
+        sweeps: Number of times that each factorisation is improved, at least 1.
         drop: Share of the scores that each factorisation does without, in [0, 1).
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 

@@ -35,7 +35,7 @@ class WealthProcess(Protocol):
         """Bet on the next observations of some rows, in their order.
 
         Args:
-            rows: Which rows; R' of them, none twice.
+            rows: The R' rows that are bet on, none twice.
             observations: Shape (R', B, S).
             bets: Shape (R', B, S), to be filled with the bets lambda that are made; None where nobody wants
                 them.

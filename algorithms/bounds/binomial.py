@@ -15,8 +15,8 @@ def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, f
     binomial", Biometrika 26(4).
 
     Args:
-        count: Of successes, in 0..trials.
-        trials: Independent ones with one probability.
+        count: Number of successes, in 0..trials.
+        trials: Number of trials, which are independent and have one probability.
         alpha: In (0, 1).
 
     Raises:

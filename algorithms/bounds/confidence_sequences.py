@@ -49,7 +49,7 @@ class Bets(Protocol):
         Args:
             arms: Shape (A,), different ones.
             scores: Shape (A, B).
-            window: Of grid points.
+            window: Slice of the grid points that are bet at.
             is_draw: Shape (B,), of all arms alike; None when all are.
         """
         ...

@@ -43,7 +43,7 @@ def main_effects(
     Args:
         scores: y, shape (N,).
         levels: x, shape (N, F), in 0..L_f - 1.
-        examples: Of each score, shape (N,), any integers.
+        examples: The example of each score, shape (N,), as any integers.
         n_levels: L_f of each factor.
 
     Returns:
@@ -66,7 +66,7 @@ def interactions(
     Args:
         scores: y, shape (N,).
         levels: x, shape (N, F).
-        examples: Of each score, shape (N,).
+        examples: The example of each score, shape (N,).
         n_levels: L_f of each factor.
         pair: f and g, two of the factors.
 

@@ -139,7 +139,7 @@ class PoweredWealth:
         Args:
             arms: The arm, or shape (1,).
             scores: Shape (B,) or (1, B).
-            window: Of grid points.
+            window: Slice of the grid points that are bet at.
             is_draw: Shape (B,); None when all are.
         """
         arm, scores = np.asarray(arms).item(), scores.ravel()

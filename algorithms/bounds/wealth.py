@@ -83,9 +83,9 @@ class Wealth:
         Args:
             arms: An arm, or shape (A,), different ones.
             scores: Shape (B,), or (A, B) as many of each arm.
-            window: Of grid points.
+            window: Slice of the grid points that are bet at.
             is_draw: Shape (B,), of all arms alike; None when all are.
-            control: Of shapes as the scores.
+            control: Controls, of the same shapes as the scores; None without any.
         """
         arms, scores = np.atleast_1d(arms), np.atleast_2d(scores)
         values = scores if control is None else scores - control.values  # (A, B) what is bet on

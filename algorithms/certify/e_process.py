@@ -30,7 +30,7 @@ class OneSidedTests:
         factors: rho, shape (S,), in [0, 1].
         bound: In (0, 1).
         level: The error probability of each test.
-        rule: How it bets.
+        rule: The rule by which each test bets.
     """
 
     def __init__(

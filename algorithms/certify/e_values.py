@@ -34,10 +34,10 @@ class EValues:
         factors: rho, shape (S,), in [0, 1].
         alpha: The risk in question, in (0, 1).
         betting: The rule by which each strategy bets.
-        level: What the rules "star" and "wsr" bet for, in (0, 1).
+        level: The error probability that the rules "star" and "wsr" bet for, in (0, 1).
         horizon: The losses that there will be, at least 1: what those rules bet for, and as many as the
             portfolio's nodes are enough for. More are as valid.
-        nodes: Of the universal portfolio; None for as many as the horizon takes.
+        nodes: Number of nodes of the universal portfolio; None for as many as the horizon takes.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class EValues:
         """Absorb the next effective losses of some arms.
 
         Args:
-            arms: Which; R' of them, none twice.
+            arms: The R' arms of the losses, none twice.
             losses: Shape (R', B, S), in the order they were drawn.
             bets: As in `WealthProcess.bet`.
 

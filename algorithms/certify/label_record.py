@@ -43,7 +43,7 @@ def effective_losses(outcomes: FloatArray, factors: FloatArray, end: End = "wors
         outcomes: Shape (..., 3) or (..., 4), columns as above, in [0, 1], NaN where unscored. Nothing is
             known of u where it is NaN, or where the share of missing losses is NaN or 1.
         factors: rho, shape (S,), in [0, 1].
-        end: Where missing losses are put.
+        end: The end, as above, at which missing losses are put.
 
     Returns:
         Shape (..., S).
@@ -70,8 +70,8 @@ class LabelRecord:
 
     Args:
         config: The problem and the common parameters.
-        columns: Which of the losses the method reads; a pair is unscored if nothing is known of one of those.
-        estimated: Which of them its estimates are means of.
+        columns: Columns of the losses that are read; a pair is unscored if nothing is known of one of these.
+        estimated: The one of these columns whose means are the estimates.
     """
 
     def __init__(self, config: CertifyConfig, columns: tuple[int, ...], estimated: int) -> None:

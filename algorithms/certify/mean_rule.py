@@ -21,7 +21,7 @@ class MeanTest:
 
     Args:
         config: The problem and the common parameters; delta and the betting rule are not used.
-        column: Which loss, as in `label_record`.
+        column: The column of the loss whose mean is trusted, as in `label_record`.
     """
 
     def __init__(self, config: CertifyConfig, column: int) -> None:

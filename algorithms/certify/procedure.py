@@ -64,7 +64,7 @@ class Procedure:
     Args:
         config: The problem and the common parameters.
         record: The labels.
-        claim: What is claimed of certificates; where it is a heuristic, arms pass and none is certified.
+        claim: The claim about certificates; where it is a heuristic, arms pass and none is certified.
 
     Source: Hsu & Berger (1999), "Stepwise confidence intervals without multiplicity adjustment for
     dose-response and toxicity studies", JASA 94(446), for the upper ends in a fixed sequence.
@@ -150,7 +150,7 @@ def by_arms(batch: Batch, losses: FloatArray) -> list[tuple[IntArray, FloatArray
     Arms with the same number of losses come together, so that there is little to loop over.
 
     Returns:
-        Of each group its A arms, shape (A,), and their losses, shape (A, B', 4).
+        The A arms of each group, shape (A,), and their losses, shape (A, B', 4).
     """
     order = np.argsort(batch.arms, kind="stable")
     arms, first, counts = np.unique(batch.arms[order], return_index=True, return_counts=True)

@@ -32,7 +32,7 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
     """The portions to ask next; none where no arm in question has an example left.
 
     Args:
-        evidence: What was told.
+        evidence: The evidence from all that was told.
         asked: Shape (K, P), examples of each part told of each arm or in flight.
         round_size: Pairs that a round should have, about.
     """
@@ -82,10 +82,10 @@ def spread(
     """The parts that the next examples of an arm are to be of.
 
     Args:
-        evidence: What was told.
+        evidence: The evidence from all that was told.
         arm: The arm.
         asked: Shape (P,), its examples of each part told or in flight.
-        wanted: How many, at least 1; fewer are given where fewer are free.
+        wanted: Number of examples wanted, at least 1; fewer are given where fewer are free.
         rng: For parts that nothing is known of.
 
     Returns:

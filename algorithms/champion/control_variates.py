@@ -66,7 +66,7 @@ class Controls:
 
     Args:
         n_arms: K.
-        groups: Of the examples.
+        groups: Groups of the examples.
         past: Shape (N,), what a history says of the examples; None without one.
     """
 
@@ -127,8 +127,8 @@ class Controls:
         """Means over what is left before each draw of a row, the earlier ones being gone, shape (B,).
 
         Args:
-            left: What the features say of the examples in `free`.
-            drawn: Shape (B,), what they say of those drawn.
+            left: Weighted sums of the features of the examples in `free`.
+            drawn: Shape (B,), the same of those drawn.
             free: Shape (N,), examples that were left before the first draw.
             examples: Shape (B,), those drawn.
         """
@@ -186,7 +186,7 @@ class Controls:
         Args:
             row: Shape (N,).
             arms: Shape (A,).
-            drawn: What was drawn of them.
+            drawn: The history of their draws.
             draws: All draws.
         """
         self._features[ROW] = row

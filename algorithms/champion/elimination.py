@@ -35,12 +35,12 @@ class Evidence:
     Args:
         n_arms: K.
         n_examples: N.
-        mode: How the race and the tests are weighed.
+        mode: The mode, which weighs the race and the tests.
         level: The wealth at which each of these arms is out.
-        epsilon: How far T is above the champion's mean.
+        epsilon: The amount by which T is above the champion's mean.
         past: Shape (N,), what a history says of the examples; None without one.
         top_m: m, how many of the best arms are looked for.
-        groups: Of the examples; None where all count alike.
+        groups: Groups of the examples; None where all count alike.
         at_least: Shape (J,), the least means of further outcomes; None without constraints.
     """
 

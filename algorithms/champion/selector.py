@@ -162,7 +162,7 @@ class Champion:
         its tells. See `additions` for what an answer then states.
 
         Args:
-            count: How many, at least 1.
+            count: Number of arms that are added, at least 1.
         """
         if count < 1:
             raise InvalidParameter("count", count, "at least 1")

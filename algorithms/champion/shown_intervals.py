@@ -78,7 +78,7 @@ class GroupedIntervals:
 
     Args:
         n_arms: K.
-        groups: Of the examples.
+        groups: Groups of the examples.
         alpha: In (0, 1).
     """
 
@@ -119,7 +119,7 @@ class ShownIntervals:
     probabilities of the lists add up.
 
     Args:
-        groups: Of the examples.
+        groups: Groups of the examples.
         alpha_of: The error probability of the list of a number, counted from 0.
     """
 

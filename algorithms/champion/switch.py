@@ -111,7 +111,7 @@ def race_costs_more(
     Args:
         n_examples: N.
         n_columns: t, common examples told, at least 2.
-        goal: What would end it.
+        goal: The state that would end the race.
         means: Shape (A,), mean scores of the arms in the race.
         products: Shape (A, A), mean products of their scores.
         n_arms: K.

@@ -59,7 +59,7 @@ class Thrift:
     Args:
         n_examples: N.
         costs: Shape (K,), what each arm costs, fixed before any score is seen.
-        margin: How far below the best arm's mean that of the chosen one may lie.
+        margin: The most by which the chosen arm's mean may lie below the best arm's.
         delta: Bound on the probability that the chosen arm's mean lies lower.
     """
 

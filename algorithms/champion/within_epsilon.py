@@ -24,7 +24,7 @@ class WithinEpsilon:
     which arm a is may be chosen in sight of everything.
 
     Args:
-        race: What it was told is bet on.
+        race: The race; what it was told is bet on.
         n_examples: N.
         epsilon: Above 0.
     """

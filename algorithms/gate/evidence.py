@@ -35,7 +35,7 @@ class Pairs:
         """Absorb scores, shape (B,), NaN where unscored.
 
         Returns:
-            By arm, the pairs that are now complete, shape (P, 2), in the order in which they became so: the
+            The pairs that are now complete, by arm, shape (P, 2), in the order in which they became so: the
             arm's score, then the baseline's.
         """
         found: dict[int, list[Pair]] = defaultdict(list)
@@ -72,9 +72,9 @@ class Evidence:
     docs/how-a-gate-decides.md has the proof.
 
     Args:
-        config: Of K arms; without `delta` nothing is shown by bets.
+        config: The config of K arms; without `delta` nothing is shown by bets.
         baseline: The arm that the others are held against.
-        until: What is looked for.
+        until: The finding that is looked for.
     """
 
     def __init__(self, config: BestMeanConfig, baseline: int, until: Until = "no-worse") -> None:

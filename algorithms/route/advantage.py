@@ -113,8 +113,8 @@ class AdvantageRecord:
             arms: Shape (B,), A_t.
             scores: Shape (B,), in [-1, 1], NaN where unscored.
             propensities: Shape (B,), p_t(A_t), at least explore / K.
-            n_known: How many arms there were when the prompts were asked, None for as many as now. 0 where an
-                arm was removed since: the scores are then used to predict later ones and for nothing else.
+            n_known: Number of arms when the prompts were asked, None for as many as now. 0 where an arm was
+                removed since: the scores are then used to predict later ones and for nothing else.
         """
         n_arms = len(self._told)
         is_given = arms[:, np.newaxis] == np.arange(n_arms)  # (B, K)

@@ -110,7 +110,7 @@ class RouteConfig:
 
         Args:
             n_arms: K, the arms so far, those removed included, so that replayed rounds weigh the same.
-            n_events: How many bounds per arm are to hold at once.
+            n_events: Number of bounds per arm that are to hold at once.
 
         Returns:
             sqrt(2 log(2 K n_events / delta)) where `eta` is None: Hoeffding's inequality for scores in [-1,

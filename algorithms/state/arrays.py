@@ -17,10 +17,10 @@ def with_more(values: NDArray[ScalarT], count: int, value: float = 0, *, axes: i
     """A copy with more entries at the end of the first axes.
 
     Args:
-        values: By arm.
-        count: How many arms are added.
-        value: What the new entries are.
-        axes: How many of the axes are by arm.
+        values: Values by arm.
+        count: Number of arms that are added.
+        value: Value of the new entries.
+        axes: Number of axes that are by arm.
     """
     widths = [(0, count if axis < axes else 0) for axis in range(values.ndim)]
     return np.pad(values, widths, constant_values=value)

@@ -54,7 +54,7 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     not looked at where it was written into a notebook or a script.
 
     Args:
-        plugin: What is decorated, or its name in place of that of the function or class.
+        plugin: The function or class that is decorated, or a name in place of its own.
 
     Raises:
         SpecError: If Winnow has a judge of this name, the function cannot be called so, or its text cannot be
@@ -89,7 +89,7 @@ def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     Its own text is part of a campaign's identity, as that of a `judge` is.
 
     Args:
-        plugin: What is decorated, or its name in place of that of the function or class.
+        plugin: The function or class that is decorated, or a name in place of its own.
 
     Raises:
         SpecError: If Winnow has a judge of duels of this name, the function cannot be called so, or its text
@@ -116,7 +116,7 @@ def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     objective's setting and parameters of its own by keyword; see `winnow.algorithms.protocols.Selector`.
 
     Args:
-        plugin: What is decorated, or its name in place of that of the class.
+        plugin: The class that is decorated, or a name in place of its own.
 
     Raises:
         SpecError: If Winnow has a selector of this name, it answers no question that there is, or its text
@@ -147,7 +147,7 @@ def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     revision where it would answer otherwise.
 
     Args:
-        plugin: What is decorated, or its name in place of that of the function or class.
+        plugin: The function or class that is decorated, or a name in place of its own.
 
     Raises:
         SpecError: If Winnow has a provider of this name, or the text of this one cannot be found.
@@ -168,7 +168,7 @@ def embedder(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     identity.
 
     Args:
-        plugin: What is decorated, or its name in place of that of the function or class.
+        plugin: The function or class that is decorated, or a name in place of its own.
 
     Raises:
         SpecError: If Winnow has an embedder of this name, or the text of this one cannot be found.

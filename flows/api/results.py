@@ -118,7 +118,7 @@ class CampaignResults:
             winnow.open("sqlite:///winnow.db")["sum-prompts"].resume({"stopping.budget": 2000})
 
         Args:
-            changes: Of what may change of a campaign, by dotted key: stopping.budget, execution, tags.
+            changes: New values of settings that may change, by dotted key: stopping.budget, execution, tags.
             progress: As `winnow.run` has it.
             trust: As `winnow.run` has it.
 
@@ -136,7 +136,8 @@ class CampaignResults:
         """Write what a campaign that routes has learned into a folder, for `winnow.Router.load`.
 
         Returns:
-            How many prompts it was learned from, and why one candidate may do as well for all, if it may.
+            The number of prompts that the policy was learned from, and why one candidate may do as well for
+            all, if it may.
 
         Raises:
             WinnowError: If the campaign does not route, or the folder cannot be written.

@@ -37,7 +37,7 @@ def run(
             model, files outside the working folder.
 
     Returns:
-        What `winnow.open(storage)[name]` gives: the answer, frames, the report.
+        The same as `winnow.open(storage)[name]`: the answer, frames, the report.
 
     Raises:
         SpecError: If the spec is not sound, or needs what nobody has allowed, or a package is missing.

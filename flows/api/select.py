@@ -147,21 +147,21 @@ def select(
         candidates: K of them, at least two.
         examples: N of them.
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
-        seed: Of the choice of examples; the same seed and scores give the same answer. After a candidate was
-            changed in sight of an earlier answer it takes another one: by the same examples it would be
-            judged by those that it was changed for, and what is claimed would not hold. Nor would it where a
-            baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed. With
-            `storage` Winnow draws anew itself where candidates or the function's text are others; what the
-            function calls or reads is not looked at.
+        seed: Seed of the choice of examples; the same seed and scores give the same answer. After a candidate
+            was changed in sight of an earlier answer, give another seed: with the same examples the candidate
+            would be judged by those that it was changed for, and what is claimed would not hold. Nor would it
+            where a baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed.
+            With `storage` Winnow draws anew itself where candidates or the function's text are others; what
+            the function calls or reads is not looked at.
         storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
             examples are then known by what they are as text, which has to be the same in every run, and the
             function by its own text, as far as that is found: who changes one of them gives the campaign
             another name.
-        name: Of the campaign.
-        params: Of the selector, such as `delta` (the probability of an error that is accepted, 0.05 unless
-            given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`. `costs` has a number for
-            each candidate, `groups` the number of a group for each example, of 2 to 100 groups, and
-            `group_weights` a number for each group, in their order. With `storage` all are stored but
+        name: Name of the campaign.
+        params: Parameters of the selector, such as `delta` (the probability of an error that is accepted,
+            0.05 unless given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`. `costs` has a
+            number for each candidate, `groups` the number of a group for each example, of 2 to 100 groups,
+            and `group_weights` a number for each group, in their order. With `storage` all are stored but
             `history`, which is refused.
 
     Raises:

@@ -95,10 +95,10 @@ def stored_selection(
         asked: The score of a candidate and an example, by their places, NaN where there is none.
         candidates: K of them.
         examples: N of them.
-        function: What scores come from, by whose text it is known.
+        function: The function that scores come from, which is known by its text.
         storage: URL of the results database.
         spec: Name, seed and selector of the campaign.
-        params: Of the selector; see `winnow.select`.
+        params: Parameters of the selector; see `winnow.select`.
 
     Returns:
         The fields of `winnow.flows.api.select.Played`.

@@ -12,7 +12,7 @@ def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Ev
     """The events, the most general first; none where somebody stopped a campaign that can go on.
 
     Args:
-        status: Where the campaign stands at the end of a run.
+        status: The campaign's status at the end of a run.
         before: The last campaign of the same schedule that had a winner.
     """
     if not status.is_settled:

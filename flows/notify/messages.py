@@ -31,11 +31,11 @@ def message_of(
     """All there is to say, as JSON values.
 
     Args:
-        status: Where the campaign stands.
+        status: The campaign's status.
         campaign: The campaign.
-        events: What happened; at least one.
+        events: The events that happened; at least one.
         before: The last campaign of the same schedule that had a winner.
-        error: What ended the run, where that was one.
+        error: The error that ended the run, if one did.
         differing: In what that campaign and this one differ; see `schedule_history.differs_in`.
     """
     answer, best = status.answer, status.answer.of_best

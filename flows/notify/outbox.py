@@ -47,10 +47,10 @@ class Outbox:
         """Begin to send a message.
 
         Args:
-            shown: What the address is called in complaints.
+            shown: The text that stands for the address in complaints.
             url: The address.
             message: JSON values.
-            patience: How long and how often it is tried; None is `PATIENCE`.
+            patience: The limits of how long and how often sending is tried; None is `PATIENCE`.
         """
         patience = patience or PATIENCE
         sender = subprocess.Popen(

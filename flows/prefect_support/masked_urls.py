@@ -19,7 +19,7 @@ def url_of_a_worker(shown: str | None) -> str | None:
     """The URL of the database for a process that Prefect started.
 
     Args:
-        shown: What Prefect was told: a URL without its password, or None where it was told none.
+        shown: The URL that Prefect was told, without its password; None where it was told none.
 
     Returns:
         The URL; WINNOW_STORAGE where Prefect was told none, and None where that is not set either.

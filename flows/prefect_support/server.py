@@ -80,7 +80,7 @@ def settle_environment(folder: Path) -> None:
     """Set Prefect's defaults for this process, before its first import; what the user set stays.
 
     Args:
-        folder: Where Prefect may keep its files when the user has no Prefect of their own.
+        folder: Folder in which Prefect may keep its files when the user has no Prefect of their own.
     """
     has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
     if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
@@ -116,7 +116,7 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
     """Have a Prefect server at hand until the block ends; one the user set up is used as it is.
 
     Args:
-        log: Where the output of a temporary one goes, unless it is an early one.
+        log: File for the output of a temporary server, unless that is an early one.
         schedules: Whether a temporary one is to begin scheduled runs; to record runs is less work.
 
     Raises:

@@ -43,7 +43,7 @@ def summary_lines(
     """The lines of the answer's block, of what goes with it, and of where everything is.
 
     Args:
-        status: Where the campaign stands.
+        status: The campaign's status.
         storage: Its database.
         width: Columns of the terminal, at which sentences are broken; None for whole lines.
         has_colours: Show the kind of claim and the winner in colour.
@@ -63,7 +63,7 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
     """A sentence beside its head, its further lines below its first.
 
     Args:
-        head: What the first line begins with.
+        head: Beginning of the first line.
         text: Is broken between words alone; of one that is longer than a line, such as a candidate's name,
             between the parts that "/" separates, and else nowhere.
         width: Columns of the terminal; None for as many as it takes.

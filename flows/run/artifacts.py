@@ -151,7 +151,7 @@ class RunLog:
     """Sends lines of a run, and what Winnow logs in any thread meanwhile, to Prefect's server.
 
     Args:
-        run_id: Of the flow run.
+        run_id: Id of the flow run.
     """
 
     def __init__(self, run_id: UUID) -> None:

@@ -70,7 +70,7 @@ def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None
 
     Args:
         checked: The campaign.
-        series: What a new one has in common with the others that its schedule begins.
+        series: Name that a new campaign shares with the others that its schedule begins.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
@@ -99,7 +99,7 @@ def change_stored_campaign(storage: str, name: str, overrides: list[str], trust:
         storage: URL of the results database.
         name: The campaign's.
         overrides: The settings, as `key=value`.
-        trust: What it may do.
+        trust: The campaign's permissions.
 
     Raises:
         SpecError: If a setting is not sound, or needs more than was allowed.
@@ -118,7 +118,7 @@ def run_stored_campaign(storage: str, name: str, trust: Trust | None = None) -> 
     Args:
         storage: URL of the results database.
         name: The campaign's.
-        trust: What it may do; None where its file has just been approved.
+        trust: The campaign's permissions; None where its file has just been approved.
     """
     with delivering():
         return _run_stored_campaign(storage, name, trust)
@@ -157,7 +157,7 @@ def require_resumable(storage: str, name: str, trust: Trust | None) -> None:
     Args:
         storage: URL of the results database.
         name: The campaign's.
-        trust: What it may do; None where its file has just been approved.
+        trust: The campaign's permissions; None where its file has just been approved.
 
     Raises:
         SpecError: If it needs more than was allowed, or what only a program has.

@@ -116,7 +116,8 @@ def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None,
 
     Args:
         format_: As JSON, errors that end a command are lines of the log too, and end it here.
-        level: What to leave out; by default, text is of what went wrong and JSON of every round as well.
+        level: The lowest level that is written; by default, text tells what went wrong, and JSON every round
+            as well.
     """
     context, handler = RunContext(), _StandardError()
     is_json = format_ is LogFormat.json

@@ -27,8 +27,8 @@ class RoundLog:
     """A callback that logs, and marks each line of the log with the campaign and the round.
 
     Args:
-        interrupts: Who may ask to stop.
-        context: Of the log.
+        interrupts: The requests to stop.
+        context: The run context of the log.
     """
 
     def __init__(self, interrupts: Interrupts, context: RunContext) -> None:

@@ -34,7 +34,7 @@ def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator
     """The callback that suits standard error, and one for Prefect's pages where somebody can see them.
 
     Args:
-        interrupts: Who may ask to stop.
+        interrupts: The requests to stop.
         shown: Whether anything is written to standard error.
     """
     with _on_standard_error(interrupts) if shown else nullcontext(SilentProgress(interrupts)) as display:

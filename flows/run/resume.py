@@ -54,9 +54,9 @@ def resume_each(storage: str, names: list[str], interrupts: Interrupts, say: Rep
     Args:
         storage: URL of the results database.
         names: The campaigns.
-        interrupts: Who may ask to stop; then no further one is begun.
+        interrupts: The requests to stop; after one, no further campaign is begun.
         say: Takes each line.
-        trust: What they may do.
+        trust: The campaigns' permissions.
 
     Returns:
         The worst of their exit codes.

@@ -51,7 +51,7 @@ class Interrupts:
         back until now counts; see `hold_back_from_children`.
 
         Args:
-            at_once: Which signals stop at once; by SIGTERM Prefect cancels what it runs, which is its own.
+            at_once: The signals that stop at once; in a flow run not SIGTERM, by which Prefect cancels it.
 
         Raises:
             KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored: what

@@ -51,8 +51,8 @@ def approving(trust: Trust, folder: Path | None = None) -> Approve:
     A permission that the user of the command asked for, by --set or --storage, is allowed with it.
 
     Args:
-        trust: What was allowed.
-        folder: Where paths begin; None for the working folder.
+        trust: The permissions that were given.
+        folder: Folder in which paths begin; None for the working folder.
     """
 
     def approve(file: SpecFile, spec: CampaignSpec) -> None:

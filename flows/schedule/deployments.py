@@ -74,7 +74,7 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
     """Deploy a schedule to a work pool, with automations for crashes; return the URL of the pool's server.
 
     Args:
-        scheduled: What is run when.
+        scheduled: The campaign to be run, and when.
         pool: An existing work pool of type process.
         folder: The folder on the workers' machines in which paths begin.
 

@@ -124,7 +124,7 @@ def scheduled_campaign(
         storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
         settings: `key=value` settings that take the place of the file's.
         campaign: The new campaign's name; None names it after the file and the time this run was due.
-        trust: What the schedule was allowed; see `flows.run.trust_prompt`.
+        trust: The permissions that the schedule was given; see `flows.run.trust_prompt`.
 
     Raises:
         SpecError: If the file is not sound, or needs more than the schedule was allowed.
@@ -154,7 +154,7 @@ def resume_all(
         storage: URL of the results database without its password; None takes WINNOW_STORAGE.
         spec: A campaign's file that names the database, where neither of these does.
         settings: `key=value` settings that take the place of the file's.
-        trust: What the schedule was allowed; see `flows.run.trust_prompt`.
+        trust: The permissions that the schedule was given; see `flows.run.trust_prompt`.
 
     Raises:
         SpecError: If that file is not sound, or needs more than the schedule was allowed.

@@ -61,11 +61,12 @@ def plan_scheduled_run(
     Args:
         spec: The campaign's YAML file.
         settings: `key=value` settings that take the place of the file's.
-        storage: What Prefect was told of the results database; None where the file or WINNOW_STORAGE says it.
-        due: When the run was to begin. The campaign is named after it, so that a run which is begun again
-            finds its own campaign.
-        trust: What it may do.
-        name: The campaign's, in place of one after the time.
+        storage: URL of the results database as Prefect was told it, without its password; None where the file
+            or WINNOW_STORAGE gives it.
+        due: The time at which the run was to begin. The campaign is named after it, so that a run which is
+            begun again finds its own campaign.
+        trust: The permissions that the schedule was given.
+        name: The campaign's name, in place of one after the time.
 
     Raises:
         SpecError: If the file cannot be read or understood, or needs more than the schedule was given.

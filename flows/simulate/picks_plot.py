@@ -23,9 +23,9 @@ def save_picks(
     """Write a PNG.
 
     Args:
-        path: Where to.
-        shares: By selector: the share of each type's prompts that went to each candidate, part by part of the
-            stream, shape (W, G, K); NaN where a type did not come.
+        path: The file.
+        shares: For each selector, the share of each type's prompts that went to each candidate, part by part
+            of the stream, shape (W, G, K); NaN where a type did not come.
         until: Shape (W,), where the parts end, in prompts.
         types: G names.
         candidates: K names.

@@ -42,7 +42,7 @@ def save_plot(
     """Write a PNG: averages over seeds as lines, one standard error to either side as bands.
 
     Args:
-        path: Where to.
+        path: The file.
         curves: One per selector.
         places: Shape (T,), where on the horizontal axis.
         axis: Its name.

@@ -150,8 +150,8 @@ class SimulationReport:
 
     Args:
         subject: The table.
-        metric: What is measured.
-        budgets: Where runs are looked at.
+        metric: The metric that is measured.
+        budgets: The budgets at which runs are looked at.
         delta: The error probability that was asked of all selectors; None where there is none.
         may_stop: Labels of those that were asked to stop at one.
     """
@@ -181,7 +181,7 @@ class SimulationReport:
         """Take in a run.
 
         Args:
-            run: Of one of the selectors.
+            run: A run of one of the selectors.
             values: Shape (T,), its metric at every budget.
             picks: Shape (W, G, K), see `picks_by`; None where there are no types.
             right: Whether what it claims in the end is true; None where it does not say who is the best.

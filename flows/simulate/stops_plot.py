@@ -50,7 +50,7 @@ def save_stops(path: Path, found: Sequence[Stops], *, axis: str, delta: float | 
     """Write a PNG: a row for each selector, the soonest first.
 
     Args:
-        path: Where to.
+        path: The file.
         found: One per selector, with at least one run each.
         axis: Name of the horizontal axis.
         delta: The error probability that was asked of all of them, drawn as a line; None for none.

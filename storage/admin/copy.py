@@ -39,8 +39,8 @@ def copy_database(
     everything in one transaction: an interrupted copy leaves it empty, and may simply be run again.
 
     Args:
-        source: Of this release's schema.
-        target: Without rows; its tables are created if it has none.
+        source: A database of this release's schema.
+        target: A database without rows; its tables are created if it has none.
         report: Told of each table once it is copied and found equal.
 
     Raises:

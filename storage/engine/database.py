@@ -144,7 +144,7 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
     """Open a database by SQLAlchemy URL.
 
     Args:
-        url: Of the database.
+        url: URL of the database.
         read_only: Whether nothing may be written.
         creates: Whether a SQLite file that is not there is made, unless it is only read.
 
@@ -245,7 +245,7 @@ def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatena
     Whoever asks must leave the answer as it is: the next one is given the same.
 
     Args:
-        ask: Of a session and values that can be keys.
+        ask: A function of a session and values that can be keys.
     """
 
     @wraps(ask)

@@ -195,7 +195,7 @@ def network_mount(path: str, mounts: str) -> tuple[str, str] | None:
     """The mount point and kind of the network file system that a file is on; None for a local one.
 
     Args:
-        path: Of a file that need not be there yet.
+        path: Path of a file that need not be there yet.
         mounts: As `read_mounts` gives it.
     """
     place, found = Path(os.path.realpath(path)), ("", "")

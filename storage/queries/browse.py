@@ -123,11 +123,11 @@ def comparisons(
 
     Args:
         session: Reads the results.
-        campaign_id: Whose.
-        filters: What they must be like.
+        campaign_id: The campaign.
+        filters: Conditions that the comparisons meet.
         before: Only those planned before this place; None begins with the newest.
         most: Rows.
-        characters: Of each answer.
+        characters: The most characters that are read of each answer.
 
     Raises:
         QueryRefused: If it takes longer than the session may.
@@ -218,9 +218,10 @@ def comparison(
 
     Args:
         session: Reads the results.
-        campaign_id: Whose.
-        comparison_id: Which.
-        characters: Of each text, whose length `text_length` and its like tell; None is all of them.
+        campaign_id: The campaign.
+        comparison_id: The comparison.
+        characters: The most characters that are read of each text, whose length `text_length` and its like
+            tell; None is all of them.
     """
     texts = {
         "prompt": PROMPT_A.text,

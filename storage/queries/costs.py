@@ -321,9 +321,9 @@ def texts_by_candidate(
     """The texts of each candidate that has some, by its name; a text counts as often as it was compared.
 
     Args:
-        session: Of the database.
+        session: Reads the results.
         campaign_id: The campaign.
-        names: Of the candidates that are asked for; all where it is None.
+        names: Names of the candidates that are asked for; None for all.
     """
     rows = session.execute(
         select(

@@ -84,10 +84,10 @@ def matrix_rows(
         session: Reads the results.
         campaign_id: A campaign of scores; duels have none.
         candidates: Names; of no others it is asked how they did.
-        pattern: How they must have done.
+        pattern: The pattern that the candidates' scores must show.
         words: Found in the key or the fields of the example; A to Z match in either case.
-        reason: Why one of the candidates has no score on it.
-        fits: What else is asked of the key and the fields of the example.
+        reason: The reason why one of the candidates has no score on the example; None asks nothing.
+        fits: A further condition on the key and the fields of the example.
         begin: The least id of an example.
         most: Rows.
     """

@@ -29,11 +29,11 @@ def samples(
 
     Args:
         session: Reads the results.
-        campaign_id: Whose.
+        campaign_id: The campaign.
         kind: GOOD, BAD, EVEN or UNSCORED.
         candidate: Only comparisons of this one, as seen from its side; None is any, seen from the first.
         most: Rows.
-        characters: Of each text; `text_length` and its like tell the whole.
+        characters: The most that are read of each text; `text_length` and its like tell its whole length.
         are_duels: Whether the campaign's comparisons have two sides. Of duels, and of what is anybody's, the
             newest `LOOKED_THROUGH` are looked through.
     """

@@ -92,7 +92,7 @@ def own_or_since(
 
     Args:
         session: Reads.
-        keys: Which.
+        keys: The keys in question.
         campaign_id: The campaign.
         since: The moment; None where only its own count.
     """

@@ -118,7 +118,7 @@ def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ())
 
     Args:
         session: Reads the results.
-        campaign_id: Whose rounds.
+        campaign_id: The campaign of the rounds.
         metrics: Names of the metrics whose values are told beside.
     """
     further = [aliased(Metric, name=f"metric_{place}") for place in range(len(metrics))]

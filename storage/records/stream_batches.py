@@ -23,10 +23,10 @@ def add_stream_batch(
 
     Args:
         session: Writes.
-        campaign_id: Whose.
+        campaign_id: The campaign.
         examples: At least one.
-        fingerprint: Of their dataset; no other has it.
-        now: When.
+        fingerprint: Fingerprint of their dataset, which no other has.
+        now: The present moment.
 
     Returns:
         The example position of the first of them.

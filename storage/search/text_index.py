@@ -99,7 +99,7 @@ def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> 
 
     Args:
         session: Reads.
-        words: Of at least `SEQUENCE` characters, as a text is stored.
+        words: The words, of at least `SEQUENCE` characters, as a text is stored.
         first: The least block that is asked for.
         last: The greatest.
     """

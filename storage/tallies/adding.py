@@ -56,7 +56,7 @@ def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
     Of a text that several use, the candidate with the least position; the judge only where none uses it.
 
     Args:
-        parts: Of `USED`, those that the rounds have.
+        parts: The parts of `USED` that the rounds have.
         where: A condition on `used`, which pushed into its parts lets their indexes answer.
     """
     used = " UNION ALL ".join(USED[part] for part in USED if part in {FIRST, *parts})

@@ -25,7 +25,7 @@ class Rucb:
 
     Args:
         config: The problem and the common parameters.
-        alpha: How much uncertainty is worth, above 1/2.
+        alpha: Weight of uncertainty, above 1/2.
 
     Source: Zoghi et al. (2014), "Relative Upper Confidence Bound for the K-Armed Dueling Bandit Problem",
     Algorithm 1, with alpha = 0.51 as in its experiments; Hu et al. (2026), Section 5 (RUCB).

@@ -41,7 +41,7 @@ def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -
         tally: P pairs; duels without a score count nothing, which no outcome of them could exceed.
         spans: y, shape (M, r).
         lead: b, non-negative.
-        fit: Where to begin, with theta . y <= b for the bound to be sharp.
+        fit: The fit that the search begins from, with theta . y <= b for the bound to be sharp.
 
     Returns:
         Shape (M,), at most 0.
@@ -67,7 +67,7 @@ def least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> F
     Args:
         tally: P pairs.
         spans: y, shape (M, r).
-        fit: Where to begin; the closer to the maximiser, the sharper the bounds.
+        fit: The fit that the search begins from; the closer to the maximiser, the sharper the bounds.
         level: c, in nats, at most l at the maximiser.
 
     Returns:

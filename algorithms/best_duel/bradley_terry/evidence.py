@@ -68,7 +68,7 @@ class BradleyTerryEvidence:
 
     Args:
         config: The problem, with features.
-        record: Where the duels are told, nothing yet; `update` is to be called after each tell.
+        record: The record of the duels, none told yet; `update` is to be called after each tell.
 
     Raises:
         InvalidParameter: If there are no features, or two arms have the same.

@@ -47,7 +47,7 @@ def extreme_log_odds(
         tally: P pairs.
         points: Shape (K, r).
         others: Shape (K, K), which arms are opponents of each.
-        fit: Where C is.
+        fit: The fit that C lies around.
         level: c, in nats; where it is above l at the fit, the bounds are those of c = l at the fit.
 
     Returns:

@@ -101,7 +101,7 @@ class LateStarts:
         """Begin a mixture if that is due.
 
         Args:
-            told: What was told of all pairs of arms, always in the same order.
+            told: The tally of what was told of all pairs of arms, always in the same order.
             fit: The fit to it.
         """
         n_told = int(told.counts.sum() + told.unscored.sum())

@@ -59,7 +59,7 @@ def is_misfit(tally: Tally, log_unstructured: float, fit: Fit, delta: float) -> 
 
     Args:
         tally: P pairs.
-        log_unstructured: What `log_unstructured_mixture` makes of them.
+        log_unstructured: The value of `log_unstructured_mixture` for these pairs, in nats.
         fit: Any theta; one near the maximiser makes the test sharp.
         delta: Error probability, in (0, 1).
     """

@@ -43,7 +43,7 @@ class CountEvidence:
 
     Args:
         config: The problem, without features.
-        record: Where the duels are told, nothing yet where some pairs meet an example once; `update` is to
+        record: The record of the duels, none told yet where some pairs meet an example once; `update` is to
             be called after each tell.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",

@@ -47,8 +47,8 @@ class HalfMixture:
             losses: L, of the same shape.
 
         Returns:
-            Of that shape. Where L is so far above G that a part of the mixture underflows, below exp(-600),
-            that part counts as 0, which claims less.
+            The logarithms, of that shape. Where L is so far above G that a part of the mixture underflows,
+            below exp(-600), that part counts as 0, which claims less.
         """
         total = np.full(np.shape(gains), -np.inf)
         for up, down, log_prior in self._parts:

@@ -57,7 +57,7 @@ class PreferenceIntervals:
     end. Each of the P = K (K - 1) / 2 pairs has delta / P.
 
     Args:
-        record: Where the duels are told; `update` is to be called after each tell, from the first on.
+        record: The record of the duels; `update` is to be called after each tell, from the first on.
         delta: In (0, 1).
     """
 
@@ -114,7 +114,7 @@ def log_prices(wins: FloatArray, counts: IntArray) -> FloatArray:
         counts: N, of the same shape, positive.
 
     Returns:
-        Of that shape, in nats.
+        The differences, of that shape, in nats.
 
     Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures
     with Ville's inequality; Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for

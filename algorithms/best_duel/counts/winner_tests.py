@@ -65,7 +65,7 @@ class PairWealths:
     whatever had come out, and whatever decides which duels are unscored.
 
     Args:
-        record: Where the duels are told, nothing yet for pairs that meet an example once; `update` is to be
+        record: The record of the duels, none told yet for pairs that meet an example once; `update` is to be
             called after each tell.
         least: In (0, 1).
     """

@@ -21,9 +21,9 @@ class Lrf:
     Args:
         config: The problem and the common parameters.
         rank: Rank of the factorisations, at least 1.
-        members: How many factorisations are fitted, at least 1.
+        members: Number of factorisations that are fitted, at least 1.
         ridge: Penalty on the factors, positive.
-        sweeps: How often each factorisation is improved, at least 1.
+        sweeps: Number of times that each factorisation is improved, at least 1.
         drop: Share of the scores that each factorisation does without, in [0, 1).
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
 

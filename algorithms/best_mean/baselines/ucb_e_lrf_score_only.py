@@ -25,12 +25,12 @@ class UcbELrfScoreOnly:
 
     Args:
         config: The problem and the common parameters.
-        eta: How much uncertainty is worth, non-negative; the paper names no value for it, and 1 is UCB-E's.
+        eta: Weight of uncertainty, non-negative; the paper names no value for it, and 1 is UCB-E's.
         warm_up: Share of all pairs asked uniformly at first, in [0, 1].
         rank: Rank of the factorisations, at least 1.
-        members: How many factorisations are fitted, at least 1.
+        members: Number of factorisations that are fitted, at least 1.
         ridge: Penalty on the factors, positive.
-        sweeps: How often each factorisation is improved, at least 1.
+        sweeps: Number of times that each factorisation is improved, at least 1.
         drop: Share of the scores that each factorisation does without, in [0, 1).
         variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a

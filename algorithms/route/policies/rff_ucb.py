@@ -25,7 +25,7 @@ class RffUcb(Ucb):
     Args:
         config: The problem and the common parameters; the kernel has to be "rbf".
         n_features: D, the number of frequencies, at least 1; there are 2 D features.
-        feature_seed: What the frequencies are drawn from, non-negative.
+        feature_seed: Seed that the frequencies are drawn from, non-negative.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithms 4 and 5.

@@ -36,7 +36,7 @@ class Staged(Routing):
         config: The problem and the common parameters.
         make: Makes posteriors for K arms: those of a stage, and those of the policy.
         horizon: T, the prompts that are planned for; None for the most there can be.
-        events_per_round: How often the bounds of a round are used in the proof.
+        events_per_round: Number of times that the proof uses the bounds of a round.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ class SupRffUcb(Staged):
         config: The problem and the common parameters; the kernel has to be "rbf", and `eta` of None is
             sqrt(2 log(4 K T / delta)) here.
         n_features: D, the number of frequencies, at least 1; there are 2 D features.
-        feature_seed: What the frequencies are drawn from, non-negative.
+        feature_seed: Seed that the frequencies are drawn from, non-negative.
         horizon: T, the prompts that are planned for, at least 1; None for the most there can be.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative

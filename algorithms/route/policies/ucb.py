@@ -19,7 +19,7 @@ class Ucb(Routing):
 
     Args:
         config: The problem and the common parameters.
-        posteriors: What is believed of the scores.
+        posteriors: The posteriors that predict the scores.
     """
 
     def __init__(self, config: RouteConfig, posteriors: Posteriors) -> None:

@@ -27,7 +27,7 @@ class KernelRidge:
     half of it in use.
 
     Args:
-        kernel: Of the inputs.
+        kernel: The kernel of the inputs.
         alpha: The ridge, positive.
         width: p, the length of an input.
     """

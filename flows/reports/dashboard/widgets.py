@@ -167,11 +167,11 @@ def choose_name(
     """A box of names, long ones without their middles; the whole of the chosen one is in the box's help.
 
     Args:
-        place: Where it stands.
-        label: Of the box.
+        place: The part of the page that the box stands in.
+        label: Label of the box.
         names: All different.
-        key: Of the box in the reader's session.
-        index: Of the name that is chosen first; None for none.
+        key: Key of the box in the reader's session.
+        index: Index of the name that is chosen first; None for none.
         placeholder: Stands in the box where none is.
         most: Columns of a terminal that a name may take.
     """
@@ -213,7 +213,7 @@ def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> l
     """The starts of the pages that the reader opened in a table; `first` gives them for another table.
 
     Args:
-        key: Of the table, in the reader's session.
+        key: Key of the table in the reader's session.
         asked: Tells one table from another.
         first: Returns the start of the table's first page.
     """
@@ -256,7 +256,7 @@ def choose_campaign(names: Sequence[str]) -> str | None:
     """The campaign that the reader chose in the box beside the page, at first the newest; None without any.
 
     Args:
-        names: Of all campaigns, oldest first.
+        names: Names of all campaigns, oldest first.
     """
     if not names:
         st.text(NO_CAMPAIGNS)

@@ -94,7 +94,7 @@ def export(
         session: Reads one state of the results, however long it takes.
         campaign: The campaign whose results are written.
         folder: The folder, which must not be there yet, or be empty.
-        format_: Of the tables. Battles are JSON lines where it is csv, logs of Inspect are always JSON.
+        format_: Format of the tables. Battles are JSON lines where it is csv, logs of Inspect always JSON.
         only: Names of parts; all of them if empty.
         spreadsheet: Put an apostrophe before texts of csv that a spreadsheet would take for formulas.
 

@@ -37,9 +37,9 @@ def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None)
     """Have either file, or both, say that there is no answer, so that none of an earlier run is taken for it.
 
     Args:
-        subject: What is run, in words.
-        junit: Where the XML goes; a device or a pipe is left alone, as all that is written stays there.
-        markdown: The same of the summary.
+        subject: Words that name what is run.
+        junit: File for the XML; a device or a pipe is left alone, as all that is written stays there.
+        markdown: The same for the summary.
 
     Raises:
         WinnowError: If one cannot be written.

@@ -30,11 +30,11 @@ def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, 
     """Everything of a log but its samples.
 
     Args:
-        campaign: Whose candidate it is.
+        campaign: The campaign of the candidate.
         dataset: Name of the dataset.
         tallied: The candidate and what its examples came to, as `storage.queries.exports.tallied` says.
         standing: Its row of the leaderboard, with `has_ended` and the `decided_at` of the latest decision.
-        judge: What scored the examples.
+        judge: Name of the judge that scored the examples.
     """
     model = model_name(tallied)
     own_id = log_id(campaign, tallied)

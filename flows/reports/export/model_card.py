@@ -38,9 +38,9 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
     """The passage, in Markdown in which names of others are text.
 
     Args:
-        status: Where the campaign stands, in full.
+        status: The campaign's status, in full.
         campaign: The campaign.
-        rows: Of its leaderboard.
+        rows: Rows of its leaderboard.
     """
     said = [
         f"- **{escaped(word)}**: {escaped(sentence)}"

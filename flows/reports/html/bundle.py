@@ -54,7 +54,7 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
         made_at: The time that the index names.
 
     Returns:
-        What was written, the index last.
+        The files that were written, the index last.
 
     Raises:
         WinnowError: If there is no campaign, or a file cannot be written.

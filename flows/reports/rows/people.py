@@ -103,7 +103,7 @@ def print_table(
         rows: All with the columns of the first; columns that hold nothing at all are left out.
         file: A terminal gets a table of its width, coloured unless NO_COLOR is set; all else every column.
         all_columns: Leave no column out, as each was asked for by name.
-        shown_by: What shows the columns for which there is no room.
+        shown_by: Words for what shows the columns for which there is no room.
     """
     width, has_colours = terminal_width(file), wants_colours(file)
     lines = table_lines(rows, width, has_colours=has_colours, all_columns=all_columns, shown_by=shown_by)
@@ -129,7 +129,7 @@ def table_lines(
         width: Columns of the terminal; None for as many as it takes.
         has_colours: Print the heading bold and the best row green.
         all_columns: Leave no column out: where not all fit, rows are shown one below the other.
-        shown_by: What shows the columns for which there is no room.
+        shown_by: Words for what shows the columns for which there is no room.
     """
     if not rows:
         return ["no rows"]
@@ -162,7 +162,7 @@ def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]
     Args:
         sentence: Has no line breaks.
         width: Columns of the terminal; None for one line.
-        indent: Of spaces.
+        indent: The spaces that stand there.
     """
     if width is None:
         return [sentence]

@@ -41,10 +41,10 @@ def print_rows(
         rows: All with the columns of the first.
         format_: A table for people is fitted to the terminal; no other format leaves anything out.
         output: The file; None for standard output.
-        view: Which view they are of, whose columns are declared; None for any other rows.
+        view: The view that the rows are of, whose columns are declared; None for any other rows.
         columns: Those that are wanted, in this order; all of them if empty.
         heading: All columns, where they are known without a row.
-        shown_by: What shows the columns for which a terminal has no room.
+        shown_by: Words for what shows the columns for which a terminal has no room.
 
     Raises:
         WinnowError: If the format needs a file and none is given, it cannot be written, or there is no such
@@ -75,8 +75,8 @@ def write_file(
     Args:
         path: The file.
         rows: All with the columns of the first.
-        kinds: What each column holds, by the names of the columns.
-        format_: Of the file.
+        kinds: Gives the kind of each column, by the names of the columns.
+        format_: Format of the file.
         spreadsheet: Write csv so that no spreadsheet takes a text for a formula.
     """
     counted = _Counted(without_formulas(rows) if spreadsheet else rows)

@@ -85,9 +85,9 @@ def certificate_text(folder: Path, data: Path, labels: Path, recipes: Sequence[R
     """The campaign over the checkpoints of `recipes` in `folder`, dearest first, as YAML.
 
     Args:
-        folder: Where the checkpoints are.
+        folder: Folder of the checkpoints.
         data: The examples without targets.
-        labels: What humans answer to them.
+        labels: The file of the humans' answers to them.
         recipes: Those that compete; `AUTOEVALUATOR` is one of them.
     """
     return _TEXT.substitute(

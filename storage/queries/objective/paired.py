@@ -128,8 +128,8 @@ def outcomes_since(
 
     Args:
         session: Reads the results.
-        campaign_id: Whose.
-        name: Of the candidate.
+        campaign_id: The campaign.
+        name: Name of the candidate.
         after: The number of a round; None for all there are.
     """
     rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))

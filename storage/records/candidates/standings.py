@@ -94,12 +94,12 @@ def add_changes(
     Args:
         connection: In the transaction that stores the round.
         round_id: The round that was told.
-        decision: What follows from it.
-        before: What this returned for the round before; where it is None, or not of that round, what was
-            known is read.
+        decision: The decision after this round.
+        before: The values that this returned for the round before; where it is None, not of that round, or
+            knows fewer candidates than the decision, what was known is read.
 
     Returns:
-        What is known now, and how many rows were stored.
+        The values known now, and the number of rows that were stored.
 
     Raises:
         ConflictingRecord: If a later round was told before, or it speaks of more candidates than there are.
@@ -135,7 +135,7 @@ def said_of_candidates(
 
     Args:
         connection: Reads.
-        campaign_id: Of the decision's round.
+        campaign_id: The campaign of the decision.
         decision: Any of the campaign's.
         against: Position of the candidate that it compares the others with; None where it does not.
 

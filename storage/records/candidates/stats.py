@@ -100,7 +100,7 @@ def decide(
     """Store the decision after a round, and beside it the sums over the round.
 
     Returns:
-        What is known of each candidate now; `before` is the same after the last round, see `add_changes`.
+        The values known of each candidate now; `before` is the same after the last round, see `add_changes`.
     """
     known, changes = add_changes(connection, round_id, decision, before)
     ((position, *paid),) = run(connection, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))

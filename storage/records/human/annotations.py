@@ -120,9 +120,9 @@ def next_open(
     Args:
         session: Reads, or writes where the task is to be held next.
         campaign_id: The campaign.
-        annotator: Who asks; a task that they hold themselves is given to them.
+        annotator: Name of the person who asks; a task that they hold themselves is given to them.
         passed: Keys of tasks that they want later.
-        held_since: What others were shown since then is left to them.
+        held_since: The moment since which tasks shown to others are left to them.
     """
     free = or_(
         AnnotationTask.held_by.is_(None),

@@ -29,9 +29,9 @@ def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:
 
     Args:
         figure: Is changed.
-        key: Of the figure on its page.
-        of: Whose figure it is, such as a campaign: a zoom lasts as long as this stays the same; without it,
-            as long as the figure does.
+        key: Key of the figure on its page.
+        of: Name of the figure's subject, such as a campaign: a zoom lasts as long as this stays the same;
+            without it, as long as the figure does.
     """
     # In place: to copy a figure takes plotly ten times as long as all else here.
     figure.layout.template = themes()["dark" if st.context.theme.type == "dark" else "light"]

@@ -68,7 +68,7 @@ def campaign_rows(session: Session, known: Mapping[str, KnownRow]) -> dict[str, 
 
     Args:
         session: Reads the results.
-        known: What the last look gave: of a campaign where nothing has changed since, only that is read.
+        known: Rows that the last look gave; of a campaign where nothing has changed since, only that is read.
     """
     decisions, held = latest_decision_ids(session), {each.campaign_id for each in unreleased(session)}
     rows = {}

@@ -17,11 +17,11 @@ MOST_CHARACTERS = 20_000
 
 
 def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> None:
-    """Draw it.
+    """Draw a comparison.
 
     Args:
-        campaign: Whose.
-        comparison_id: Which.
+        campaign: The campaign of the comparison.
+        comparison_id: Id of the comparison.
         whole: Whether long texts are read to their ends.
     """
     characters = None if whole else MOST_CHARACTERS

@@ -73,7 +73,7 @@ class _Labelling:
 
     Args:
         campaign: One that people judge.
-        annotator: Who judges.
+        annotator: Name of the person who judges.
     """
 
     def __init__(self, campaign: CampaignRecord, annotator: str) -> None:

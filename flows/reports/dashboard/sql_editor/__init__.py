@@ -15,7 +15,7 @@ def sql_editor(columns: Mapping[str, Sequence[str]]) -> None:
     """Help with the box labelled `LABEL`, which stands on the same page and works without it too.
 
     Args:
-        columns: By view or table, what may be asked for.
+        columns: Names of the columns that may be asked for, by view or table.
     """
     _component()(
         data={"label": LABEL, "columns": {name: list(each) for name, each in columns.items()}},

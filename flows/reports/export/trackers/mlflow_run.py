@@ -35,7 +35,7 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
 
     Args:
         run: The campaign.
-        uri: Of the tracking server: http, a database, or a folder.
+        uri: URI of the tracking server: http, a database, or a folder.
         experiment: Its name.
 
     Raises:

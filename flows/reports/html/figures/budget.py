@@ -14,7 +14,7 @@ def allocation(rows: Sequence[Row], *, unit: str) -> Figure:
 
     Args:
         rows: One per candidate, with `candidate`, `scored` and `unscored`.
-        unit: What a comparison is called on the axis.
+        unit: The word for comparisons on the axis.
     """
     figure = Figure([_bar(rows, "scored", "with an outcome", BLUE)])
     if any(row["unscored"] for row in rows):

@@ -25,7 +25,7 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
         rows: One per candidate and label, with `candidate`, `labels`, `log_e_value` and `needed`, candidates
             in testing order.
         certified: Names of those that passed; a star stands where they did.
-        line_as: What the line is.
+        line_as: Label of the line.
     """
     figure = Figure()
     names = list(dict.fromkeys(row["candidate"] for row in rows))

@@ -24,11 +24,11 @@ def curve(
     Args:
         rows: One per finished round, with `comparisons`, `best`, `estimate`, `lower` and `upper`; rounds
             without a leader leave a gap.
-        title: Of the vertical axis.
-        unit: What a comparison is called on the axis.
-        candidates: How many there are.
-        out_at: After how many comparisons each of those was out that are; where there are any, a line on an
-            axis of its own says how many were left.
+        title: Title of the vertical axis.
+        unit: The word for comparisons on the axis.
+        candidates: Number of candidates.
+        out_at: The number of comparisons after which each candidate that is out was out; where there are any,
+            a line on an axis of its own says how many were left.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
     if changes := leads(rows):

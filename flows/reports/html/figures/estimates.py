@@ -25,12 +25,12 @@ def intervals(
     Args:
         rows: One per candidate, with `candidate`, the estimate, `lower` and `upper`; left out where the
             estimate is unknown.
-        title: Of the horizontal axis.
+        title: Title of the horizontal axis.
         value: Key of the estimate.
         marked: Names of the candidates that stand out.
-        marked_as: What that means.
-        line: What the estimates are held against, if anything.
-        line_as: What that is.
+        marked_as: Label of those candidates.
+        line: The value that the estimates are held against, if any.
+        line_as: Label of that line.
     """
     known = [row for row in rows if row[value] is not None]
     figure = Figure()

@@ -16,9 +16,9 @@ def estimates_over_time(
     """A line for each candidate, with the interval that each campaign gave it, and a diamond where it led.
 
     Args:
-        tracks: By candidate, rows with `campaign`, `at`, `estimate`, `lower` and `upper`.
+        tracks: Rows by candidate, with `campaign`, `at`, `estimate`, `lower` and `upper`.
         winners: One per campaign, with `created_at`, `best` and `estimate`.
-        title: Of the vertical axis.
+        title: Title of the vertical axis.
     """
     figure = Figure()
     for number, (name, rows) in enumerate(tracks.items()):

@@ -60,9 +60,9 @@ def dressed(
     Args:
         figure: Is changed and given back.
         rows: Candidates along its vertical axis; 0 for a figure of the usual height.
-        xaxis: What is said of the horizontal axis, its title by itself.
-        yaxis: What is said of the vertical one.
-        layout: What else differs from figure to figure.
+        xaxis: Settings of the horizontal axis, its title as plain text.
+        yaxis: Settings of the vertical axis, likewise.
+        layout: Further settings, which differ from figure to figure.
     """
     height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * rows) if rows else 380
     # Set as a whole: plotly takes ten times as long to update it value by value.

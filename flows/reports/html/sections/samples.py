@@ -34,7 +34,7 @@ def sample_groups(
 
     Args:
         session: Reads the results.
-        campaign: Whose.
+        campaign: The campaign.
         titles: Kind, one of `samples`, -> its heading; of the best candidate where there is one,
             but for the unscored, which may be anyone's.
         best: Its name, if any.

@@ -89,9 +89,9 @@ def sections_of(
 
     Args:
         session: Reads the results.
-        campaign: Whose.
+        campaign: The campaign.
         with_samples: Whether comparisons to read are among them.
-        read: What an earlier look has read, if there was one.
+        read: Data that an earlier look has read, if there was one.
     """
     own = PAGES[campaign.objective](campaign, read or ReadOnce())
     samples = [common.samples(SAMPLES[campaign.objective])] if with_samples else []
