@@ -59,7 +59,7 @@ class SpecError(WinnowError):
 
     Attributes:
         message: One sentence: what is wrong and what to do.
-        path: Where in the spec, such as "prompts[0].template", or None where there is no spec.
+        path: The place in the spec, such as "prompts[0].template", or None where there is no spec.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -103,7 +103,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The sentence for a name that is not among the known ones.
 
     Args:
-        kind: What the name was taken for, such as "judge".
+        kind: The kind of thing that the name was taken for, such as "judge".
         name: The name as it was written.
         known: The names that would have been right.
     """

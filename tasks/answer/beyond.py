@@ -78,12 +78,12 @@ def beyond_of(
 
     Args:
         session: Reads the results.
-        campaign_id: Of which campaign.
-        winner: As `Beyond` has it.
-        rival: As `Beyond` has it.
+        campaign_id: The id of the campaign.
+        winner: Name of the best candidate, as `Beyond` has it.
+        rival: Name of its rival, as `Beyond` has it.
         n_candidates: K; the interval holds for all K (K - 1) / 2 pairs at once.
-        n_examples: Of the benchmark.
-        selector: Who asked for the examples.
+        n_examples: Number of examples of the benchmark.
+        selector: Name of the selector that asked for the examples.
         duels: Whether candidates met in duels; an example then counts once, by the mean of its duels.
         joined: The one of the two that joined once the campaign had begun, if one did.
         lacks_texts: Whether examples were left out for want of a stored text: who has one on which of them

@@ -70,17 +70,17 @@ def answer_of(
     Args:
         session: Reads the results.
         campaign: The campaign.
-        names: Of its candidates, by position.
-        decision: Its latest, None before the first round is finished.
+        names: Names of its candidates, by position.
+        decision: Its latest decision, None before the first round is finished.
         has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
         waits: Whether it has to wait for people.
         stopped_by: The limit that ends it where its selector would go on.
         budgets: All its limits.
-        n_examples: Of its benchmark, held-out ones included.
+        n_examples: Number of examples of its benchmark, held-out ones included.
         without_text: Comparisons for which a text could not be made.
-        people: Where they judge.
-        certificate: Where it certifies.
-        standing: Where it routes.
+        people: Counts of the people and of their judgments, where people judge.
+        certificate: Its certificate, where it certifies.
+        standing: The results of choosing a candidate for each prompt, where it routes.
     """
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(server_changes(session, campaign))

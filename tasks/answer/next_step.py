@@ -30,9 +30,9 @@ def examples_to_separate(n: int, n_examples: int, *, gap: float, reach: float, e
     Args:
         n: Examples that both were scored on.
         n_examples: N, those of the benchmark.
-        gap: How far the rival is behind on average, in [0, 1].
-        reach: How far ahead it could still be: the upper end of its difference's interval.
-        epsilon: How far ahead it may be without a matter.
+        gap: Mean difference by which the rival is behind, in [0, 1].
+        reach: Difference by which it could still be ahead: the upper end of its difference's interval.
+        epsilon: Difference by which it may be ahead without that mattering.
 
     Returns:
         A number in (n, N]; None where the two are told apart, there is no gap to go by, or the interval still

@@ -84,8 +84,8 @@ def claim_at(
 
     Args:
         campaign: The campaign.
-        decision: Its latest.
-        reason: Why it ended.
+        decision: Its latest decision.
+        reason: The reason why it ended.
         is_mixed: Whether a served model changed on the way.
         is_seen: Whether an earlier campaign has scored examples that are taken for new ones.
         is_redrawn: Whether its examples are drawn as those of an earlier campaign were.

@@ -124,7 +124,7 @@ def unpriced(
         models: Their names.
         prices: Those whose tokens have a price.
         hourly: Price of an hour of a device; None where nobody said.
-        devices: By model, over how many of ours it is spread; 0 where it runs elsewhere.
+        devices: Number of our devices that a model is spread over, by its name; 0 where it runs elsewhere.
     """
     is_paid_by_hour = hourly is not None
     return [each for each in models if each not in prices and not (is_paid_by_hour and devices.get(each, 1))]
@@ -145,7 +145,7 @@ class BudgetTracker:
 
     Args:
         campaign: As it is stored; of its spec, what engines need is read as well.
-        limits: By kind; None for the campaign's own.
+        limits: Limits by kind; None for the campaign's own.
     """
 
     def __init__(self, campaign: CampaignRecord, limits: Mapping[Kind, float] | None = None) -> None:

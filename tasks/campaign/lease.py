@@ -122,7 +122,7 @@ def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
 
     Args:
         lease: One that was not given back.
-        now: By the clock of this machine.
+        now: The time by the clock of this machine.
     """
     return is_gone(lease) or (lease.is_expired is None and not _is_fresh(lease, now))
 

@@ -135,9 +135,9 @@ class CampaignSession:
 
         Args:
             round_: The round, not yet stored as finished.
-            outcomes: What the selector is told of its B comparisons, NaN where one has none: shape (B,); with
+            outcomes: Outcomes of its B comparisons for the selector, NaN where one has none: shape (B,); with
                 J constraints (B, 1 + J), the score first; to certify (B, 4), as `Losses` has them.
-            answered: How many of its comparisons had all their texts.
+            answered: Number of its comparisons that had all their texts.
         """
         if self.allowance.add(len(round_.examples), answered):
             # A selector knows its limit from its first moment on: a fresh one is told all there was.

@@ -54,8 +54,8 @@ def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]
     """The span of a batch of requests to one model, loading it included; an error ends it as one.
 
     Args:
-        model: Who is asked.
-        n_requests: How many requests the batch has.
+        model: The model that is asked.
+        n_requests: Number of requests in the batch.
     """
     operation = "chat" if model.chat else "text_completion"
     with ENGINES.start_as_current_span(

@@ -135,7 +135,7 @@ class RequestKeys:
     They are those of `request_seed` and `generation_key` for `request_content`, in a fifth of the time.
 
     Args:
-        model: Which is asked.
+        model: The model that is asked.
         fingerprint: Identity of its weights.
         sampling: The settings by which tokens are drawn.
     """

@@ -98,7 +98,7 @@ class StoredCandidate:
 
         Args:
             record: As stored.
-            fields: What a template may show of an example.
+            fields: Names of the fields that a template may show of an example.
 
         Raises:
             TemplateError: If a template is refused.

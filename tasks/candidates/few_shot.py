@@ -112,9 +112,9 @@ def draw_few_shot(
 
     Args:
         spec: The campaign.
-        index: Which of its prompts.
+        index: Position of the prompt among its prompts.
         dataset: The campaign's own examples.
-        path: Where `few_shot` stands in the spec.
+        path: The place of `few_shot` in the spec.
         is_allowed: See `tasks.data.sources.read_dataset`.
 
     Raises:

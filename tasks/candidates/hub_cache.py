@@ -40,7 +40,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
 
     Args:
         spec: As in the file.
-        begun: Of the campaign of this name that is stored already; empty where there is none.
+        begun: Revisions of the campaign of this name that is stored already; empty where there is none.
         asks_hub: Whether the hub may be asked for the commit of a dataset that is not in its cache.
 
     Raises:

@@ -38,7 +38,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
 
     Args:
         model: As in the spec.
-        place: Where it stands there, such as "models[0]".
+        place: The model's place in the spec, such as "models[0]".
 
     Raises:
         SpecError: If there is no such provider, no checkpoint in the folder, no adapter in the one for it, or
@@ -130,8 +130,8 @@ def refuse_missing_function(provider: str, place: str) -> None:
     """Refuse a model that stands for a program's function, where there is none.
 
     Args:
-        provider: Of the model.
-        place: Where it stands in the spec, such as "models[0]".
+        provider: The model's provider.
+        place: The model's place in the spec, such as "models[0]".
 
     Raises:
         SpecError: If it does.
@@ -217,8 +217,8 @@ def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[st
 
     Args:
         config: As in the spec.
-        model: Which is to be sampled from.
-        place_of: Where a key of `config` stands in the spec.
+        model: The model to be sampled from.
+        place_of: Returns the place in the spec of a key of `config`.
 
     Raises:
         SpecError: If the provider would refuse every request, or take a key for something else.

@@ -55,8 +55,8 @@ class PromptTemplate:
 
         Args:
             spec: As in the file.
-            fields: What a template may show of an example.
-            path: Where it stands in the spec, such as "prompts[0]".
+            fields: Names of the fields that a template may show of an example.
+            path: The prompt's place in the spec, such as "prompts[0]".
             few_shot: Its solved examples, where it has any.
 
         Raises:
@@ -109,7 +109,7 @@ class PromptTemplate:
         Args:
             fields: The example's.
             key: The example's, for errors.
-            guardrail: What is put around the prompt; of a chat, around the last message of the user.
+            guardrail: Template that is put around the prompt; of a chat, around the last message of the user.
 
         Raises:
             TemplateError: If it cannot be rendered.

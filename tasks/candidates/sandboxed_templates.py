@@ -53,7 +53,7 @@ def compile_template(
         source: jinja2; what of it may be used is in `tasks.candidates.template_grammar`.
         allowed: The fields that it will be given, as in `Dataset.field_names`; None where they are not known
             yet. "target" is not allowed.
-        path: Where it stands in the spec, such as "prompts[0].template".
+        path: The template's place in the spec, such as "prompts[0].template".
         shows_target: Allows "target" all the same: for examples that are shown solved.
 
     Raises:
@@ -75,7 +75,7 @@ def compile_condition(source: str, path: str) -> Template:
 
     Args:
         source: A jinja2 expression without braces, of the same grammar as templates.
-        path: Where it stands in the spec.
+        path: The expression's place in the spec.
 
     Raises:
         TemplateError: If it is no expression, or uses anything outside the grammar.

@@ -151,11 +151,11 @@ def weighing_of(
     """The way to make continuations, as the keys of a spec have it; None where models write.
 
     Args:
-        output_type: What models are asked for.
+        output_type: The kind of output that models are asked for.
         choices: For multiple-choice, which needs it.
-        delimiter: What stands between prompt and choice; None leaves it to each model.
-        fields: What every example has.
-        targets: Of each example, by its key.
+        delimiter: Text between prompt and choice; None leaves it to each model.
+        fields: Names of the fields that every example has.
+        targets: Targets of each example, by its key.
 
     Raises:
         TemplateError: If a template is refused, or there is no such field.

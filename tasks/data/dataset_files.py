@@ -324,7 +324,7 @@ def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row
     """A row of a typed table as JSON has it: times in ISO 8601, decimals as text, a NaN as null.
 
     Args:
-        place: Where it stands, for the error.
+        place: The row's place, for the error.
         row: Column name to value.
         path: Key of the spec that the error is about.
 

@@ -132,7 +132,7 @@ def dataset_of(
         fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
             hash of its row, without `input` its column is "input", without `target` there are no targets.
             A target may be text, a number or a list of these; null and empty text are no target.
-        selection: What is taken of them.
+        selection: The part of them that is taken.
         name: See `Dataset`.
         path: See `Dataset`.
 

@@ -16,7 +16,7 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: InspectTas
     Args:
         spec: As in the file, with the commit of a hub's dataset.
         is_allowed: Whether the hub may be asked, and functions of a task be run: a user has approved of it.
-        task: What its task of Inspect holds, where that was read already.
+        task: The content of its task of Inspect, where that was read already.
 
     Raises:
         DatasetError: If they cannot be read or are not what the spec says.
@@ -37,7 +37,7 @@ def read_solved(spec: SolvedSpec, fields: FieldNames, *, is_allowed: bool) -> Da
 
     Args:
         spec: As in the file, with the commit of a hub's dataset.
-        fields: Which columns play which role where it does not say so itself.
+        fields: The columns that play each role where `spec` does not say so itself.
         is_allowed: See `read_dataset`.
 
     Raises:

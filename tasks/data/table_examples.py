@@ -21,9 +21,9 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
     """An array with a row for each example.
 
     Args:
-        place: How the source is called in errors.
+        place: The source's name in errors.
         source: The array; the only one of an .npz file needs no KEY.
-        table: Of n examples.
+        table: The table of n examples.
         n_axes: 2 for numbers of shape (n, d), 1 for anything of shape (n,).
 
     Raises:

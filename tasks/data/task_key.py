@@ -23,7 +23,7 @@ def with_task(values: JsonView, task: TaskSpec, read: InspectTask | None = None)
     Args:
         values: As in the file.
         task: Its key `task`.
-        read: What a task of Inspect holds, where somebody has allowed to run it; see `with_inspect`.
+        read: The content of a task of Inspect, where somebody has allowed to run it; see `with_inspect`.
 
     Raises:
         SpecError: If the task does what Winnow does not, or the file says what the task says already.
@@ -43,7 +43,7 @@ def refuse_twice(values: JsonView, given: list[str]) -> None:
     """Refuse a file that says what its task says.
 
     Args:
-        values: Of the file.
+        values: The values of the file.
         given: Keys of `task` that are for its own judge, where they are given.
 
     Raises:
@@ -83,7 +83,7 @@ def with_inspect(values: JsonView, task: TaskSpec, read: InspectTask | None) -> 
     Args:
         values: As in the file.
         task: Its key `task`.
-        read: What the task holds; None where nobody has allowed yet to run it. What follows from its code has
+        read: The task's content; None where nobody has allowed yet to run it. What follows from its code has
             then a placeholder: the rest says what would have to be allowed.
 
     Raises:
@@ -168,8 +168,8 @@ class _Shown:
 
     Args:
         definition: The task.
-        task: What the file says of it.
-        chats: Of each model, whether it chats.
+        task: The file's key `task`.
+        chats: Whether each model chats.
     """
 
     def __init__(self, definition: Definition, task: TaskSpec, chats: list[bool]) -> None:

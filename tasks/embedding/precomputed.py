@@ -15,7 +15,7 @@ def read_vectors(path: str) -> dict[str, FloatArray]:
     """The vectors in a .jsonl, .json or .parquet file with the columns id and vector, by id.
 
     Returns:
-        Of shape (d,) each, d the same for all.
+        Vectors of shape (d,), d the same for all.
 
     Raises:
         SpecError: If the file cannot be read or a row is not of this kind.

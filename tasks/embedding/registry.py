@@ -20,9 +20,9 @@ class PluginEmbedder:
     """Makes a plug-in's embedder and calls it, and holds what it returns against what it was asked.
 
     Args:
-        entry: By which it is found: a callable that takes the parameters and makes an object with `dim` and
+        entry: The entry point of a callable that takes the parameters and makes an object with `dim` and
             `embed`, and with `close` if there is something to give back.
-        params: What a spec gives it.
+        params: The parameters that a spec gives it.
 
     Raises:
         PluginFailed: If it raises anything but a `WinnowError`.
@@ -69,7 +69,7 @@ def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Emb
     """An embedder that makes vectors of texts; a model is loaded when the first text comes.
 
     Args:
-        spec: Which; not one whose vectors were made elsewhere.
+        spec: The embedder's part of the spec; not one whose vectors were made elsewhere.
         precision: See `SentenceModel`; vLLM keeps to what the checkpoint says.
 
     Raises:

@@ -47,10 +47,11 @@ class SentenceModel:
     Texts go through it one by one, so that a vector does not depend on which texts were embedded with it.
 
     Args:
-        folder: Of the checkpoint; None for the packaged one.
+        folder: Folder of the checkpoint; None for the packaged one.
         pooling: "mean" over all tokens, or the first ("cls") or "last" token alone.
-        precision: Of the model's arithmetic. "bfloat16" is up to twice as fast where the processor has it,
-            since a short text mostly waits for the weights to be read; its vectors differ in the third digit.
+        precision: Precision of the model's arithmetic. "bfloat16" is up to twice as fast where the processor
+            has it, since a short text mostly waits for the weights to be read; its vectors differ in the
+            third digit.
 
     Raises:
         SpecError: If there is no checkpoint there, or no such precision.

@@ -27,7 +27,7 @@ class VllmEmbedder:
     """A checkpoint that vLLM loads with its pooling runner, pooled as the checkpoint says.
 
     Args:
-        folder: Of the checkpoint.
+        folder: Folder of the checkpoint.
 
     Raises:
         SpecError: If there is none.

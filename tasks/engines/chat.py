@@ -118,7 +118,7 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
 
     Args:
         template: jinja2, as checkpoints have it.
-        folder: Of the checkpoint, whose special tokens a template may name.
+        folder: Folder of the checkpoint, whose special tokens a template may name.
         messages: At least one.
         args: Variables of the template beside.
     """

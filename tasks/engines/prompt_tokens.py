@@ -23,7 +23,7 @@ class PromptEncoder:
     Args:
         tokenizer: A Hugging Face tokenizer.
         model: Tells whether to use the chat template.
-        vocabulary: How many token ids the weights know.
+        vocabulary: Number of token ids that the weights know.
         max_model_len: Context window in tokens.
 
     Raises:

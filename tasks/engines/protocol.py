@@ -301,7 +301,7 @@ class BatchUnfinished(Exception):
 
     Args:
         answered: Answers by the place of their request in the batch; at least one.
-        cause: What the engine would have raised otherwise.
+        cause: The exception that the engine would have raised otherwise.
     """
 
     def __init__(self, answered: Mapping[int, Answer], cause: Exception) -> None:

@@ -63,7 +63,7 @@ class Catalogue:
     """Judges by name; those of installed packages come through an entry point group.
 
     Args:
-        kind: What an entry is called in messages.
+        kind: The word for an entry in messages.
         group: The entry point group. An entry cannot replace a built-in judge.
         built_in: Name -> "module:callable".
         guard: Makes a plug-in's judge one whose exceptions name it.

@@ -28,9 +28,9 @@ class PluginJudge:
     """Calls a plug-in's judge, whose models are read once.
 
     Args:
-        plugin: Whose it is.
+        plugin: The plug-in that the judge is of.
         inner: The judge.
-        replies: What models said to the calls that it wanted.
+        replies: Replies of models to the calls that it wanted.
 
     Raises:
         PluginFailed: If it has no method `judge`, or its models are none.

@@ -114,9 +114,9 @@ def create_judge(type: str, /, **params: object) -> Judge:
 
     Args:
         type: One of `judge_names()`.
-        params: What `describe(type)` lists. `extract` is a regular expression whose last match in the
-            output is judged in place of the output (group 1 if it has one). `no_answer` says whether an
-            output that holds no answer is "wrong", with the score 0, or "unscored".
+        params: The parameters that `describe(type)` lists. `extract` is a regular expression whose last match
+            in the output is judged in place of the output (group 1 if it has one). `no_answer` says whether
+            an output that holds no answer is "wrong", with the score 0, or "unscored".
 
     Raises:
         JudgeError: If the name, a parameter or a value is not one that is accepted.

@@ -323,9 +323,9 @@ class ResolvedCampaign(ABC):
         """The outcomes of a round's comparisons for a selector, NaN where one was not scored.
 
         Args:
-            scores: Of each comparison.
-            losses: Of each, to certify.
-            metrics: Of each, the values of `told_metrics`, None where there is none.
+            scores: Score of each comparison.
+            losses: Losses of each comparison, to certify.
+            metrics: Values of `told_metrics` for each comparison, None where there is none.
         """
         known = [math.nan if score is None else score for score in scores]
         return np.array(known, dtype=np.float64)

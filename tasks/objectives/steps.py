@@ -297,8 +297,8 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     """Refuse to record a round whose judge, a plug-in, fails again and again.
 
     Args:
-        campaign: Whose rounds before this one count as well.
-        comparisons: Of the round, in planned order.
+        campaign: The campaign, whose rounds before this one count as well.
+        comparisons: Comparisons of the round, in planned order.
 
     Raises:
         JudgeBroken: With what was raised last.

@@ -91,7 +91,7 @@ class PluginFailed(WinnowError):
     """A plug-in raised an exception.
 
     Attributes:
-        what: What happened, in words without a remedy.
+        what: The message without its remedy.
         raised_at: The kind of exception and the plug-in's line.
         traceback: The plug-in's own.
     """
@@ -109,7 +109,7 @@ def logged(what: str, raised_at: str, trace: str) -> str:
     """A sentence on what happened, and on where its traceback was written down, if it was.
 
     Args:
-        what: In words.
+        what: The event in words.
         raised_at: The line of code that raised, of which one traceback is kept.
         trace: The traceback.
     """
@@ -154,8 +154,8 @@ def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, 
     """Name the plug-in that raises inside the block.
 
     Args:
-        plugin: Whose code is called.
-        passed_on: What it may raise by agreement, which is left as it is.
+        plugin: The plug-in whose code is called.
+        passed_on: Exceptions that it may raise by agreement, which are left as they are.
 
     Raises:
         PluginFailed: In place of anything else.

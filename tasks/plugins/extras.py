@@ -45,8 +45,8 @@ def require(extra: Extra, what: str) -> None:
     """Refuse to go on where packages of an extra are not installed; nothing is imported.
 
     Args:
-        extra: Which.
-        what: What needs them, as the user calls it.
+        extra: Name of the extra.
+        what: The thing that needs them, as the user calls it.
 
     Raises:
         ExtraMissing: With the command that installs them.

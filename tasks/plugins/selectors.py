@@ -35,7 +35,7 @@ class PluginSelector:
     """Calls a plug-in's selector, or router, and checks what it returns against what it was told.
 
     Args:
-        plugin: Whose it is.
+        plugin: The plug-in that the selector is of.
         inner: The selector.
         n_arms: K at the beginning; a router may be given more.
         n_examples: n.

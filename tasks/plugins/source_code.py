@@ -41,7 +41,7 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
     nothing but its own text is hashed.
 
     Args:
-        entry: By which the plug-in is installed; its module is imported.
+        entry: The entry point by which the plug-in is installed; its module is imported.
     """
     if isinstance(entry, Registered) and _is_of_a_script(entry):
         return {entry.value: sha256(vars(entry)["source"].encode()).hexdigest()}
@@ -95,8 +95,8 @@ def _read_digests(name: str, find: Callable[[str], ModuleSpec | None]) -> dict[s
     """Digests of a module and of what it imports.
 
     Args:
-        name: Of the module.
-        find: Where a module is, by its name; None for one whose digest is not wanted.
+        name: Name of the module.
+        find: Finds a module by its name; returns None for one whose digest is not wanted.
     """
     found: dict[str, str] = {}
     seen: set[str] = set()

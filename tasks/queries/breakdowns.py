@@ -42,9 +42,9 @@ def tags(
 
     Args:
         session: Reads the results.
-        campaign: Whose.
+        campaign: The campaign.
         candidate: Only the rows of this one: the comparisons of others are then not read.
-        counts: What an earlier look has counted, if there was one.
+        counts: The counts of an earlier look, if there was one.
     """
     wanted = tags_of(campaign)
     if not wanted:

@@ -211,8 +211,8 @@ def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
     An effect is held against those of all other kinds, so that the rarest one says how well it is known.
 
     Args:
-        kinds: Of each score, shape (N,): its level of a factor, or its two levels together.
-        examples: Of each score, shape (N,).
+        kinds: Kind of each score, shape (N,): its level of a factor, or its two levels together.
+        examples: Example of each score, shape (N,).
     """
     pairs = np.unique(np.stack([examples, kinds]), axis=1)  # (2, number of different ones)
     of_example, counts = np.unique(pairs[0], return_counts=True)

@@ -39,8 +39,8 @@ def frame(
 
     Args:
         storage: URL of the results database; it is only read.
-        name: Of the campaign.
-        view: What to ask of it, such as "leaderboard"; the keys of `tasks.queries.views.VIEWS`.
+        name: Name of the campaign.
+        view: Name of the view, such as "leaderboard"; one of the keys of `tasks.queries.views.VIEWS`.
         candidate: Only comparisons of this one.
         limit: Only the first so many comparisons.
 

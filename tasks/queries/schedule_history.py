@@ -349,7 +349,7 @@ def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, 
     Args:
         session: Reads the results.
         series: The campaigns.
-        names: Of the candidates.
+        names: Names of the candidates.
     """
     found: dict[str, list[Row]] = {name: [] for name in names}
     for record in series.campaigns[-MOST_CAMPAIGNS:]:

@@ -88,7 +88,7 @@ def ask(
 
     Args:
         session: Reads the results.
-        campaign: Whose.
+        campaign: The campaign.
         view: One of `VIEWS`.
         candidate: Only comparisons of this one.
         limit: Only the first so many comparisons.

@@ -54,11 +54,11 @@ def ask_models(
     outputs they are about to judge. Raises like `have_texts`.
 
     Args:
-        campaign: Whose judge it is.
-        judges: Want calls.
-        round_: Which the outputs are of.
+        campaign: The campaign that the judges are of.
+        judges: Judges that want calls.
+        round_: The round that the outputs are of.
         samples: The outputs.
-        texts: Where they are from, if some calls may have been made already.
+        texts: The batch that the outputs are from, if some calls may have been made already.
     """
     asking = [judge for judge in judges if models_of(judge)]
     answers: dict[JudgeCall, TextOrFailure] = dict(texts.calls if texts is not None else {})
@@ -94,9 +94,9 @@ def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int)
     """The request of one call, and the key it is stored under.
 
     Args:
-        fingerprints: What the weights of each model that judges are, by its name.
-        call: Of a judge.
-        seed: Of the campaign.
+        fingerprints: Fingerprints of the weights of each model that judges, by its name.
+        call: A call of a judge.
+        seed: Seed of the campaign.
     """
     return plan_text(
         call.model,

@@ -117,10 +117,10 @@ class WantedTexts:
 
     Args:
         campaign: The campaign.
-        round_: Who needs them.
+        round_: The round that needs them.
         planned: Each text that it needs, in its order.
-        begun_after: How many rounds were told when their texts began to be asked for; None where that is all
-            before it.
+        begun_after: Number of rounds that were told when the round's texts began to be asked for; None where
+            those are all before it.
 
     Raises:
         ServedModelDiffers, EngineDied, EngineTimeout: When a server is met for the first time.

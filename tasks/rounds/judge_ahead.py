@@ -18,9 +18,9 @@ class JudgeAhead:
     They are only made earlier: what is asked, and what it is stored under, follows from the texts alone.
 
     Args:
-        campaign: Whose judges they are.
-        judges: Of the outcome and of metrics; one of them at least asks models.
-        round_: Which the texts are of.
+        campaign: The campaign that the judges are of.
+        judges: Judges of the outcome and of metrics; one of them at least asks models.
+        round_: The round that the texts are of.
     """
 
     def __init__(self, campaign: CampaignSession, judges: Sequence[Judge], round_: RoundRecord) -> None:
@@ -42,7 +42,7 @@ class JudgeAhead:
         """The calls that are wanted now and were not before; None where there are none.
 
         Args:
-            texts: Of the round, as far as they have arrived.
+            texts: Texts of the round, as far as they have arrived.
         """
         self._take_replies()
         in_hand = {call for calls, _ in self._asked for call in calls}

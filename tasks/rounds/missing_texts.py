@@ -77,9 +77,9 @@ def whole_calls(
 
     Args:
         planned: Each text that the round needs, in its order.
-        size: Of a group, at the most.
+        size: Number of texts in a group, at most.
         known: Keys of the texts that are there, or that cannot be made.
-        made_in: In which round each of these was made that the campaign made since the round was begun.
+        made_in: Numbers of the rounds in which the campaign made texts since this round was begun, by key.
         own: The number of the round.
     """
     calls = missing_groups(planned, size, known - made_in.keys())

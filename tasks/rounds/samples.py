@@ -56,10 +56,10 @@ def found_in(
     """The fields of a pair's comparison that follow from its texts.
 
     Args:
-        samples: What scores come to.
+        samples: The way in which scores are made into one.
         asked: The judge, with all it needs for these texts.
         answers: The texts of the pair.
-        shown: What the judge sees of each; empty where one could not be made.
+        shown: Samples that the judge sees, one of each; empty where one could not be made.
     """
     verdicts = [asked.judge.judge(each) for each in shown] or [NOT_JUDGED] * len(answers)
     found: JsonObject = {

@@ -70,10 +70,10 @@ def sample_of(
     """The sample that a judge sees of a text; None where there is none.
 
     Args:
-        campaign: Whose judge it is.
-        arm: Whose text it is.
-        example: What it answers.
-        texts: Among which it is.
+        campaign: The campaign that the judge is of.
+        arm: Position of the candidate whose text it is.
+        example: Position of the example that it answers.
+        texts: Texts that it is one of.
         position: Its position among them.
     """
     text = texts[position]
@@ -144,9 +144,9 @@ def with_metrics(
     """A comparison with one value per metric: of several texts the mean, none where one of them has none.
 
     Args:
-        comparison: With the judgments behind its outcome, after which those of metrics come.
+        comparison: The comparison, with the judgments behind its outcome, after which those of metrics come.
         metrics: The judges, with all that they need for these texts, by name.
-        samples: What a judge sees of each text of the pair; empty where there is none.
+        samples: Samples that a judge sees, one of each text of the pair; empty where there is none.
     """
     if not (metrics and samples):
         return comparison

@@ -31,7 +31,7 @@ class IdentityChanged(SpecError):
 
     Attributes:
         what: The message without its remedy.
-        found: What changed, where that can be told key by key.
+        found: Changes that were found, where they can be told key by key.
     """
 
     has_lines = True
@@ -60,9 +60,9 @@ def refuse_other_texts(name: str, stored: object, given: object, identity: JsonV
 
     Args:
         name: The campaign's.
-        stored: What it says of reuse.
-        given: What it is to say.
-        identity: What it is to be.
+        stored: The campaign's value of `reuse`.
+        given: The value of `reuse` that it is to have.
+        identity: The identity that it is to have.
 
     Raises:
         IdentityChanged: If it is to make texts and made none, or the other way round.

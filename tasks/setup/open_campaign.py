@@ -69,9 +69,9 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
     """Store the campaign, or find the stored one of its name and take over its execution fields.
 
     Args:
-        database: Where it is to be stored.
+        database: The database in which it is to be stored.
         checked: The campaign.
-        series: What a new campaign has in common with the others that its schedule begins.
+        series: Name of the series that a new campaign shares with the others that its schedule begins.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
@@ -158,10 +158,10 @@ def reopen_campaign(
     """A stored campaign, checked again as far as it depends on files: its checkpoints.
 
     Args:
-        database: Where it is stored.
+        database: The database in which it is stored.
         name: Its name.
         storage: URL of the database.
-        spec: What it is to be from now on; None for what it is.
+        spec: The spec that it is to have from now on; None for the one that it has.
 
     Raises:
         CampaignNotFound: If there is none of this name.
@@ -190,7 +190,7 @@ def change_campaign(database: Database, name: str, overrides: list[str], approve
     """Let a stored campaign go on with another budget or execution, other tags or servers.
 
     Args:
-        database: Where it is stored.
+        database: The database in which it is stored.
         name: The campaign's.
         overrides: `key=value` settings that take the place of its own.
         approve: Called before anything that the campaign refers to is used.

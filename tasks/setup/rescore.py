@@ -78,7 +78,7 @@ def rescoring_campaign(
 
     Args:
         database: Holds the other one.
-        name: Of the other one.
+        name: Name of the other one.
         judge: A YAML file that holds a judge, as a campaign's file has it.
         new_name: None for the other one's with "-rescored" behind it.
         overrides: `key=value` settings that take the place of the other one's.

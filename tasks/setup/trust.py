@@ -51,7 +51,7 @@ def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:
 
     Args:
         spec: The campaign.
-        folder: Where its paths begin, and where it may write.
+        folder: Folder in which its relative paths begin and in which it may write.
     """
     needed = {each.text: each for each in _needed(spec, folder)}
     return list(needed.values())

@@ -56,8 +56,8 @@ def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatAr
     """The vectors of the examples of the table's campaign, shape (n, d), which the database then keeps.
 
     Args:
-        template: Over the fields of an example: what is embedded of it.
-        table: Of a campaign.
+        template: Template of the text to be embedded of an example, over its fields.
+        table: The score table of a campaign.
         storage: URL of the results database.
 
     Raises:

@@ -111,10 +111,10 @@ def measure_by(
     """A function that gives the metric of a run at each of its T budgets, shape (T,).
 
     Args:
-        metric: What to measure, one of `METRICS` for the environment's objective.
-        environment: What was simulated.
-        gap: Of top1-eps, in score units.
-        level: Of top1-mcnemar, in (0, 1).
+        metric: The metric, one of `METRICS` for the environment's objective.
+        environment: The environment that was simulated.
+        gap: The gap of top1-eps, in score units.
+        level: The level of top1-mcnemar, in (0, 1).
 
     Raises:
         InvalidParameter: If the gap or the level is out of range, or an arm has no score.

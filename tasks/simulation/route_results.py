@@ -58,7 +58,7 @@ def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], Floa
     """The share of the prompts of each type that a run gave to each arm, part by part of the budget.
 
     Args:
-        environment: Of G types; where there are none, there is no such function.
+        environment: The environment, of G types; where there are none, there is no such function.
         budget: Prompts.
 
     Returns:

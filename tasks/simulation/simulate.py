@@ -163,8 +163,8 @@ def simulate(
     worker is a process with one thread for matrix products, as the order of their sums may depend on it.
 
     Args:
-        environment: What they are run on.
-        compared: Whom to run; of the environment's objective.
+        environment: The environment that they are run on.
+        compared: Selectors to run, of the environment's objective.
         budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
         seeds: Non-negative; one run of each selector per seed.
         workers: Processes; one per core if None.
@@ -195,8 +195,8 @@ def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoo
     find a pipe to them that is just being closed, and shows a traceback.
 
     Args:
-        workers: How many there are at most.
-        given: What all runs share, where that is known.
+        workers: Number of processes, at most.
+        given: The input that all runs share, where that is known.
     """
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(given,)

@@ -168,7 +168,7 @@ def estimated_value(objective: str, groups: Grouping | None) -> str:
 
     Args:
         objective: As a spec names it.
-        groups: How its candidates are compared by groups; None where they are not.
+        groups: The way in which its candidates are compared by groups; None where they are not.
     """
     return ESTIMATED[objective] if groups is None else groups.value
 

@@ -154,8 +154,8 @@ def parse_spec(file: SpecFile, task: InspectTask | None = None) -> CampaignSpec:
 
     Args:
         file: The file.
-        task: What its task of Inspect holds. Where that is not known yet, prompts, judge and settings that
-            follow from it are placeholders.
+        task: The content of its task of Inspect. Where that is not known yet, prompts, judge and settings
+            that follow from it are placeholders.
 
     Raises:
         SpecError: With one line per mistake.

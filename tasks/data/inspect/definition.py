@@ -84,8 +84,8 @@ def definition_of(told: JsonView, spec: str) -> InspectTask:
     """The task that a description is of.
 
     Args:
-        told: What `child` wrote.
-        spec: What the task is called in the campaign's file.
+        told: The description that `child` wrote.
+        spec: The task's name in the campaign's file.
 
     Raises:
         SpecError: If it does what Winnow does not, or is no description.
@@ -158,7 +158,7 @@ def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> Js
 
     Args:
         task: The task.
-        name: Which of its scorers; None is the first that there is a judge for.
+        name: Name of one of its scorers; None is the first that there is a judge for.
         grader: The model that grades, where one does.
 
     Raises:

@@ -35,7 +35,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
     """The content of a task, found by running its code.
 
     Args:
-        spec: Which task.
+        spec: The part of a campaign's file that names the task.
         is_allowed: Whether a user has approved of that.
 
     Raises:

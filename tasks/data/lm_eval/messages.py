@@ -34,9 +34,9 @@ def turns_of(
     """A question, and its answer or what an answer begins with.
 
     Args:
-        question: What is asked.
-        answer: Of a solved example; None or empty where there is none.
-        prefix: What the answer begins with.
+        question: The question that is asked.
+        answer: The answer of a solved example; None or empty where there is none.
+        prefix: The text that the answer begins with.
         target_delimiter: Between question and answer, where they are text.
         delimiter: After the answer, where they are text.
     """

@@ -25,7 +25,7 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
     """The rows of a task; see `Documents`.
 
     Args:
-        spec: Which task, and how it is shown.
+        spec: The part of a campaign's file that names the task and says how it is shown.
         is_allowed: Whether the hub may be asked, and the task's functions be run: a user has approved of it.
 
     Raises:

@@ -75,7 +75,7 @@ class Documents:
         resolve: Imports a function of the task, where somebody has allowed that.
         num_fewshot: Solved examples before each.
         seed: Draws them.
-        chat: How they are shown to models that chat; None is as text.
+        chat: The form in which they are shown to models that chat; None is as text.
     """
 
     def __init__(

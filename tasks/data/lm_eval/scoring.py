@@ -50,8 +50,8 @@ def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> J
 
     Args:
         task: The task.
-        metric: Which of its metrics; None is the first that scores each example.
-        filter_name: Which of its filter pipelines; None is the first.
+        metric: Name of one of its metrics; None is the first that scores each example.
+        filter_name: Name of one of its filter pipelines; None is the first.
 
     Raises:
         SpecError: If the task is scored in a way that Winnow does not.

@@ -15,7 +15,7 @@ def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer],
 
     Args:
         logits: Shape (V,); left as they are.
-        sampling: Whose bias and penalties count.
+        sampling: The settings that hold the bias and the penalties.
         prompt: The different token ids of the prompt.
         text: The token ids generated so far.
 
@@ -49,7 +49,7 @@ def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.rando
 
     Args:
         logits: Unnormalised log-probabilities, shape (V,); minus infinity rules a token out.
-        sampling: How to draw; greedy draws leave the generator untouched.
+        sampling: The settings by which to draw; greedy draws leave the generator untouched.
         rng: The request's own source of randomness.
 
     Returns:

@@ -45,8 +45,8 @@ def expected_value(values: Mapping[str, float], logprobs: Mapping[str, float] | 
     """The mean of the options' values under their probabilities, normalised over these options.
 
     Args:
-        values: By option, each in [0, 1].
-        logprobs: What an engine told, of these options at least.
+        values: Values by option, each in [0, 1].
+        logprobs: Log-probabilities that an engine told, of these options at least; None where it told none.
 
     Returns:
         None where no probabilities were told, or none that can be used; see `why_unusable`.

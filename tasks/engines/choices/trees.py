@@ -82,7 +82,7 @@ class ChoiceEncoder:
 
     Args:
         tokenizer: The model's.
-        vocabulary: How many token ids the weights know.
+        vocabulary: Number of token ids that the weights know.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, vocabulary: int) -> None:

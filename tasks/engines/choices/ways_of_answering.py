@@ -18,7 +18,7 @@ def answer_in_its_way(
     """Answer every request; answer i belongs to request i. Those of one kind stay in their order.
 
     Args:
-        requests: Of any kind.
+        requests: Requests of any kind.
         encode: The tokens of a request's prompt, or why it cannot be answered; not asked of continuations.
         write: Answers requests for a text, whose prompts were encoded.
         chooser: Answers those that give choices.

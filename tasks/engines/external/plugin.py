@@ -21,9 +21,9 @@ class PluginEngine:
     """Starts a plug-in's engine and calls it, and holds what it returns against what it was asked.
 
     Args:
-        entry: By which it is found: a callable that takes a `ModelRef` and an `EngineSettings`.
-        model: What to load.
-        settings: How engines are run.
+        entry: The entry point of a callable that takes a `ModelRef` and an `EngineSettings`.
+        model: The model to load.
+        settings: The settings of engines.
 
     Raises:
         EngineError: If the engine says so.

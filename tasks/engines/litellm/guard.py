@@ -75,7 +75,7 @@ def guard_http(url: str, proxies: Collection[str]) -> None:
     """Keep this process to one server from now on, for as long as it lives.
 
     Args:
-        url: Of the server; all but its origin is passed over.
+        url: URL of the server; all but its origin is passed over.
         proxies: URLs of the proxies that requests go through.
     """
     origin = origin_of(httpx.URL(url))

@@ -49,9 +49,9 @@ class LitellmConnection:
     """Calls that a litellm process makes. For one event loop, in which it must be made.
 
     Args:
-        model: What is asked.
-        server: How it is named in messages, and its key.
-        log_folder: Where the process writes what it would print.
+        model: The model that is asked.
+        server: The server as messages name it, and its key.
+        log_folder: Folder in which the process writes what it would print.
         max_connections: Calls at once, at the most.
         request_timeout: Seconds an answer may take.
     """

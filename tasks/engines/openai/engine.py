@@ -56,7 +56,7 @@ class OpenaiEngine:
 
     Args:
         model: `model_args` are put into the body of every request.
-        settings: How long to wait, how often to ask and how much at once.
+        settings: The settings of engines, such as how long to wait, how often to ask and how much at once.
 
     Raises:
         EngineLoadFailed: If `model_args` set what Winnow sets.

@@ -29,8 +29,8 @@ class HttpConnection:
     """Connections to one server. For one event loop, in which it must be made.
 
     Args:
-        server: Where requests go.
-        max_connections: How many at the most.
+        server: The server that requests go to.
+        max_connections: Number of connections, at most.
 
     Raises:
         EngineLoadFailed: If the URL is none, or the key or the account at OpenAI cannot be sent in a header.

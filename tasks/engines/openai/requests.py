@@ -58,7 +58,7 @@ def generation_body(
 
     Args:
         model: Its `model_args` come last; a null takes a key out.
-        request: What is asked.
+        request: The request for a text.
         vllm: Version of the server, where it is known to be vLLM, and takes more than OpenAI's own.
         max_model_len: Its context window in tokens, where known.
     """

@@ -74,7 +74,7 @@ class ServerCalls:
         max_connections: Requests at once, at the most.
         request_timeout: Seconds an answer may take.
         load_timeout: Seconds for which a request is sent again to a server that says that it loads the model.
-        max_retries: How often one request is sent again otherwise.
+        max_retries: Number of times that one request is sent again otherwise, at most.
         control: A request that any server which answers at all answers soon: its path and body; None where
             nothing is known yet of what may be sent.
     """
@@ -125,7 +125,7 @@ class ServerCalls:
 
         Args:
             path: After the base URL, or a URL of the same server.
-            body: What is sent, as JSON values.
+            body: The body to send, as JSON values.
             read: Turns the JSON value of an answer into ours; an `Unreadable` says that it is none.
             most_bytes: The longest answer that is read.
 
@@ -228,11 +228,12 @@ class ServerCalls:
         """The error to raise after the last attempt.
 
         Args:
-            trouble: What became of it.
-            error: The same as it came.
-            attempts: How many there were.
-            since: How many others had been answered when the request failed again: what was under way when
-                an outage began is answered before that. None where it failed once.
+            trouble: The reason why the request was not answered.
+            error: The exception that this was read from.
+            attempts: Number of attempts that were made.
+            since: Number of other requests that had been answered when this one failed for the second time,
+                or for the first where the second attempt was the last: those that were under way when an
+                outage began are answered before that. None where it failed once.
         """
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         if self._never_counts(error):
@@ -308,7 +309,7 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
 
     Args:
         calls: The server.
-        model: What will be asked of it.
+        model: The model that the server will be asked for.
         root: Its URL without the version of the API.
 
     Raises:

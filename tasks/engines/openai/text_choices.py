@@ -39,7 +39,7 @@ class TextChoices:
     """Chooses at a server of which only OpenAI's API is known.
 
     Args:
-        model: What is asked.
+        model: The model that is asked.
         calls: The server.
         ask_all: Runs what has to be asked.
     """

@@ -57,9 +57,9 @@ class TextLikelihoods:
     """Weighs continuations at a server, once that has shown that it can.
 
     Args:
-        model: What is asked.
+        model: The model that is asked.
         calls: The server.
-        server: How it is named in messages.
+        server: The server as messages name it.
         ask_all: Runs what has to be asked.
         whole_texts: Weighs what follows a prompt without a text; None where the server is not vLLM's.
 

@@ -27,7 +27,7 @@ class TokenChoices:
     """Chooses at a vLLM server, token by token.
 
     Args:
-        model: What is asked.
+        model: The model that is asked.
         calls: The server.
         root: Its URL without the version of the API.
         max_model_len: The model's context window in tokens.

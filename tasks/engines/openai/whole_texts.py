@@ -40,7 +40,7 @@ class WholeTexts:
     """Weighs texts by themselves.
 
     Args:
-        model: What is asked.
+        model: The model that is asked.
         calls: The server.
         root: Its URL without the version of the API.
         max_model_len: The model's context window in tokens.

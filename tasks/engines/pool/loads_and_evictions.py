@@ -65,7 +65,7 @@ def asking_order(
         loaded: Models in memory.
         asleep: Models whose weights are in the machine's memory.
         later: Models that the next pass will ask.
-        seconds: What it takes to load a model, as `weight` has it; one that is not known counts least.
+        seconds: Seconds it takes to load a model, as `weight` has them; one that is not known counts least.
     """
 
     def rank(key: str) -> tuple[int, bool, float]:

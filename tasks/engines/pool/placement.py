@@ -102,7 +102,7 @@ def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_s
 
     Args:
         models: All that will be asked.
-        execution: How they are run.
+        execution: The settings by which they are run.
         batch_size: Pairs of a round.
         grid: Pairs in all.
     """

@@ -45,14 +45,14 @@ class EnginePool:
     closes all engines.
 
     Args:
-        log_folder: Where engines write their logs; made when needed.
+        log_folder: Folder in which engines write their logs; made when needed.
         max_loaded: Engines in memory at the same time, on each device where there are any; at least 1.
         devices: Numbers of the devices that engines are assigned to; without any, engines choose for
             themselves and are asked one at a time.
-        width: How many of the devices a model's engine takes; 0 for one that runs elsewhere.
+        width: Returns the number of the devices that a model's engine takes; 0 for one that runs elsewhere.
         most_asleep: Engines that may sleep, where they can, in place of being closed; 0 for none.
         models: All models that will be asked: an engine is started for all adapters among them.
-        max_restarts: How often a model's engine may die or time out and be started again.
+        max_restarts: Number of times that a model's engine may die or time out and be started again.
         load_timeout: Seconds a model may take to load.
         batch_timeout: Seconds a batch may take, or where an engine works on several, in which none may be
             answered; None waits for ever.

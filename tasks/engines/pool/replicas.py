@@ -21,7 +21,7 @@ class Replicas:
     Threads may share it.
 
     Args:
-        slots: Where engines find places.
+        slots: The table of the engines' places.
         clock: Seconds that pass.
     """
 

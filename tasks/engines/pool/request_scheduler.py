@@ -39,7 +39,7 @@ class RequestScheduler:
     Args:
         ask: Makes an ask of an engine, and calls what it is given beside once the engine is ready; called in
             threads.
-        slots: Where engines find places.
+        slots: The table of the engines' places.
         replicas: The engines of each model, of which there are several where devices would do nothing.
         failed: Engines that are known to answer nothing; they need no place.
         later: Engines that are asked when these asks are done.
@@ -73,7 +73,7 @@ class RequestScheduler:
         Args:
             group: With at least one request.
             key: Its engine.
-            width: How many devices that takes; 0 for one that runs elsewhere.
+            width: Number of devices that this engine takes; 0 for one that runs elsewhere.
         """
         number, self._added = self._added, self._added + 1
         self._groups[number], self._widths[key] = group, width

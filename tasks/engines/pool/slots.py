@@ -81,7 +81,7 @@ class SlotTable:
     Args:
         places: Engines in memory at the same time on each device, at least 1.
         devices: Devices to choose from; without any, the places are those of one that has no number.
-        most_asleep: How many engines that can sleep may do so in place of being closed.
+        most_asleep: Largest number of engines that sleep, where they can, in place of being closed.
     """
 
     def __init__(self, places: int, devices: Sequence[int] = (), *, most_asleep: int = 0) -> None:

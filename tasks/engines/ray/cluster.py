@@ -59,8 +59,8 @@ def ray_engines(
 
     Args:
         address: "auto", "local", or whatever else `ray.init` understands.
-        gpus: Of one engine; "auto" is as many as its model is spread over, if the cluster has any.
-        engines: How many may be loaded at once; a local cluster has room for them.
+        gpus: GPUs of one engine; "auto" is as many as its model is spread over, if the cluster has any.
+        engines: Number of engines that may be loaded at once; a local cluster has room for them.
 
     Raises:
         ClusterUnavailable: If there is no cluster.

@@ -56,7 +56,7 @@ class RayEngine:
     Args:
         model: Started by its own provider.
         settings: `load_timeout` includes the wait for room.
-        gpus: How many the engine takes: 0, a part of one, or a whole number.
+        gpus: GPUs that the engine takes: 0, a part of one, or a whole number.
         require_head: Raises where the cluster is gone; asked again and again while the model loads, of which
             nothing more is heard then.
     """

@@ -37,7 +37,8 @@ class Channel:
 
         Args:
             timeout: Seconds to wait for more data, 0 or more; what arrived in part is kept for the next call.
-            most_bytes: Of a message, asked for as it arrives; of a longer one no more is read.
+            most_bytes: Returns the most bytes that a message may have; called as it arrives. No more is read
+                of a longer one.
 
         Raises:
             TimeoutError: If the message is not complete yet.

@@ -26,7 +26,7 @@ class ForkedProcess:
 
     Args:
         pid: Its process id.
-        report: Where its fork server says how it ended; it is closed with that.
+        report: The channel on which its fork server says how it ended; it is closed after that.
     """
 
     def __init__(self, pid: int, report: Channel) -> None:
@@ -83,8 +83,8 @@ class ForkServer:
     workers that it forked.
 
     Args:
-        module: What workers run.
-        log: What it prints is appended to this file.
+        module: The module that workers run.
+        log: File to which what the server prints is appended.
         environment: Variables on top of ours; what the user has set already wins.
 
     Raises:
@@ -128,7 +128,7 @@ class ForkServer:
 
         Args:
             link: The worker's end of a conversation.
-            log: What it prints goes there.
+            log: The file to which what it prints goes.
             environment: All its variables.
             forced: Those of them that no import reads.
 
@@ -242,8 +242,8 @@ def forking(
     Linux alone forks what has imported so much; elsewhere nothing is done.
 
     Args:
-        module: What workers run.
-        log: What the server prints goes there.
+        module: The module that workers run.
+        log: The file to which what the server prints goes.
         environment: Variables on top of ours, as its workers have them.
         at_once: Whether to start it now, and not with the first worker.
 

@@ -52,9 +52,9 @@ class ForkServer:
     """Forks workers of a module until its parent hangs up.
 
     Args:
-        module: What workers run; it is imported already.
-        control: Where requests come from.
-        environment: In which it was imported.
+        module: The module that workers run; it is imported already.
+        control: The socket from which requests come.
+        environment: The environment in which the module was imported.
     """
 
     def __init__(self, module: str, control: socket.socket, environment: Mapping[str, str]) -> None:

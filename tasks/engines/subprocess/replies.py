@@ -41,7 +41,7 @@ class Replies:
         Raises:
             TimeoutError: If nobody had a reply for that long. Others go on waiting.
             ValueError: If what came is no reply to anybody; all get it.
-            Exception: Whatever ended the reading, for all.
+            Exception: The one that ended the reading; all get it.
         """
         begun = time.monotonic()
 

@@ -66,7 +66,7 @@ class TransformersEngine:
         model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`,
             `device` ("cpu", "cuda"; by default CUDA where there is one), `batch_size` (requests decoded
             together, 32 by default) and `trust_remote_code`.
-        devices: Where it is to run; the first of them counts, and only where CUDA is used.
+        devices: Devices on which it is to run; the first of them counts, and only where CUDA is used.
 
     Raises:
         EngineLoadFailed: If the checkpoint cannot be loaded, an argument is not known, or `lora` is set.

@@ -18,7 +18,7 @@ class DeviceLock:
     """The lock of the devices that this process sees; it ends with the process, however that ends.
 
     Args:
-        folder: Where all engines that may share a device find the same files; made when needed.
+        folder: Folder of the lock files, the same for all engines that may share a device; made when needed.
         is_shared: Whether any may; otherwise nothing is locked.
     """
 

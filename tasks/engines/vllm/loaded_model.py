@@ -61,16 +61,16 @@ class VllmModel:
     """A loaded `vllm.LLM`.
 
     Args:
-        model: What to load.
+        model: The model to load.
         adapters: Folders of the LoRA adapters that requests may name.
-        memory_share: Of a GPU's memory, where the model's arguments do not say how much it is to take.
-        locks: Where engines that share a GPU lock it.
+        memory_share: Share of a GPU's memory to take, where the model's arguments do not say how much.
+        locks: Folder in which engines that share a GPU lock it.
         sleeps: Whether to be able to sleep, where the device can.
         is_fresh: Whether to forget what was computed before whenever nothing is written.
 
     Raises:
         EngineLoadFailed: If a chat template is asked for and there is none.
-        Exception: Whatever vLLM raises while loading.
+        Exception: Any that vLLM raises while loading.
     """
 
     def __init__(
@@ -314,7 +314,7 @@ class VllmVectors:
     """A `vllm.LLM` that pools the hidden states of a text into a vector.
 
     Raises:
-        Exception: Whatever vLLM raises while loading.
+        Exception: Any that vLLM raises while loading.
     """
 
     def __init__(self, folder: str) -> None:

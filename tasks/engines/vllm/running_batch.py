@@ -70,9 +70,9 @@ class RunningBatch:
         """Have a group join.
 
         Args:
-            number: Its own.
+            number: The group's number.
             prompts: Encoded, or why one cannot be.
-            params: How each is sampled.
+            params: Sampling parameters of each prompt.
         """
         answers: dict[int, Answer] = {}
         for place, (prompt, how) in enumerate(zip(prompts, params, strict=True)):

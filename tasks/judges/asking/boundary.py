@@ -18,7 +18,7 @@ def boundary(texts: Collection[str], *, also_not_in: Collection[str] = ()) -> st
     """A mark of `LENGTH` hexadecimal digits that is in none of the texts.
 
     Args:
-        texts: What the mark is made of.
+        texts: Texts that the mark is made of.
         also_not_in: Further texts that do not hold it, and change it only where they would.
     """
     quoted = sorted(texts)

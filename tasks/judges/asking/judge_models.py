@@ -51,7 +51,7 @@ def judge_models(specs: Sequence[Mapping[str, object]], defaults: GenerateConfig
 
     Args:
         specs: As in the spec.
-        defaults: How replies are drawn where a model does not say.
+        defaults: The settings for sampling replies where a model does not give its own.
 
     Raises:
         SpecError: Naming the model's place, the key and the remedy.

@@ -102,8 +102,8 @@ class _Process:
     """One process of a task.
 
     Args:
-        role: What it runs.
-        setup: What it is told.
+        role: The part of the task that it runs: the tests, the program or both.
+        setup: The task and the settings that it is sent, as JSON values.
         links: Descriptors that it is given.
     """
 

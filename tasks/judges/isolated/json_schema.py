@@ -97,7 +97,7 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
 
     Args:
         schema: As in a spec.
-        path: Where it stands there.
+        path: The schema's place in the spec.
 
     Raises:
         JudgeError: With the place in the schema.

@@ -43,10 +43,10 @@ def library_judge(name: str, build: str, distributions: Sequence[str], **params:
     """A judge by libraries, which read what models write, in a process of its own.
 
     Args:
-        name: What a spec calls it.
+        name: The judge's name in a spec.
         build: "module:callable" of Winnow, which imports the libraries.
-        distributions: What has to be installed, the judge's own library first.
-        params: Of the callable, JSON values.
+        distributions: Distributions that have to be installed, the judge's own library first.
+        params: Parameters of the callable, JSON values.
 
     Raises:
         JudgeError: If one is not installed.

@@ -40,7 +40,7 @@ class IsolatedJudge:
         build: "module:callable" of Winnow, called in the child with `params`; it returns what takes a
             `Sample` and returns a `Verdict`.
         params: JSON values.
-        plugin: Whose code runs there, for messages.
+        plugin: The plug-in or built-in judge whose code runs there, for messages.
         seconds: The longest that one output may take, by the clock.
         exhausted: The reason of an output that took too long, too much memory or the process with it.
         processor_seconds: The same in time of one processor, which other processes do not shorten; None

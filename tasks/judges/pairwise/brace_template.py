@@ -27,7 +27,7 @@ class BracesTemplate:
     Args:
         source: The template.
         allowed: The variables it will be given.
-        path: Where it stands in the spec.
+        path: The template's place in the spec.
 
     Raises:
         TemplateError: If `str.format` would take it and it uses a variable that is not allowed.

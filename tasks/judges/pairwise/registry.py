@@ -22,7 +22,7 @@ class PluginPairJudge:
     """Calls a plug-in's pair judge, whose models and identity are read once.
 
     Args:
-        plugin: Whose it is.
+        plugin: The plug-in that the judge is of.
         inner: The judge.
 
     Raises:
@@ -127,7 +127,7 @@ def create_pair_judge(type: str, /, **params: object) -> PairJudge:
 
     Args:
         type: One of `pair_judge_names()`.
-        params: What `describe(type)` lists.
+        params: The parameters that `describe(type)` lists.
 
     Raises:
         SpecError: If the name, a parameter, a value or a file named by one is not one that is accepted.

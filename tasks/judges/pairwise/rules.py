@@ -111,8 +111,8 @@ def rules_judge(
         scorer: A judge of single answers: its `type` and parameters, as a benchmark's `judge` has them.
             An answer that it leaves unscored leaves the duel unscored; one that cannot be read is wrong,
             unless its `no_answer` is "unscored".
-        both_right: What decides between two right answers.
-        both_wrong: What decides between two wrong answers.
+        both_right: The rule that decides between two right answers.
+        both_wrong: The rule that decides between two wrong answers.
 
     Raises:
         JudgeError: If there is no such scorer or it does not take these parameters.

@@ -74,10 +74,10 @@ class InspectGradedJudge:
         """The judge.
 
         Args:
-            model: Who grades, with the keys of a campaign's models.
-            scorer: Which of the two templates is meant where none is given.
+            model: The model that grades, with the keys of a campaign's models.
+            scorer: The scorer of Inspect whose template is used where none is given.
             template: The prompt, with {question}, {answer}, {criterion}, {instructions} and keys of metadata.
-            instructions: How to reply; None asks for GRADE: and a letter.
+            instructions: Instructions on how to reply; None asks for GRADE: and a letter.
             grade_pattern: A regular expression whose first group is the grade.
             include_history: Whether the question is all that was said before the answer.
             partial_credit: Whether P may be said, where instructions are not given.

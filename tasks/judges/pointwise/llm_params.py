@@ -52,15 +52,15 @@ class LlmJudge:
         """The judge.
 
         Args:
-            rubric: What a good output is: a text, or criteria by name.
-            scale: What the model may say.
-            model: Who judges, with the keys of a campaign's models.
+            rubric: Description of a good output: a text, or criteria by name.
+            scale: The scale on which the model rates an output.
+            model: The model that judges, with the keys of a campaign's models.
             models: Several of them, in the place of one.
             reference: Whether the model is shown the targets; an example without any is then unscored.
-            read: How probable the model finds each point of the scale, or what it settles on in a text.
-            max_reasks: How often a text without a verdict is asked for again.
-            repeats: How often a text is asked for; above 1 only at a temperature.
-            aggregation: How the scores of repeats, and then of judges, become one.
+            read: The probabilities that the model gives the points of the scale, or the verdict in its text.
+            max_reasks: Number of times that a text without a verdict is asked for again, at most.
+            repeats: Number of times that a text is asked for; above 1 only at a temperature.
+            aggregation: The way in which the scores of repeats, and then of judges, become one.
             min_valid_judges: Judges that must have an opinion for the output to be scored.
             max_tokens: Length of a text, in tokens.
             temperature: 0 is greedy.

@@ -52,7 +52,7 @@ def cohens_kappa(sides: Counter[Sides]) -> float | None:
     """Agreement beyond chance; None where chance agrees always.
 
     Args:
-        sides: How often two judges said which of a few things, at least once in all.
+        sides: Counts of the pairs of answers that two judges gave, of a few possible ones; one at least.
 
     Source: Cohen (1960), A coefficient of agreement for nominal scales, Educ. Psychol. Meas. 20(1), eq. 1.
     """

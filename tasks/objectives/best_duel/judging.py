@@ -118,8 +118,8 @@ def plan_call(fingerprints: Mapping[str, str], call: JudgmentCall) -> PlannedGen
     """The request of one call, and the key it is stored under.
 
     Args:
-        fingerprints: What the weights of each model that judges are, by its name.
-        call: Of a pair judge.
+        fingerprints: Fingerprints of the weights of each model that judges, by its name.
+        call: A call of a pair judge.
     """
     fingerprint = fingerprints[call.model.name]
     content = request_content(call.model, fingerprint, call.prompt, call.sampling, 0)

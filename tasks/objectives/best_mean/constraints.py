@@ -28,7 +28,7 @@ def told_outcomes(
     Args:
         constraints: J of them.
         scores: Shape (B,).
-        metrics: Of each pair, the value of each constraint's metric.
+        metrics: Values of each constraint's metric for each pair.
     """
     values = [[each.told(value) for each, value in zip(constraints, row, strict=True)] for row in metrics]
     return np.column_stack([scores, np.array(values, dtype=np.float64).reshape(len(scores), -1)])

@@ -97,7 +97,7 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
     Args:
         session: Reads the results.
         campaign: One with the objective certify.
-        names: Of its candidates, in testing order.
+        names: Names of its candidates, in testing order.
     """
     from winnow.tasks.judges.pointwise.human import UNCLEAR
 

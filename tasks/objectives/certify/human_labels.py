@@ -77,10 +77,10 @@ def store_labels(
     """Store labels of examples, all or none.
 
     Args:
-        database: Where the campaign lives.
+        database: The database that holds the campaign.
         campaign: Any that certifies; the labels serve all campaigns on its dataset.
         given: Place, key and answers, as `read_labels` returns them.
-        source: Where they came from.
+        source: The labels' origin, such as a file's name.
         correct: Whether a label may take the place of another, as long as that one was not used.
 
     Raises:

@@ -78,9 +78,9 @@ def next_question(
     """The next task for somebody, which others are not given for a while; None where none is left for them.
 
     Args:
-        database: Where the campaign lives.
+        database: The database that holds the campaign.
         campaign: One that people judge.
-        annotator: Who asks.
+        annotator: Name of the person who asks.
         passed: Keys of tasks that they want to see later.
     """
     require_name(annotator)
@@ -123,12 +123,12 @@ def answer(
     """Store an annotator's choice for a task, at once.
 
     Args:
-        database: Where the campaign lives.
+        database: The database that holds the campaign.
         campaign: One that people judge.
-        key: Of the task.
+        key: Key of the task.
         choice: One of `choices_of`.
-        annotator: Who said it.
-        source: Where they said it.
+        annotator: Name of the person who chose.
+        source: The place where they chose, such as `TERMINAL`.
         may_change: Whether it may take the place of what they said before.
 
     Raises:
@@ -223,8 +223,8 @@ def require_name(annotator: str, place: str = "") -> None:
     """Refuse an annotator without a name that can be shown.
 
     Args:
-        annotator: Who judges.
-        place: Where the name stands, which begins the sentence.
+        annotator: Name of the person who judges.
+        place: The place of the name, which begins the sentence.
 
     Raises:
         WinnowError: If the name is blank, too long or not printable.

@@ -120,11 +120,11 @@ def store_annotations(
     """Store the judgments of a file, all or none.
 
     Args:
-        database: Where the campaign lives.
+        database: The database that holds the campaign.
         campaign: One that people judge.
         rows: As `read_annotations` returns them.
         source: The file's name.
-        annotator: Who said it where a row does not say.
+        annotator: Name of the person who judged where a row has none.
         correct: Whether a judgment may take the place of another one that does not count yet.
 
     Raises:

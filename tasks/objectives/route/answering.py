@@ -45,7 +45,7 @@ def answer_prompts(
     A round that was begun before and not finished is finished first.
 
     Args:
-        database: Where the campaign lives.
+        database: The database that holds the campaign.
         name: One that routes.
         storage: URL of the database.
         positions: Example positions, none asked before; None takes those of all prompts that arrived and
@@ -53,7 +53,7 @@ def answer_prompts(
         say: Told each answer once its round is stored.
 
     Returns:
-        How many prompts these are; of those that no candidate is left for nothing is said.
+        The number of these prompts; nothing is said of those for which no candidate is left.
 
     Raises:
         WinnowError: If the campaign does not route.

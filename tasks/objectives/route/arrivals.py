@@ -26,7 +26,7 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
 
     Args:
         prompt: Its text, the field `input`.
-        targets: What counts as right.
+        targets: Answers that count as right.
         fields: Further fields as "key=value".
 
     Raises:
@@ -105,10 +105,10 @@ def reopen_route(
     """A stored campaign that routes.
 
     Args:
-        database: Where it is stored.
+        database: The database in which it is stored.
         name: Its name.
         storage: URL of the database.
-        does: What no other campaign does, as the end of the sentence that refuses one.
+        does: The end of the sentence that refuses another campaign: the thing that only those that route do.
 
     Raises:
         CampaignNotFound: If there is none of this name.

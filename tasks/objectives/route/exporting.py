@@ -87,7 +87,7 @@ def doubt_of(
     """A sentence on why one candidate for all prompts may be as good; None where it was shown not to be.
 
     Args:
-        advantage: What routing has brought, in scores in [0, 1]; None where nothing says so.
+        advantage: The advantage that routing has brought, in scores in [0, 1]; None where nothing says so.
         candidates: Names, by arm.
         left_out: Arms with which routing is not compared: they were dropped, or are new.
     """

@@ -43,10 +43,10 @@ class Router:
         name = router.choose("What is 17 + 25?")
 
     Args:
-        policy: What was learned.
+        policy: The policy that was learned.
         candidates: Names, by arm.
         embedder: Makes vectors of texts; None where only vectors can be routed.
-        template: What is embedded of a prompt's fields.
+        template: The template of the text to be embedded, over a prompt's fields.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Router:
 
         Args:
             folder: Holds policy.npz and policy.json.
-            precision: Of the embedder; "bfloat16" answers sooner and may choose otherwise where two
+            precision: Precision of the embedder; "bfloat16" answers sooner and may choose otherwise where two
                 candidates are predicted to be all but equal.
 
         Raises:

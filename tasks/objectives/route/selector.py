@@ -24,7 +24,7 @@ class PromptRouter:
     Args:
         inner: The algorithm; it has no budget of its own.
         contexts: Vector of each prompt, shape (n, d), of length 1.
-        n_arms: How many arms it has now.
+        n_arms: Number of arms that it has now.
         budget: Prompts after which the stream ends.
     """
 

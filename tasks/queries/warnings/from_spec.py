@@ -49,7 +49,7 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
     """A warning if a model of the judge, or of a metric's, is a candidate's as well, by its weights.
 
     Args:
-        identity: Of the campaign, as it is stored.
+        identity: Identity of the campaign, as it is stored.
     """
     known = judging_fingerprints(identity)
     names = [each.get("name", each.get("judge_id")) for _, each in judging_models(identity)]
@@ -74,7 +74,8 @@ def there_twice(identity: JsonView) -> CampaignWarning | None:
     """A warning if two of the choices that make candidates are the same, so that these are asked the same.
 
     Args:
-        identity: Of the campaign, as it is stored; one that excludes candidates may have only one of two.
+        identity: Identity of the campaign, as it is stored; where it excludes candidates, only one of two
+            that are asked the same may be left.
     """
     if identity.get("exclude"):
         return None

@@ -128,7 +128,7 @@ def plan_campaign(
 
     Args:
         checked: The campaign, which looks for a winner.
-        assumed: What stands in for its scores.
+        assumed: An assumption or a table that stands in for its scores.
         seeds: Runs; for each gap that is tried as many again.
         workers: Processes; one per core if None.
         rate: Requests a second; None for what the database says of the models.

@@ -59,7 +59,7 @@ class Pricing:
 
     Args:
         checked: The campaign.
-        judging: What a model is asked about each text, or about a comparison of several.
+        judging: Calls to models that judge, about each text or about a comparison of several.
         rate: Requests a second; None for what the database says of the models.
     """
 
@@ -90,8 +90,8 @@ class Pricing:
         Args:
             by_arm: Shape (K,), how many of each.
             at_length: Whether answers are as long as they may be.
-            judged: What the models that judge are shown; None where that is every text once.
-            beside: What else they, or others that are no candidates, are asked.
+            judged: The answers that models which judge are shown; None where that is every text once.
+            beside: Sums of further calls to them, or to others that are no candidates.
         """
         by_arm = by_arm * self._checked.spec.texts_each
         answers = self.longest if at_length else self._answer_tokens()

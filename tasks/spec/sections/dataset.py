@@ -88,7 +88,7 @@ class InspectSpec(SpecModel):
         """The interpreter that is named, a path as an absolute one; None where none is.
 
         Args:
-            folder: Where relative paths begin.
+            folder: Folder in which relative paths begin.
         """
         if self.python is None or os.sep not in self.python:
             return self.python

@@ -57,8 +57,8 @@ def confine(limits: Limits, folder: str, parent: int) -> None:
     """Lock this process up.
 
     Args:
-        limits: What it may take.
-        folder: Where it may write, and will stand.
+        limits: Limits on its time and memory.
+        folder: Folder in which it may write, and its working directory from then on.
         parent: The process with which it is to end.
 
     Raises:

@@ -32,7 +32,7 @@ class Program:
     """The other process.
 
     Args:
-        link: To it.
+        link: The link to it.
     """
 
     def __init__(self, link: Link) -> None:
@@ -46,7 +46,7 @@ class Program:
         A built-in name is always Python's own.
 
         Raises:
-            Exception: What the program raised.
+            Exception: The one that the program raised.
             ProgramEnded: If it ended before.
         """
         self._send([name for name in wanted if not hasattr(builtins, name)])
@@ -59,7 +59,7 @@ class Program:
         """Have something done to the program's objects; returns its value, and changes the arguments.
 
         Raises:
-            Exception: What the program raised.
+            Exception: The one that the program raised.
             ProgramEnded: If it has ended.
             NotCarried: If an argument is no plain value.
         """

@@ -84,8 +84,8 @@ def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool
 
     Args:
         source: Python.
-        names: What it sees and adds to, the program's names above all.
-        entry_point: What HumanEval's `check` is given; None where there is none.
+        names: Names that the tests see and add to, the program's above all.
+        entry_point: Name of the function that HumanEval's `check` is given; None where there is none.
         stops: Whether the first failure ends it.
 
     Raises:

@@ -88,7 +88,7 @@ def decoded(said: JSON, other: Callable[[str, JSON], object]) -> object:
     """The value that was encoded.
 
     Args:
-        said: What came.
+        said: The encoded value that came.
         other: Decodes what `encoded` left to its own `other`, given the one key and its value.
 
     Raises:

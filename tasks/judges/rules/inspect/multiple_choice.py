@@ -16,8 +16,8 @@ def chosen(output: str, n_choices: int, *, several: bool) -> list[int]:
     """The positions of the choices that an output settles on, in order; none where it names none.
 
     Args:
-        output: Of a model that was asked to end with "ANSWER: LETTER".
-        n_choices: How many there are.
+        output: Text of a model that was asked to end with "ANSWER: LETTER".
+        n_choices: Number of choices.
         several: Whether more than one may be right.
 
     Raises:

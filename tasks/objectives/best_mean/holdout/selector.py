@@ -23,9 +23,9 @@ def finalists(
 
     Args:
         best: The arm that a decision names.
-        estimates: By arm, None or NaN where unknown.
-        status: By arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
-        most: How many are wanted.
+        estimates: Estimates by arm, None or NaN where unknown.
+        status: Status by arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
+        most: Number of arms that are wanted, at most.
     """
     if best is None:
         return []
@@ -49,7 +49,7 @@ class HoldoutSelector:
 
     Args:
         inner: The algorithm; it numbers the examples of selection alone.
-        split: Which examples these are.
+        split: The split into examples of selection and held-out ones.
         limit: Pairs that may be told in all; None for no limit.
         batch_size: Pairs in a round on held-out examples, at most.
     """

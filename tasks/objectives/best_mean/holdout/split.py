@@ -55,8 +55,8 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constrai
     """Divide a dataset.
 
     Args:
-        keys: Of its examples, all different, by position.
-        share: How much of it is held out, in (0, 1).
+        keys: Keys of its examples, all different, by position.
+        share: Share of it that is held out, in (0, 1).
         seed: The campaign's.
         has_constraints: Whether the winner has to meet some. Then it is scored on what is held out alone: of
             the runner-up it is often not known whether it meets them.

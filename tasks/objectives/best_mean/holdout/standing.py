@@ -105,8 +105,8 @@ def held_out_of(
     Args:
         session: Reads the results.
         campaign: The campaign.
-        names: Of its candidates, by position.
-        decision: Its latest, None before the first round is finished.
+        names: Names of its candidates, by position.
+        decision: Its latest decision, None before the first round is finished.
     """
     split = stored_split(session, campaign)
     if split is None:
@@ -192,7 +192,7 @@ def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
     """Whether other finalists than these, or these in another order, were asked held-out examples.
 
     Args:
-        arms: Of the comparisons on them, as they were asked: each example of the winner and then of the
+        arms: Arms of the comparisons on them, as they were asked: each example of the winner and then of the
             runner-up.
         finalists: The winner, and the runner-up where there is one.
     """
@@ -210,10 +210,10 @@ def completed(
     """The standing with the means and the intervals; scores are by held-out example, as is everything here.
 
     Args:
-        standing: Without them.
-        winner: Its scores.
-        runner_up: The same of the runner-up, where there is one.
-        values: Of each constraint in words, the winner's values of its metric.
+        standing: The standing without them.
+        winner: Scores of the winner.
+        runner_up: Scores of the runner-up, where there is one.
+        values: The winner's values of each constraint's metric, by the constraint in words.
     """
     ours = _bounds(winner)
     level = LEVEL / (1 + max(1, len(values or {})))  # shared by all intervals that are told
