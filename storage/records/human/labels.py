@@ -136,12 +136,14 @@ def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[
 
 def causes_of_lacking(
     session: Session, campaign_id: int, *, reads_auto: bool
-) -> list[tuple[int, str | None, str | None]]:
-    """Candidate position, reason and detail of each comparison that lacks such a loss."""
+) -> list[tuple[int, str | None, str | None, int]]:
+    """Candidate position, reason, detail and number of the comparisons that lack such a loss."""
+    cause = (Candidate.position, Comparison.reason, Comparison.detail)
     rows = session.execute(
-        select(Candidate.position, Comparison.reason, Comparison.detail)
+        select(*cause, func.count())
         .join(Comparison, Comparison.candidate_a_id == Candidate.id)
         .where(Candidate.campaign_id == campaign_id, _lacks_a_loss(reads_auto=reads_auto))
+        .group_by(*cause)
     )
     return list(rows.tuples())
 

@@ -136,7 +136,7 @@ def why_incomplete(session: Session, campaign: CampaignRecord) -> dict[int, str]
     """
     causes: dict[int, Counter[str]] = {}
     found = labels.causes_of_lacking(session, campaign.id, reads_auto=_reads_auto(campaign))
-    for position, reason, detail in found:
+    for position, reason, detail, count in found:
         whose, _, rest = (detail or "").partition(": ")
         why = rest.partition(": ")[0]
         said = (
@@ -145,7 +145,7 @@ def why_incomplete(session: Session, campaign: CampaignRecord) -> dict[int, str]
             else reason or (why if whose == OWN else None)
         )
         if said:
-            causes.setdefault(position, Counter())[said] += 1
+            causes.setdefault(position, Counter())[said] += count
     return {position: min(each, key=lambda said: (-each[said], said)) for position, each in causes.items()}
 
 
