@@ -142,3 +142,28 @@ def test_a_model_that_is_asked_in_vain_for_probabilities_is_told_with_what_asks_
         "texts, so that most outputs take two calls: serve it where log-probabilities are told, or set the "
         "judge's read: text"
     ] * (read == "probabilities")
+
+
+def test_a_model_that_is_asked_for_texts_alone_is_not_said_to_tell_no_probabilities(database):
+    def refuses(call):
+        return Fault(status=400, body=b"no") if call.number % 3 and not is_canary(call.body) else None
+
+    known = {"yes": -0.1, "no": -2.5}
+    with faulty_server(reply=says, next_tokens=known) as one, faulty_server(reply=says) as other:
+        other.script = refuses
+        part = {"type": "llm", "rubric": "Right.", "scale": "yes/no"}
+        weighs = {**part, "model": served_model(one.url, "weighs")}
+        writes = {**part, "model": served_model(other.url, "writes", chat=True), "read": "text"}
+        judge = {"type": "any", "judges": [writes, weighs]}
+        record = run(database, served_spec(served_model(one.url), judge=judge))
+    with database.reading() as session:
+        found = campaign_warnings(session, record, has_ended=True)
+        refused = session.scalar(
+            text(
+                "SELECT count(*) FROM judgments WHERE judge = 'writes' AND reason = 'refused' AND attempt = 0"
+            )
+        )
+        weighed = session.scalar(text("SELECT count(*) FROM judgments WHERE judge = 'weighs'"))
+    assert 2 * refused > GRID  # as often as of a model that is asked in vain for probabilities
+    assert weighed > 0
+    assert "no-probabilities" not in [each.kind for each in found]

@@ -16,7 +16,7 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind, own_judge, there_twice
 from winnow.tasks.queries.warnings.one_example import one_example
-from winnow.tasks.spec.stored_spec import judge_parts, judging_models
+from winnow.tasks.spec.stored_spec import judge_entries, judge_parts, judging_models
 
 MOST_FLAGGED = 0.02
 """Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
@@ -185,10 +185,12 @@ def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning 
 
 def _no_probabilities(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
     """A warning if a model that rates outputs is asked in vain for the probabilities of its verdicts."""
-    parts = judge_parts(campaign.spec.get("judge", {}))
-    if campaign.objective == "best-duel" or not any(_weighs_verdicts(each) for each in parts):
+    parts = filter(_weighs_verdicts, judge_parts(campaign.spec.get("judge", {})))
+    weighing = {model.get("judge_id", model.get("name")) for part in parts for model in judge_entries(part)}
+    if campaign.objective == "best-duel" or not weighing:
         return None
-    calls = warning_views.first_calls(session, campaign.id, rounds=FIRST_ROUNDS)
+    found = warning_views.first_calls(session, campaign.id, rounds=FIRST_ROUNDS)
+    calls = [(judge, reason) for judge, reason in found if judge in weighing]
     asked = Counter(judge for judge, _ in calls)
     in_vain = Counter(judge for judge, reason in calls if reason in FALLS_BACK)
     for judge, count in in_vain.most_common(1):
