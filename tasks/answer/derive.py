@@ -29,7 +29,7 @@ from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import server_changes
 from winnow.tasks.engines.providers import FUNCTION
-from winnow.tasks.objectives.certify.certificate import Certificate, incomplete, why_incomplete
+from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.standing import People
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
@@ -341,10 +341,10 @@ def _unscored(
         return ()
     rows = unscored_views.shares(session, campaign.id)
     if campaign.objective == "certify":
-        why = why_incomplete(session, campaign)
+        missing = missing_losses(session, campaign)
         rows = [
-            row | {"unscored": count, "reason": why.get(position)}
-            for position, (row, count) in enumerate(zip(rows, incomplete(session, campaign), strict=True))
+            row | dict(zip(("unscored", "reason"), missing.get(position, (0, None)), strict=True))
+            for position, row in enumerate(rows)
         ]
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])

@@ -116,7 +116,7 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
         unreadable=labels.with_reason(session, campaign.id, "unreadable_target")[1],
         unclear=labels.with_reason(session, campaign.id, UNCLEAR)[0],
         waits_for=tuple(waits_for(session, campaign)),
-        incomplete=sum(incomplete(session, campaign)),
+        incomplete=sum(labels.incomplete(session, campaign.id, reads_auto=_reads_auto(campaign))),
         plain=names[passing[-1]] if passing else None,
         plain_mean=means[passing[-1]] if passing else None,
         means=dict(zip(names, means, strict=True)),
@@ -124,19 +124,17 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
     )
 
 
-def incomplete(session: Session, campaign: CampaignRecord) -> list[int]:
-    """Number of each candidate's comparisons that lack a loss that counts, by candidate position."""
-    return labels.incomplete(session, campaign.id, reads_auto=_reads_auto(campaign))
+def missing_losses(session: Session, campaign: CampaignRecord) -> dict[int, tuple[int, str | None]]:
+    """By position, of each candidate with any: number of comparisons without a loss that counts, and a cause.
 
-
-def why_incomplete(session: Session, campaign: CampaignRecord) -> dict[int, str]:
-    """The most frequent cause of such a comparison, by candidate position: whose text is missing, and why.
-
-    It may be the baseline's or the autoevaluator's, where the candidate's own is there and has a score.
+    The cause is the most frequent one that is known: whose text is missing, and why. It may be the baseline's
+    or the autoevaluator's, where the candidate's own is there and has a score.
     """
+    numbers: Counter[int] = Counter()
     causes: dict[int, Counter[str]] = {}
     found = labels.causes_of_lacking(session, campaign.id, reads_auto=_reads_auto(campaign))
     for position, reason, detail, count in found:
+        numbers[position] += count
         whose, _, rest = (detail or "").partition(": ")
         why = rest.partition(": ")[0]
         said = (
@@ -146,7 +144,8 @@ def why_incomplete(session: Session, campaign: CampaignRecord) -> dict[int, str]
         )
         if said:
             causes.setdefault(position, Counter())[said] += count
-    return {position: min(each, key=lambda said: (-each[said], said)) for position, each in causes.items()}
+    most = {position: min(each, key=lambda said: (-each[said], said)) for position, each in causes.items()}
+    return {position: (number, most.get(position)) for position, number in numbers.items()}
 
 
 def _reads_auto(campaign: CampaignRecord) -> bool:
