@@ -44,12 +44,13 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
     from winnow.tasks.queries.warnings.from_spec import own_judge, there_twice
     from winnow.tasks.setup.check import without_targets
-    from winnow.tasks.setup.load import check_spec_file
+    from winnow.tasks.setup.load import check_spec_file, with_stored_labels
     from winnow.tasks.setup.trust import permissions
     from winnow.tasks.spec.yaml_file import read_spec_file
 
     file = read_spec_file(spec, set_ or [])
     checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
+    checked = with_stored_labels(checked, is_allowed=trust)
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
     if "task" in file.values:
         print(f"its task became:\n{_of_the_task(checked.spec)}")

@@ -53,7 +53,7 @@ def plan(
     from winnow.tasks.data.campaign_tables import load_score_table
     from winnow.tasks.data.score_tables import CAMPAIGN
     from winnow.tasks.objectives.best_mean.objective import BestMean
-    from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.setup.load import check_campaign_file, with_stored_labels
     from winnow.tasks.simulation.forecast.assumed import DEFAULT, read_assumption
     from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
     from winnow.tasks.simulation.forecast.plan import plan_campaign
@@ -73,7 +73,7 @@ def plan(
                 "--assume, --table and --like stand for the scores of a campaign that looks for the best "
                 "mean; leave them out, and plan says the most that this one can take"
             )
-        ceiling = plan_ceiling(checked, rate=rate)
+        ceiling = plan_ceiling(with_stored_labels(checked, is_allowed=trust), rate=rate)
         if json:
             print_json(asdict(ceiling))
         else:

@@ -51,10 +51,8 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
     spec = parse_spec(file)
     if approve is not None:
         approve(file, spec)
-    # What nobody has approved of connects to nothing; a database that is a file can be looked into.
-    may_look = approve is not None or spec.storage.startswith("sqlite:")
-    begun = _recalled(spec) if may_look else {}
     is_allowed, dataset = approve is not None, None
+    begun = _recalled(spec) if _may_look_into(spec.storage, is_allowed=is_allowed) else {}
     if spec.dataset.inspect is not None:  # what such a task comes to, only running it tells: it is run once
         with _located(file):
             task = read_task(spec.dataset.inspect, is_allowed=is_allowed)
@@ -66,7 +64,7 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
         if approve is not None:
             for judge in (checked.judge, *checked.metrics.values()):
                 try_out(judge)
-        return _told_of_labels(checked) if may_look else checked
+        return checked
 
 
 @contextmanager
@@ -76,6 +74,11 @@ def _located(file: SpecFile) -> Iterator[None]:
         yield
     except SpecError as error:
         raise SpecError(f"{file.locate(error.path or '')}: {error.message}") from error
+
+
+def _may_look_into(storage: str, *, is_allowed: bool) -> bool:
+    """Whether a database may be read: a file that nobody has approved of connects to nothing but files."""
+    return is_allowed or storage.startswith("sqlite:")
 
 
 def _recalled(spec: CampaignSpec) -> Revisions:
@@ -91,13 +94,14 @@ def _recalled(spec: CampaignSpec) -> Revisions:
     return {}
 
 
-def _told_of_labels(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The same, told which examples its database has labels of, where it needs labels."""
+def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> ResolvedCampaign:
+    """The campaign with the examples that its database has labels of, where its `size` tells of labels."""
     from winnow.tasks.objectives.certify.objective import Certify  # there already where it is needed
 
-    if not isinstance(checked, Certify):
+    storage = checked.spec.storage
+    if not isinstance(checked, Certify) or not _may_look_into(storage, is_allowed=is_allowed):
         return checked
-    with suppress(StorageError), reading(checked.spec.storage) as session:
+    with suppress(StorageError), reading(storage) as session:
         return replace(checked, labelled=labels.labelled(session, checked.dataset.fingerprint))
     return checked
 
