@@ -149,19 +149,21 @@ def _deployed(name: str) -> "DeploymentResponse | None":
     from prefect.client.orchestration import get_client
     from prefect.exceptions import ObjectNotFound
 
-    from winnow.flows.schedule.flows import scheduled_campaign
-
     with get_client(sync_client=True) as client:
         try:
-            return client.read_deployment_by_name(f"{scheduled_campaign.name}/{name}")
+            return client.read_deployment_by_name(_full_name(name))
         except ObjectNotFound:
             return None
 
 
 def _ending(name: str) -> str:
+    return f"prefect deployment delete '{_full_name(name)}'"
+
+
+def _full_name(name: str) -> str:
     from winnow.flows.schedule.flows import scheduled_campaign
 
-    return f"prefect deployment delete '{scheduled_campaign.name}/{name}'"
+    return f"{scheduled_campaign.name}/{name}"
 
 
 def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
