@@ -8,6 +8,7 @@ from contextlib import suppress
 import httpx
 import psutil
 from prefect.client.orchestration import get_client
+from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
 
 from winnow.flows.run.signals import hold_back_from_children
@@ -44,7 +45,9 @@ async def _serve(scheduled: Scheduled) -> None:
     try:
         await serving
     finally:  # Prefect would leave it as it is where it is stopped while the runner begins
-        with suppress(httpx.HTTPError):  # a server that is gone starts nothing
+        with suppress(
+            httpx.HTTPError, ObjectNotFound
+        ):  # one that is gone fires no more
             async with get_client() as client:
                 await client.pause_deployment(deployment)
 

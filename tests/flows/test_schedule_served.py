@@ -70,6 +70,25 @@ def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_p
     assert is_paused("survivor")  # so that a work pool may have its place
 
 
+def test_a_schedule_whose_deployment_was_deleted_ends_in_a_sentence_too(prefect_api, tmp_path):
+    processes.write_campaign(tmp_path)
+    with served(tmp_path, "86400") as (serving, out):
+        until(lambda: "stop with Ctrl-C" in out.read_text() and catches(serving.pid, signal.SIGTERM))
+        with work_pools.client_of_prefect() as client:
+            there = until(lambda: deployments_of(client, "survivor"))
+            client.delete_deployment(there[0].id)
+        serving.send_signal(signal.SIGTERM)
+        assert serving.wait(PATIENCE_S) == 0
+    told = out.read_text()
+    assert "Traceback" not in told
+    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+
+
+def deployments_of(client, name):
+    """The deployments of this name that are not paused."""
+    return [each for each in client.read_deployments() if each.name == name and not each.paused]
+
+
 def is_paused(name):
     """Whether the schedule of this name fires no more until it is served again."""
     with work_pools.client_of_prefect() as client:
