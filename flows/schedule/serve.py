@@ -45,9 +45,7 @@ async def _serve(scheduled: Scheduled) -> None:
     try:
         await serving
     finally:  # Prefect would leave it as it is where it is stopped while the runner begins
-        with suppress(
-            httpx.HTTPError, ObjectNotFound
-        ):  # one that is gone fires no more
+        with suppress(httpx.HTTPError, ObjectNotFound):  # one that is gone fires no more
             async with get_client() as client:
                 await client.pause_deployment(deployment)
 
