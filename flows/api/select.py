@@ -20,6 +20,7 @@ from winnow.flows.api.callers import has_running_loop, require_url
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.spec.error_probability import refuse_confidence
 from winnow.tasks.spec.selector_traits import PREFERS_COST
 
 if TYPE_CHECKING:
@@ -159,10 +160,10 @@ def select(
             another name.
         name: Name of the campaign.
         params: Parameters of the selector, such as `delta` (the probability of an error that is accepted,
-            0.05 unless given; None to spend a `budget`), `epsilon`, `budget` and `batch_size`. `costs` has a
-            number for each candidate, `groups` the number of a group for each example, of 2 to 100 groups,
-            and `group_weights` a number for each group, in their order. With `storage` all are stored but
-            `history`, which is refused.
+            0.05 unless given and at most 0.5; None to spend a `budget`), `epsilon`, `budget` and
+            `batch_size`. `costs` has a number for each candidate, `groups` the number of a group for each
+            example, of 2 to 100 groups, and `group_weights` a number for each group, in their order. With
+            `storage` all are stored but `history`, which is refused.
 
     Raises:
         SpecError: If there is no such selector, it does not take these parameters, there is nothing to
@@ -198,6 +199,7 @@ def select(
     if storage is not None:
         require_url(storage)
     else:
+        refuse_confidence(given["delta"], "delta")
         return _selection(_played(chooser, asked, len(candidates), len(examples), seed), candidates, given)
 
     from winnow.flows.api.stored_selection import stored_selection

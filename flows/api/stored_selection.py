@@ -39,6 +39,7 @@ from winnow.tasks.setup.changes import Change
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
+from winnow.tasks.spec.error_probability import refuse_confidence
 from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
@@ -119,9 +120,11 @@ def stored_selection(
     scoring = Scoring(score=asked, arms={each: arm for arm, each in enumerate(names)})
     with scoring_by(scoring), closing(open_database(storage)) as database:
         ensure_schema(database)
-        values.setdefault(
-            "batch_size", _batch_size(database, str(spec["name"]), values["stopping"]["budget"])
-        )
+        with database.reading() as session:
+            begun = campaign_records.find_campaign(session, str(spec["name"]))
+        if begun is None:
+            refuse_confidence(params["delta"], "delta")
+        values.setdefault("batch_size", _batch_size(begun, values["stopping"]["budget"]))
         try:
             checked = check_campaign(parse_spec(SpecFile(IN_PROGRAM, values)), _dataset(examples, groups))
             record = open_campaign(database, checked)
@@ -150,10 +153,8 @@ def _as_given(found: Sequence[Change]) -> list[Change]:
     return [Change(key, line) for line, key in told.items()]
 
 
-def _batch_size(database: Database, name: str, budget: object) -> int:
+def _batch_size(begun: CampaignRecord | None, budget: object) -> int:
     """The batch size that a campaign was begun with, else the default, or the budget where that is less."""
-    with database.reading() as session:
-        begun = campaign_records.find_campaign(session, name)
     if begun is not None:
         return int(begun.spec["batch_size"])
     return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE

@@ -258,7 +258,9 @@ def _default_budgets(objective: str, delta: float | None) -> str:
 
 def _compared(selectors: "Sequence[str]", delta: float | None) -> "list[ComparedSelector]":
     from winnow.tasks.simulation.simulate import compared_selector
+    from winnow.tasks.spec.error_probability import refuse_confidence
 
+    refuse_confidence(delta, "--delta")
     common = {} if delta is None else {"delta": delta}
     found = []
     for text in dict.fromkeys(selectors):
@@ -266,6 +268,7 @@ def _compared(selectors: "Sequence[str]", delta: float | None) -> "list[Compared
         params = dict(_parameter(text, setting) for setting in settings.split(",") if setting)
         if clash := common.keys() & params.keys():
             raise SpecError(f"--selector {text}: {min(clash)} is said by --delta for all; leave one out")
+        refuse_confidence(params.get("delta"), f"--selector {text}")
         found.append(compared_selector(text, name, common | params))
     for other in found:
         if other.objective != found[0].objective:

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
+from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
-from winnow.tasks.candidates.hub_cache import Revisions, pinned, revisions_of
+from winnow.tasks.candidates.hub_cache import pinned, revisions_of
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.data.inspect.reading import read_task
 from winnow.tasks.data.sources import read_dataset
@@ -23,6 +24,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.queries.same_scores import exhaustive_name
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
+from winnow.tasks.spec.error_probability import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
 
@@ -52,7 +54,10 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
     if approve is not None:
         approve(file, spec)
     is_allowed, dataset = approve is not None, None
-    begun = _recalled(spec) if _may_look_into(spec.storage, is_allowed=is_allowed) else {}
+    begun = _recalled(spec) if _may_look_into(spec.storage, is_allowed=is_allowed) else None
+    if begun is None:
+        with _located(file):
+            refuse_confidence(spec.stopping.delta)
     if spec.dataset.inspect is not None:  # what such a task comes to, only running it tells: it is run once
         with _located(file):
             task = read_task(spec.dataset.inspect, is_allowed=is_allowed)
@@ -60,7 +65,9 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
         with _located(file):
             dataset = read_dataset(spec.dataset, task=task)
     with _located(file):
-        checked = check_campaign(pinned(spec, begun, asks_hub=is_allowed), dataset, is_allowed=is_allowed)
+        revisions = {} if begun is None else revisions_of(begun)
+        spec = pinned(spec, revisions, asks_hub=is_allowed)
+        checked = check_campaign(spec, dataset, is_allowed=is_allowed)
         if approve is not None:
             for judge in (checked.judge, *checked.metrics.values()):
                 try_out(judge)
@@ -81,17 +88,17 @@ def _may_look_into(storage: str, *, is_allowed: bool) -> bool:
     return is_allowed or storage.startswith("sqlite:")
 
 
-def _recalled(spec: CampaignSpec) -> Revisions:
+def _recalled(spec: CampaignSpec) -> JsonView | None:
     """Take over what the campaign's database remembers of files, if there is one.
 
     Returns:
-        The revisions that a stored campaign of this name was begun with.
+        The identity of the stored campaign of this name; None if there is none.
     """
     with suppress(StorageError), reading(spec.storage) as session:
         recall_digests(session)
         stored = campaign_records.find_campaign(session, spec.name)
-        return {} if stored is None else revisions_of(stored.spec)
-    return {}
+        return None if stored is None else stored.spec
+    return None
 
 
 def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> ResolvedCampaign:

@@ -28,6 +28,7 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import stored_dataset, values_of
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.error_probability import refuse_confidence
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
@@ -91,7 +92,7 @@ def rescoring_campaign(
     new_name = new_name or f"{name}{SUFFIX}"
     with database.reading() as session:
         first = campaign_records.get_campaign(session, name)
-        known = campaign_records.find_campaign(session, new_name) or first
+        known = campaign_records.find_campaign(session, new_name)
         examples = list(stream_batches.each_example(session, first.id))
     _refuse_unfit(first, new_name)
     dataset = DatasetSpec.model_validate(first.spec["dataset"])
@@ -111,7 +112,10 @@ def rescoring_campaign(
     spec = _without_old_prices(spec, first)
     approve(file, spec)
     try:
-        checked = check_campaign(pinned(spec, revisions_of(known.spec)), stored_dataset(first, examples))
+        if known is None:
+            refuse_confidence(spec.stopping.delta)
+        revisions = revisions_of((known or first).spec)
+        checked = check_campaign(pinned(spec, revisions), stored_dataset(first, examples))
         for each in (checked.judge, *checked.metrics.values()):
             try_out(each)
     except SpecError as error:

@@ -153,6 +153,8 @@ def test_who_is_left_alone_is_claimed_to_be_nothing_sure():
         ({"selector": "champoin"}, "champion"),
         ({"selector": "llm-po"}, "select needs one for best-mean"),
         ({"delta": 2.0}, "delta"),
+        ({"delta": 0.95}, "delta: .* not the confidence; for a confidence of 0.95 write 0.05"),
+        ({"delta": np.float32(0.9)}, "for a confidence of 0.9 write 0.1 "),
         ({"speed": 9}, "speed"),
         ({"examples": (each for each in "ab")}, "examples is a generator; give a list or another sequence"),
         ({"candidates": {"a": 1, "b": 2}}, "candidates is a dict; give a list or another sequence"),

@@ -243,6 +243,7 @@ REFUSED = [
     (SAME, ["--set", "reuse=all"], "leave reuse and storage out"),
     (SAME, ["--set", "seed=12345"], "texts are found by the seed they were drawn by"),
     (SAME, ["--set", "dataset.limit=5"], "on the examples of 'first', and --name names what comes of it"),
+    (SAME, ["--set", "stopping.delta=0.9"], "--set stopping.delta: delta is the probability of a wrong answ"),
     (SAME, ["--set", "name=other"], "leave dataset and name out"),
     (SAME, ["--set", "stopping.bugdet=3"], "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
 ]

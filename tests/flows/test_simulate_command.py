@@ -100,6 +100,8 @@ REFUSED = {
     "no table": (["none.npz"], "there is no file none.npz"),
     "no selector": (["--selector", "ucbe"], "--selector ucbe: no selector is called 'ucbe'"),
     "no value": (["--selector", "ucb-e:a"], "'a' is not key=value; for example ucb-e:a=0.5"),
+    "bad delta": (["--delta", "0.95"], "--delta: delta is the probability of a wrong answer, not the conf"),
+    "bad delta of one": (["--selector", "champion:delta=0.9"], "--selector champion:delta=0.9: delta is the"),
     "bad value": (["--selector", "ucb-e:a=x"], "a must be a number, got 'x'"),
     "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is no number"),
     "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs, the table has 1 to 30"),

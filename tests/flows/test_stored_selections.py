@@ -89,6 +89,17 @@ def test_it_ends_with_an_answer_that_the_command_line_shows_as_well(storage, tmp
         assert winnow(tmp_path, *command, "--storage", storage).returncode == 0, command
 
 
+def test_a_confidence_is_no_error_probability_unless_it_began_so(storage, monkeypatch):
+    with pytest.raises(SpecError, match=r"delta: .* for a confidence of 0.95 write 0.05"):
+        chosen(Counted(), storage, delta=0.95)
+    with monkeypatch.context() as patch:
+        patch.setattr(stored_selection, "refuse_confidence", lambda *_: None)
+        found = chosen(Counted(), storage, delta=0.95)
+    again = Counted()
+    assert repr(chosen(again, storage, delta=0.95)) == repr(found)
+    assert again.asked == []
+
+
 def test_one_that_has_ended_only_answers(storage):
     found, again = chosen(Counted(), storage), Counted()
     same = chosen(again, storage)

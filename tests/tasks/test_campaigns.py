@@ -328,6 +328,41 @@ def test_in_the_place_of_an_unknown_selector_those_of_the_objective_are_offered(
     )
 
 
+@pytest.mark.parametrize(
+    ("delta", "meant"), [(0.95, "0.05"), (0.99, "0.01"), (0.9, "0.1"), (0.999, "0.001"), (0.51, "0.49")]
+)
+def test_a_confidence_in_the_place_of_the_error_probability_is_refused(campaign_file, delta, meant):
+    path = campaign_file("delta: 0.05", f"delta: {delta}")
+    said = f"not the confidence; for a confidence of {delta} write {meant} (got {delta})"
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(path)
+    assert str(refused.value).startswith("campaign.yaml:20: stopping.delta: ")
+    assert str(refused.value).endswith(said)
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(campaign_file(), [f"stopping.delta={delta}"])
+    assert str(refused.value).startswith("--set stopping.delta: ")
+    assert str(refused.value).endswith(said)
+
+
+def test_error_probabilities_up_to_a_half_are_taken(campaign_file):
+    checked = check_campaign_file(campaign_file("delta: 0.05", "delta: 0.5"))
+    assert checked.spec.stopping.delta == 0.5
+
+
+def test_a_campaign_that_was_begun_with_a_confidence_goes_on(database, campaign_file, monkeypatch):
+    path = campaign_file("delta: 0.05", "delta: 0.95")
+    monkeypatch.setattr("winnow.tasks.setup.load.refuse_confidence", lambda delta: None)
+    begun = open_campaign(database, check_campaign_file(path))
+    monkeypatch.undo()
+    monkeypatch.chdir(database.url.removeprefix("sqlite:///").rpartition("/")[0])
+    _, checked = reopen_campaign(database, "letters", STORAGE)
+    assert checked.spec.stopping.delta == 0.95
+    change_campaign(database, "letters", ["stopping.budget=48"], lambda file, spec: None)
+    assert open_campaign(database, check_campaign_file(path, [f"storage={database.url}"])).id == begun.id
+    with pytest.raises(SpecError, match=r"campaign.yaml:20: stopping.delta: .* write 0.05 "):
+        check_campaign_file(path, [f"storage={database.url}", "name=forked"])
+
+
 def test_a_mistake_in_an_override_is_not_blamed_on_a_line_of_the_file(campaign_file):
     with pytest.raises(SpecError) as refused:
         check_campaign_file(campaign_file(), ["models[1].model=./nowhere"])
