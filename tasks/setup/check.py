@@ -1,6 +1,6 @@
 """Checking a campaign: all it refers to is found, read and understood before the first row is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -15,6 +15,7 @@ from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted
 from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.judges.nested import judges_of
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
@@ -284,8 +285,8 @@ def check_people(spec: CampaignSpec) -> None:
     Raises:
         SpecError: With the key, what is wrong and what to do.
     """
-    for place, judge in _parts(spec):
-        if judge.get("type") == HUMAN:
+    for place, judge in judges_of(spec):
+        if judge.get("type") == HUMAN and place != "judge":
             raise SpecError("people judge whole campaigns, and no parts; make it the judge", path=place)
     if spec.judge.type != HUMAN:
         return
@@ -301,29 +302,3 @@ def check_people(spec: CampaignSpec) -> None:
         raise SpecError(
             f"people judge texts, and {spec.output_type} makes none; leave it out", path="output_type"
         )
-
-
-def _parts(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The judges that stand within others or beside the one that decides, with their places."""
-    yield from _within("judge", spec.judge.params)
-    for index, metric in enumerate(spec.metrics):
-        place = f"metrics[{index}].judge"
-        judge = {"type": metric.judge.type, **metric.judge.params}
-        yield place, judge
-        yield from _within(place, judge)
-
-
-def _within(place: str, value: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _inner(f"{place}[{index}]", each)
-    elif isinstance(value, Mapping):
-        for key in ("judges", "scorer"):
-            if key in value:
-                yield from _inner(f"{place}.{key}", value[key])
-
-
-def _inner(place: str, value: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    if isinstance(value, Mapping):
-        yield place, value
-    yield from _within(place, value)

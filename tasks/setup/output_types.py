@@ -1,13 +1,14 @@
 """Checking what a campaign asks its models for: a text, or the log-likelihoods of given texts."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from winnow.tasks.candidates.server_keys import is_openais_own
 from winnow.tasks.candidates.weighing import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.isolated.json_schema import check_schema
+from winnow.tasks.judges.nested import judges_in
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.objectives.resolved import ResolvedCampaign
@@ -65,13 +66,14 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
 
 
 def _check_judge(spec: CampaignSpec, given: JudgeSpec, place: str) -> None:
-    for judge in _judge_types(given.model_dump()):
-        needed = NEEDED.get(judge, spec.output_type)
+    for where, judge in judges_in(place, given):
+        name = str(judge.get("type"))
+        needed = NEEDED.get(name, spec.output_type)
         if needed != spec.output_type:
             raise SpecError(
-                f"judge {judge} reads log-likelihoods of output_type: {needed}; ask for those, or choose "
+                f"judge {name} reads log-likelihoods of output_type: {needed}; ask for those, or choose "
                 "another judge",
-                path=f"{place}.type",
+                path=f"{where}.type",
             )
     own = given.type
     if spec.output_type == "perplexity" and own not in NEEDED:
@@ -176,18 +178,6 @@ def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
                 "(a choice) and index (its position, from 0)",
                 path="judge.target",
             )
-
-
-def _judge_types(value: object) -> Iterator[str]:
-    """The judges that a judge's spec names, those within it too."""
-    if isinstance(value, Mapping):
-        if isinstance(value.get("type"), str):
-            yield value["type"]
-        for each in value.values():
-            yield from _judge_types(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _judge_types(each)
 
 
 def check_structured_outputs(spec: CampaignSpec) -> None:

@@ -1,7 +1,7 @@
 """Rendering prompts and tests of programs before anything runs: what fails does so at once."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.judges.nested import judges_in
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def check_tests(checked: ResolvedCampaign) -> None:
         SpecError: With the example and what is wrong.
     """
     spec = checked.spec
-    for place, params in _code_judges("judge", {"type": spec.judge.type, **spec.judge.params}):
+    for place, params in judges_in("judge", spec.judge):
+        if params.get("type") != "code":
+            continue
         judge = _code_judge(params)
         seen: list[str] = []
         try_templates([partial(_render, judge, place, seen)], checked.dataset.examples)
@@ -91,15 +94,3 @@ def _render(judge: "CodeJudge", place: str, seen: list[str], example: Example) -
         seen.append(judge.rendered(example.fields, example.targets, example.key)["tests"].strip())
     except TemplateError as error:
         raise SpecError(error.message, (error.path or "judge").replace("judge", place, 1)) from error
-
-
-def _code_judges(place: str, value: object) -> Iterator[tuple[str, JsonView]]:
-    """The judges `code` of a judge's spec with their places, those within it too."""
-    if isinstance(value, Mapping):
-        if value.get("type") == "code":
-            yield place, value
-        for key, inner in value.items():
-            yield from _code_judges(f"{place}.{key}", inner)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _code_judges(f"{place}[{index}]", inner)

@@ -22,7 +22,8 @@ from winnow.tasks.candidates.server_keys import (
     server_url,
 )
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
+from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
+from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import InspectSpec
 
 _HARMLESS = """
@@ -91,36 +92,26 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield Permission(text=f"keep results in {results}", keys=("storage",))
 
 
-def _judges(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The mappings that describe a judge and its parts, with their places."""
-    for place, judge in _specs_of_judges(spec):
-        yield from _mappings(place, {"type": judge.type, **judge.params})
+def _judges(spec: CampaignSpec) -> Iterator[Placed]:
+    """The mappings that describe a judge; of a plug-in's judge, all mappings."""
+    for place, judge in judges_of(spec):
+        yield place, judge
+        if is_foreign(judge):
+            yield from mappings_below(place, judge)
 
 
-def _specs_of_judges(spec: CampaignSpec) -> Iterator[tuple[str, JudgeSpec]]:
-    yield "judge", spec.judge
-    for index, metric in enumerate(spec.metrics):
-        yield f"metrics[{index}].judge", metric.judge
-
-
-def _models(spec: CampaignSpec) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The mappings that describe a model, with their places; of a judge, maybe a plug-in, all mappings."""
+def _models(spec: CampaignSpec) -> Iterator[Placed]:
+    """The mappings that describe a model; of a plug-in's judge, all mappings."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
-    for place, judge in _specs_of_judges(spec):
-        yield from _mappings(place, judge.params)
+    for place, judge in judges_of(spec):
+        if is_foreign(judge):
+            yield place, judge
+            yield from mappings_below(place, judge)
+        else:
+            yield from models_of(place, judge)
     if spec.certify is not None and spec.certify.autoevaluator is not None:
         yield "certify.autoevaluator.model", spec.certify.autoevaluator.model.model_dump()
-
-
-def _mappings(place: str, value: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    if isinstance(value, Mapping):
-        yield place, value
-        for key, inner in value.items():
-            yield from _mappings(f"{place}.{key}", inner)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _mappings(f"{place}[{index}]", inner)
 
 
 def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:

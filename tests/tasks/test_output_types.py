@@ -104,7 +104,7 @@ def test_what_fits_together_is_sound(spec, changes):
                 "choices": None,
                 "judge": {"type": "any", "judges": [{"type": "acc_norm"}]},
             },
-            "judge.type: judge acc_norm reads log-likelihoods",
+            "judge.judges[0].type: judge acc_norm reads log-likelihoods",
         ),
         (
             {"generate_configs": [{"name": "warm", "temperature": 1.0}]},
@@ -294,3 +294,14 @@ def test_what_does_not_fit_the_weighing_of_targets_is_named(spec, changes, said)
     with pytest.raises(SpecError) as refusal:
         check_campaign(spec(**GREEDY | changes))
     assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "value", [{"type": "code"}, {"type": "acc"}, {"type": "human"}, {"judges": [{"type": "code"}]}]
+)
+@pytest.mark.parametrize("key", ["const", "default", "enum", "examples"])
+def test_a_schemas_own_values_are_no_judges(spec, key, value):
+    given = [value] if key in ("enum", "examples") else value
+    judge = {"type": "json-schema", "schema": {"type": "object", key: given}}
+    for each in (judge, {"type": "all", "judges": [judge]}):
+        check_campaign(spec(output_type="generate", choices=None, judge=each))

@@ -108,6 +108,30 @@ def test_programs_that_models_write_are_asked_about_wherever_the_judge_stands(tm
     assert needed(tmp_path, judge={"type": "code"}) == {}  # which is refused
 
 
+def test_a_schemas_own_values_are_no_judges_and_no_models(tmp_path):
+    server = {"provider": "openai", "model": "q", "model_base_url": EVIL, "api_key": "$KEY"}
+    values = [{"type": "code", "allow_code": True}, {"type": "python", "path": "j.py:f"}, server]
+    for key in ("enum", "examples"):
+        judge = {"type": "json-schema", "schema": {key: values, "default": {"judges": values}}}
+        assert needed(tmp_path, judge=judge) == {}
+        assert needed(tmp_path, judge={"type": "all", "judges": [judge]}) == {}
+        assert needed(tmp_path, metrics=[{"name": "valid", "judge": judge}]) == {}
+
+
+def test_a_plug_in_may_hold_judges_and_models_anywhere(tmp_path):
+    inner = {
+        "a": [
+            {"b": {"type": "code", "allow_code": True}},
+            {**SERVED, "model_base_url": EVIL, "api_key": "$K"},
+        ]
+    }
+    found = needed(tmp_path, judge={"type": "theirs", **inner})
+    assert sorted(found.values()) == [
+        ("judge.a[0].b.allow_code",),
+        ("judge.a[1].api_key", "judge.a[1].model_base_url"),
+    ]
+
+
 def test_a_default_provider_of_a_judge_runs_code_as_well(tmp_path):
     judge = {"type": "llm", "models": [{"name": "j", "model": "o/n", "model_args": {"trust_remote_code": 1}}]}
     assert len(needed(tmp_path, objective="best-duel", selector={"name": "llm-po"}, judge=judge)) == 1
