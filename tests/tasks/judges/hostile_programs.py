@@ -16,13 +16,13 @@ CALLS = {
     "x86_64": {
         "ptrace": 101, "process_vm_readv": 310, "mount": 165, "unshare": 272, "chroot": 161, "keyctl": 250,
         "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "perf_event_open": 298, "setns": 308,
-        "memfd_create": 319, "shmget": 29, "mq_open": 240, "pidfd_open": 434, "tgkill": 234, "seccomp": 317,
+        "memfd_create": 319, "fallocate": 285, "copy_file_range": 326, "shmget": 29, "mq_open": 240, "pidfd_open": 434, "tgkill": 234, "seccomp": 317,
         "landlock_create_ruleset": 444, "init_module": 175, "personality": 135, "swapon": 167, "reboot": 169,
     },
     "aarch64": {
         "ptrace": 117, "process_vm_readv": 270, "mount": 40, "unshare": 97, "chroot": 51, "keyctl": 219,
         "bpf": 280, "userfaultfd": 282, "io_uring_setup": 425, "perf_event_open": 241, "setns": 268,
-        "memfd_create": 279, "shmget": 194, "mq_open": 180, "pidfd_open": 434, "tgkill": 131, "seccomp": 277,
+        "memfd_create": 279, "fallocate": 47, "copy_file_range": 285, "shmget": 194, "mq_open": 180, "pidfd_open": 434, "tgkill": 131, "seccomp": 277,
         "landlock_create_ruleset": 444, "init_module": 105, "personality": 92, "swapon": 224, "reboot": 142,
     },
 }[platform.machine()]  # fmt: skip
@@ -37,6 +37,8 @@ ARGUMENTS = {
     "tgkill": "PARENT, PARENT, 9",
     "memfd_create": "b'x', 0",
     "personality": "0x0040000",
+    "fallocate": "os.open('.', os.O_TMPFILE | os.O_RDWR), 1, 0, 1 << 32",
+    "copy_file_range": "0, 0, 1, 0, 1, 0",
 }
 
 PRELUDE = f"""

@@ -4,8 +4,9 @@ All others fail with EPERM, those that kernels of tomorrow will have among them.
 on purpose: processes (fork, vfork, execve, clone but for threads), signals to anybody (kill, tgkill,
 rt_sigqueueinfo, pidfd_send_signal), others' memory and limits (ptrace, process_vm_readv, setrlimit), the
 network (socket, connect, bind, sendmsg), files by other rights than Landlock's (chmod, chown, utimensat,
-setxattr, truncate, link, symlink, mount, chroot, memfd_create), shared memory and queues, keys, bpf,
-io_uring, userfaultfd, perf_event_open, namespaces, and further filters.
+setxattr, truncate, link, symlink, mount, chroot), disk that the limit of a file's size does not bound
+(fallocate, which may reserve blocks past a file's end, copy_file_range, memfd_create), shared memory and
+queues, keys, bpf, io_uring, userfaultfd, perf_event_open, namespaces, and further filters.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,6 @@ ALLOWED: Numbers = {
     "faccessat": (269, 48),
     "faccessat2": (439, 439),
     "fadvise64": (221, 223),
-    "fallocate": (285, 47),
     "fchdir": (81, 50),
     "fdatasync": (75, 83),
     "flock": (73, 32),
