@@ -419,7 +419,7 @@ def test_the_documented_views_are_listed_with_what_their_columns_mean(tmp_path):
 
 def test_an_answer_is_a_file_that_no_spreadsheet_calculates():
     rows = [["=1+1", 2, None], ["a\x1b", Decimal("0.5"), b"x"]]
-    assert sql_page.as_csv(["x", "x", "y"], rows) == '"x","x (2)","y"\n"\'=1+1",2,\n"a·",0.5,"78"\n'
+    assert sql_page.as_csv(["x", "x", "y"], rows) == 'sep=,\n"x","x (2)","y"\n"\'=1+1",2,\n"a·",0.5,"78"\n'
 
 
 def test_names_of_views_come_before_those_of_tables():

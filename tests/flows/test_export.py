@@ -17,6 +17,7 @@ from test_command_line import one_message, winnow
 from winnow.flows.reports.export import exporting
 from winnow.flows.reports.export.exporting import export, parts_of
 from winnow.flows.reports.rows import formats
+from winnow.flows.reports.rows.formats import FORMULA_STARTS
 from winnow.flows.reports.rows.writer import write_file
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
@@ -113,10 +114,22 @@ def test_csv_for_spreadsheets_calculates_nothing_and_csv_for_programs_changes_no
     rows = [{"text": text, "n": -1} for text in ("=1", "+1", "-1", "@A", "\t=1", "1=1", "")]
     write_file(tmp_path / "plain.csv", rows, untyped, "csv")
     write_file(tmp_path / "safe.csv", rows, untyped, "csv", spreadsheet=True)
-    plain, safe = (pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("plain.csv", "safe.csv"))
+    plain = pd.read_csv(tmp_path / "plain.csv", keep_default_na=False)
+    safe = pd.read_csv(tmp_path / "safe.csv", keep_default_na=False, skiprows=1)
     assert plain["text"].tolist() == ["=1", "+1", "-1", "@A", "\t=1", "1=1", ""]
-    assert safe["text"].tolist() == ["'=1", "'+1", "'-1", "'@A", "'\t=1", "1=1", ""]
+    assert safe["text"].tolist() == ["'=1", "'+1", "'-1", "'@A", "'\t'=1", "1=1", ""]
     assert safe["n"].tolist() == [-1] * 7
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_no_separator_makes_a_formula_of_a_part_of_a_text(tmp_path, separator):
+    starts = ("=1", "+1", "-1", "@A", "＝1", '"=1', ' "=1"', "\n=1")
+    rows = [{"=n": 1, "text": f'a{end}{start}"{end}b'} for end in ";\t|\r\n," for start in starts]
+    write_file(tmp_path / "safe.csv", rows, untyped, "csv", spreadsheet=True)
+    first, *others = (tmp_path / "safe.csv").read_text("utf-8").splitlines(keepends=True)
+    assert first == "sep=,\n"
+    cells = [cell for line in csv.reader(others, delimiter=separator) for cell in line]
+    assert not [each for each in cells if each.strip().startswith(FORMULA_STARTS)]
 
 
 def test_in_csv_a_missing_value_is_not_an_empty_text(tmp_path):

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Characters that spreadsheets take for the beginning of a formula, by OWASP's list under CSV injection."""
 
+_CELLS_ELSEWHERE = re.compile(rf"([;|\t\r\n])(?=[\"\s]*[{re.escape(''.join(FORMULA_STARTS))}])")
+"""Ends of a cell before a formula, for a spreadsheet that takes another separator than the file names (the
+semicolon in several countries): quotes then protect only the text at the beginning of a line."""
+
 
 def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
     """The heading, then a line a row, every text as it is."""
@@ -23,14 +28,19 @@ def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Ite
         yield _line(row.values())
 
 
-def without_formulas(rows: Iterable[Mapping[str, Cell]]) -> Iterator[dict[str, Cell]]:
-    """Rows with an apostrophe before each text that a spreadsheet would calculate."""
+def spreadsheet_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
+    """CSV whose first line names the separator, with an apostrophe before all that would be calculated."""
+    yield "sep=,\n"
+    yield _line(map(_inert, columns))
     for row in rows:
-        yield {name: _inert(value) for name, value in row.items()}
+        yield _line(map(_inert, row.values()))
 
 
 def _inert(value: Cell) -> Cell:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+    if not isinstance(value, str):
+        return value
+    found = _CELLS_ELSEWHERE.sub(r"\1'", value)
+    return f"'{found}" if found.startswith(FORMULA_STARTS) else found
 
 
 def _line(values: Iterable[Cell]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from winnow.flows.reports.output import escaped, in_place_of
-from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, without_formulas
+from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, spreadsheet_lines
 from winnow.flows.reports.rows.people import A_PIPE, print_table
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError, unknown_name
@@ -79,7 +79,7 @@ def write_file(
         format_: Format of the file.
         spreadsheet: Write csv so that no spreadsheet takes a text for a formula.
     """
-    counted = _Counted(without_formulas(rows) if spreadsheet else rows)
+    counted = _Counted(rows)
     first = next(counted, None)
     if first is None:
         return 0
@@ -91,7 +91,7 @@ def write_file(
             write_parquet(beside, kinds(first), found)
     else:
         with _new(path) as file:
-            file.writelines(_lines(found, format_))
+            file.writelines(spreadsheet_lines(first, found) if spreadsheet else _lines(found, format_))
     return counted.number
 
 

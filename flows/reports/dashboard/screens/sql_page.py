@@ -11,7 +11,7 @@ from winnow.flows.reports.dashboard.frames import apart, table_frame
 from winnow.flows.reports.dashboard.sql_editor import LABEL, sql_editor
 from winnow.flows.reports.dashboard.widgets import show_rows
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.rows.formats import csv_lines, without_formulas
+from winnow.flows.reports.rows.formats import spreadsheet_lines
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
@@ -97,7 +97,7 @@ def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         }
         for row in rows
     )
-    return "".join(csv_lines(names, without_formulas(cells)))
+    return "".join(spreadsheet_lines(names, cells))
 
 
 def first_rows(statement: str) -> tuple[list[str], list[tuple[object, ...]]]:
