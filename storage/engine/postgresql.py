@@ -17,6 +17,7 @@ Whoever lets strangers ask in SQL does it with a role that may only SELECT.
 import os
 import socket
 import time
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -32,9 +33,9 @@ from winnow.storage.errors import StorageUnavailable
 READS = "winnow_reads"
 """Execution option of a connection whose transactions read: one snapshot for the whole of each."""
 
-# Said of each transaction, as a pooler such as PgBouncer may give it any session, which others set up.
+# Said of each transaction, as are the settings: a pooler such as PgBouncer may give it a session of others.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-BEGIN_WRITING = f"{BEGIN}; LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
+LOCK = f"LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 IDLE_SINCE = "winnow_idle_since"
@@ -102,8 +103,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
                 f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'",
                 "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' does on every server",
             )
-        calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
-        connection.execute(f"SELECT {calls}", [each for setting in settings.items() for each in setting])
+        connection.execute("; ".join(set_as("SESSION", settings)))  # for what runs outside of transactions
 
     @event.listens_for(engine, "checkin")
     def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -115,15 +115,30 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         if time.monotonic() - record.info.get(IDLE_SINCE, time.monotonic()) > IDLE_UNSEEN_S:
             _require_alive(connection)
 
+    local = set_as("LOCAL", settings)
+    begin_writing = "; ".join([BEGIN, *local, LOCK])
+    begin_reading = "; ".join([BEGIN_READING, *local])
+    begin_either = "; ".join([BEGIN, *local])
+
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         options = connection.get_execution_options()
         if options.get(WRITES, False) and not read_only:
-            run(connection, BEGIN_WRITING)
+            run(connection, begin_writing)
         else:
-            run(connection, BEGIN_READING if options.get(READS, False) or read_only else BEGIN)
+            run(connection, begin_reading if options.get(READS, False) or read_only else begin_either)
 
     return engine
+
+
+def set_as(scope: str, settings: Mapping[str, str]) -> list[str]:
+    """Statements that set these for a "SESSION", or for the transaction ("LOCAL")."""
+    import psycopg.sql as sql
+
+    return [
+        sql.SQL("SET " + scope + " {} = {}").format(sql.Identifier(name), sql.Literal(value)).as_string()
+        for name, value in settings.items()
+    ]
 
 
 def _require_alive(connection: DBAPIConnection) -> None:

@@ -275,6 +275,23 @@ def test_transactions_are_what_they_should_be_in_a_session_that_somebody_else_le
             session.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
+def test_a_session_that_a_pooler_gives_has_the_settings_in_each_transaction(database):
+    names = ("extra_float_digits", "lock_timeout", "idle_in_transaction_session_timeout", "TimeZone")
+    asked = text("SELECT " + ", ".join(f"current_setting('{name}')" for name in names) + ", 1 / 3::float8")
+    with closing(open_database(database.url)) as pooled:
+
+        @event.listens_for(pooled.engine, "checkout")
+        def leave_otherwise(connection, *_):
+            connection.execute(
+                "SET extra_float_digits = -12; SET lock_timeout = 0; SET TimeZone = 'Asia/Tokyo'"
+            )
+            connection.execute("SET idle_in_transaction_session_timeout = 0")
+
+        for transaction in (pooled.reading, pooled.writing):
+            with transaction() as session:
+                assert session.execute(asked).one() == ("1", "30s", "1min", "UTC", 1 / 3)
+
+
 def test_a_signal_that_ends_a_statement_in_the_middle_is_what_whoever_ran_it_hears_of(database):
     class Ended(BaseException):
         pass
