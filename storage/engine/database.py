@@ -89,6 +89,8 @@ class Database:
         """
         with self.named_errors(), Session(self._writer) as session, session.begin():
             yield session
+        if not self.is_postgresql:
+            sqlite.require_stored(self.engine)
 
     @contextmanager
     def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
@@ -164,7 +166,11 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
                 )
             _require_local(str(parsed.database), shown)
             engine = sqlite_engine(
-                str(parsed.database), read_only=read_only, creates=creates, wait_ms=BUSY_TIMEOUT_MS
+                str(parsed.database),
+                shown=shown,
+                read_only=read_only,
+                creates=creates,
+                wait_ms=BUSY_TIMEOUT_MS,
             )
         elif parsed.drivername in ("postgresql", "postgresql+psycopg"):
             engine = postgresql_engine(parsed, shown=shown, read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)

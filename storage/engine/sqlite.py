@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -17,8 +18,13 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.util import LRUCache
 
+from winnow.storage.errors import StorageUnavailable
+
 WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
+
+FILE = "winnow_file"
+"""Execution option of an engine: the file that it has opened."""
 
 WRITER_CACHE_KIB = 64 * 1024
 """Keys of generations come in no order: pages of their index are kept from one round to the next."""
@@ -61,13 +67,64 @@ class AnyFile(SQLiteDialect_pysqlite):
 registry.register("sqlite.anyfile", __name__, AnyFile.__name__)
 
 
-def sqlite_engine(path: str, *, read_only: bool, creates: bool, wait_ms: int) -> Engine:
-    """An engine on a file, which it `creates` or not; a writer waits `wait_ms` for another one."""
+@dataclass(slots=True)
+class OneFile:
+    """The file that an engine has opened, by device and inode: its path may come to lead to another one.
+
+    A program that synchronises folders, an editor or git replaces a file by a copy: connections then write on
+    into the old one, which no path leads to any more.
+    """
+
+    path: str
+    shown: str
+    """The database as errors name it."""
+    _opened: tuple[int, int] | None = None
+
+    def require(self, lost: str) -> None:
+        """Refuse another file than the one that was opened first.
+
+        Args:
+            lost: Words for what the other file lacks.
+
+        Raises:
+            StorageUnavailable: If the path leads to another file, or to none.
+        """
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            there: tuple[int, int] | None = None
+        else:
+            there = (found.st_dev, found.st_ino)
+        if self._opened is None:
+            self._opened = there
+        if there is None or there != self._opened:
+            became = "was removed" if there is None else "was replaced by another file"
+            raise StorageUnavailable(self.shown, f"it {became} while it was open: {lost}", KEEP_THEM_AWAY)
+
+
+KEEP_THEM_AWAY = (
+    "keep programs that replace files (rsync, Dropbox, git, editors) away from a database in use, then run "
+    "the command again, which makes anew what is missing"
+)
+LOST_SINCE_THE_COPY = "rows stored since that copy was made are not in it, and nothing more was stored"
+LOST_AT_LAST = "the rows that were stored last are not in it"
+
+
+def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait_ms: int) -> Engine:
+    """An engine on a file, which it `creates` or not; a writer waits `wait_ms` for another one.
+
+    Each writing transaction compares the file at `path` with the one that was opened, once it has the lock.
+    See `require_stored` for what belongs behind its end.
+    """
+    path = os.path.abspath(path)
+    file = OneFile(path, shown)
     mode = "ro" if read_only else "rwc" if creates else "rw"
 
     def connect() -> sqlite3.Connection:
         if mode != "rwc" and not os.path.exists(path):
             raise sqlite3.OperationalError("there is no such file (--storage names another)")
+        if mode != "ro" and os.path.exists(path):
+            file.require(LOST_SINCE_THE_COPY)  # before, and in `configure` after it was opened
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         return sqlite3.connect(
             f"file:{quoted}?mode={mode}",
@@ -82,7 +139,7 @@ def sqlite_engine(path: str, *, read_only: bool, creates: bool, wait_ms: int) ->
         "sqlite+anyfile://",
         creator=connect,
         poolclass=NullPool if read_only else QueuePool,
-        execution_options={"compiled_cache": STATEMENTS},
+        execution_options={"compiled_cache": STATEMENTS, FILE: file},
     )
 
     @event.listens_for(engine, "connect")
@@ -92,6 +149,7 @@ def sqlite_engine(path: str, *, read_only: bool, creates: bool, wait_ms: int) ->
             connection.set_authorizer(_refuse_other_files)
             return
         _enter_wal_mode(connection, wait_ms)
+        file.require(LOST_SINCE_THE_COPY)
         # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -102,8 +160,21 @@ def sqlite_engine(path: str, *, read_only: bool, creates: bool, wait_ms: int) ->
     def begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes:
+            file.require(LOST_SINCE_THE_COPY)
 
     return engine
+
+
+def require_stored(engine: Engine) -> None:
+    """Refuse to go on where a transaction was committed to a file that had just been replaced.
+
+    Raises:
+        StorageUnavailable: If the file's path leads to another one.
+    """
+    file = engine.get_execution_options().get(FILE)
+    if file is not None:
+        file.require(LOST_AT_LAST)
 
 
 def is_busy(error: BaseException | None) -> bool:
