@@ -103,6 +103,29 @@ def test_a_page_of_the_dashboard_breaks_no_rule_of_axe(dashboard, name):
     assert both_schemes(page) == {"light": [], "dark": []}
 
 
+def test_two_outputs_are_side_by_side_where_there_is_room_and_else_one_below_the_other(dashboard):
+    page = opened(dashboard, "compare", "nightly-1")
+    table = page.get_by_test_id("stDataFrame").last
+    # The table is a picture: the box of the second row is found by its place.
+    table.click(position={"x": 16, "y": 36 + 35 + 17})
+    target = page.get_by_test_id("stCode").nth(1)
+    first, second = (
+        page.get_by_test_id("stCode").filter(has_text="text of nightly").nth(number) for number in (0, 1)
+    )
+    expect(second).to_be_visible(timeout=PATIENCE)
+    page.wait_for_function("document.querySelectorAll('[data-testid=stExpander]').length === 2")
+    assert both_schemes(page) == {"light": [], "dark": []}
+    under, left, right = (each.bounding_box() for each in (target, first, second))
+    assert under["y"] + under["height"] < left["y"] == right["y"]
+    assert left["x"] + left["width"] < right["x"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("window.innerWidth === 390")
+    left, right = (each.bounding_box() for each in (first, second))
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert left["y"] + left["height"] < right["y"]
+    assert left["x"] + left["width"] <= 390
+
+
 def test_whoever_has_written_a_name_judges_by_keys_at_once(dashboard):
     page = opened(dashboard, "label", WAITS)
     page.keyboard.press("s")

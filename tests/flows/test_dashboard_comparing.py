@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from dashboard_tables import click_on
 from repeated_campaigns import repeated_campaigns
 from report_campaigns import change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import store_campaign
@@ -57,6 +58,14 @@ def shown(page, **address):
     app.run()
     assert not app.exception
     return app
+
+
+def clicked(page, *, row):
+    """The page once this row of its last table was clicked."""
+    (table,) = [each for each in page.dataframe if each.key == "compared"]
+    click_on(page, {table.proto.id: {"rows": [row], "columns": [], "cells": []}})
+    assert not page.exception
+    return page
 
 
 def texts(page):
@@ -121,6 +130,30 @@ def test_the_best_two_are_compared_first_and_an_address_names_others(at_night):
     assert len(page.dataframe[0].value) == 40
     other = shown("compare_page", campaign="nightly-1", first="small/plain/greedy", second=A)
     assert [each for each in texts(other) if f"small/plain/greedy less {A}" in each]
+
+
+def test_a_row_shows_both_outputs_under_the_input_and_target_that_they_share(at_night):
+    page = clicked(shown("compare_page", campaign="nightly-1", first=A, second=B), row=3)
+    key = page.dataframe[0].value["example"][3]
+    first, second = page.main.columns[-2:]
+    shared = [each.value for each in page.code[:2]]
+    assert shared == [f"{key[1:]} + {key[1:]}", str(2 * int(key[1:]))]  # the input and the target
+    for column, name in ((first, A), (second, B)):
+        assert column.text[0].value == name
+        assert column.code[0].value.startswith("text of nightly-1-0-")
+        assert column.expander[0].label == "Prompt"
+    across = {"campaign": "nightly-1", "with": "nightly-0", "first": A, "second": A}
+    page = clicked(shown("compare_page", **across), row=0)
+    assert [each.text[0].value for each in page.main.columns[-2:]] == [
+        f"{A} of nightly-1",
+        f"{A} of nightly-0",
+    ]
+
+
+def test_a_row_of_duels_shows_one_comparison_with_both_outputs(tmp_path):
+    duelled_campaign(tmp_path)
+    page = clicked(shown("compare_page", first="a", second="b"), row=0)
+    assert "a against b on example e0" in texts(page)
 
 
 def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):

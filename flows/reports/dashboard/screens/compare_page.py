@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.plots import show_figure
-from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
+from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison, show_pair
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
@@ -197,9 +197,13 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
     if chosen is None:
         return
     picked, whole = ordered[chosen], st.toggle("Whole texts")
-    show_comparison(first.campaign, picked.first_comparison, whole=whole)
-    if picked.second_comparison != picked.first_comparison:
-        show_comparison(second.campaign, picked.second_comparison, whole=whole)
+    if picked.second_comparison == picked.first_comparison:  # a duel has both outputs
+        show_comparison(first.campaign, picked.first_comparison, whole=whole)
+        return
+    show_pair(
+        [(first.campaign, picked.first_comparison), (second.campaign, picked.second_comparison)],
+        whole=whole,
+    )
 
 
 def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:

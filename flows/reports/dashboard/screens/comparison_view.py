@@ -1,9 +1,10 @@
-"""One comparison with everything that led to its outcome: prompts, answers, and what its judges said."""
+"""Comparisons with everything that led to their outcomes: prompts, answers, and what their judges said."""
 
 import json
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
@@ -24,21 +25,88 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
         comparison_id: Id of the comparison.
         whole: Whether long texts are read to their ends.
     """
-    characters = None if whole else MOST_CHARACTERS
-    with asking() as session:
-        row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
-        judgments = browse_views.judgments(session, comparison_id, characters=characters)
-    if row is None:
-        st.text("This comparison is no longer there.")
+    found = _read(campaign, comparison_id, whole=whole)
+    if found is None:
+        st.text(GONE)
         return
+    row, judgments = found
     show_heading(heading(row), key="comparison")
     show_soft(" · ".join(facts(row)), key="comparison")
     _example(row)
     _answers(row)
+    _readings(row)
+    if judgments:
+        st.header("Judgments")
+        swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
+        st.caption(f"Each call of a model that judged.{swapped}")
+        _judgments(row, judgments, _columns(len(judgments)))
+
+
+def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) -> None:
+    """Draw two comparisons of the same example: its input and target, and below them both outputs.
+
+    Args:
+        compared: The campaign and the id of each comparison; both score a single output.
+        whole: Whether long texts are read to their ends.
+    """
+    found = [_read(campaign, comparison_id, whole=whole) for campaign, comparison_id in compared]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        st.text(GONE)
+        return
+    example = known[0][0]
+    show_heading(f"example {example['example']}", key="pair")
+    _input_and_target(example, whole=whole)
+    is_across = compared[0][0].id != compared[1][0].id
+    sides = zip(compared, known, st.columns(2), strict=True)
+    for number, ((campaign, _), (row, judgments), column) in enumerate(sides):
+        side = f"-side-{number}"
+        with column:
+            of_campaign = f" of {campaign.name}" if is_across else ""
+            show_heading(f"{row['candidate']}{of_campaign}", key=f"pair{side}")
+            show_soft(" · ".join(facts(row)), key=f"pair{side}")
+            _answer(row, "", key=side, names=("text", "reasoning"))
+            _readings(row, key=side)
+            with st.expander("Prompt", key=f"prompt-of{side}"):
+                _passage(row, "prompt", "", key=side)
+            _judgments(row, judgments, [st.container() for _ in judgments], key=side)
+
+
+GONE = "This comparison is no longer there."
+
+
+def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple[Row, list[Row]] | None:
+    """A comparison and its judgments; None if it is not there."""
+    characters = None if whole else MOST_CHARACTERS
+    with asking() as session:
+        row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
+        judgments = browse_views.judgments(session, comparison_id, characters=characters)
+    return None if row is None else (row, judgments)
+
+
+def _input_and_target(row: Row, *, whole: bool) -> None:
+    """The example's input (all its fields, if none is called so) and targets."""
+    fields, targets = row["fields"], row["targets"]
+    texts = {
+        "input": fields["input"] if isinstance(fields.get("input"), str) else _as_json(fields),
+        "target": "\n".join(targets) if all(isinstance(each, str) for each in targets) else _as_json(targets),
+        "label": None if row["label"] is None else _as_json(row["label"]),
+    }
+    for label, text in texts.items():
+        if text:
+            shown = text if whole else text[:MOST_CHARACTERS]
+            show_passage(label, shown, len(text), key=f"pair-{label}")
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _readings(row: Row, key: str = "") -> None:
+    """The part of the output that was judged, and the reason if there is no outcome."""
     for name, label in (("answer", "read by the judge"), ("detail", "why there is no outcome")):
         if row[name] is not None:
-            show_passage(label, row[name], row[f"{name}_length"], key=name)
-    _judgments(row, judgments)
+            show_passage(label, row[name], row[f"{name}_length"], key=f"{name}{key}")
 
 
 def listed(rows: Sequence[Row]) -> list[Row]:
@@ -87,7 +155,7 @@ def ending(row: Row) -> str:
 def _example(row: Row) -> None:
     with st.expander("Example and target"):
         example = {"fields": row["fields"], "targets": row["targets"], "label": row["label"]}
-        text = json.dumps(example, ensure_ascii=False, indent=2)
+        text = _as_json(example)
         show_passage("as stored", text, len(text), key="example")
 
 
@@ -98,15 +166,24 @@ def _answers(row: Row) -> None:
     ends = ("", "_b") if row["candidate_b"] else ("",)
     for end, column in zip(ends, st.columns(len(ends)), strict=True):
         with column:
-            if row[f"text{end}"] is None:
-                show_soft(f"{row[f'candidate{end}']}: no answer was made", key=f"none{end}")
-                continue
-            for name, label in PASSAGES.items():
-                key = f"{name}{end}"
-                if row[key] is None:  # most models tell no reasoning
-                    continue
-                show_passage(f"{label} {row[f'candidate{end}']}", row[key], row[f"{key}_length"], key=key)
-            show_soft(_made(row, end), key=f"made{end}")
+            _answer(row, end)
+
+
+def _answer(row: Row, end: str, *, key: str = "", names: Sequence[str] = tuple(PASSAGES)) -> None:
+    """These texts of one side of a comparison, and what made them."""
+    if row[f"text{end}"] is None:
+        show_soft(f"{row[f'candidate{end}']}: no answer was made", key=f"none{end}{key}")
+        return
+    for name in names:
+        _passage(row, name, end, key=key)
+    show_soft(_made(row, end), key=f"made{end}{key}")
+
+
+def _passage(row: Row, name: str, end: str, *, key: str) -> None:
+    text = row[f"{name}{end}"]
+    if text is not None:  # most models tell no reasoning
+        label = f"{PASSAGES[name]} {row[f'candidate{end}']}"
+        show_passage(label, text, row[f"{name}{end}_length"], key=f"{name}{end}{key}")
 
 
 def _made(row: Row, end: str) -> str:
@@ -117,22 +194,24 @@ def _made(row: Row, end: str) -> str:
     )
 
 
-def _judgments(row: Row, judgments: Sequence[Row]) -> None:
-    if not judgments:
-        return
-    st.header("Judgments")
-    swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
-    st.caption(f"Each call of a model that judged.{swapped}")
-    for column, judgment in zip(_columns(len(judgments)), judgments, strict=True):
-        with column, st.container(border=True):
-            show_soft(judgment_line(row, judgment), key=f"judgment-{judgment['number']}")
+def _judgments(
+    row: Row, judgments: Sequence[Row], places: Sequence[DeltaGenerator], *, key: str = ""
+) -> None:
+    """Each call of a model that judged, in a place of its own."""
+    for place, judgment in zip(places, judgments, strict=True):
+        with place, st.container(border=True):
+            show_soft(judgment_line(row, judgment), key=f"judgment-{judgment['number']}{key}")
             for name, label in (("reply", "reply"), ("prompt", "prompt of the judge")):
                 if judgment[name] is not None:
-                    key = f"{name}-{judgment['number']}"
-                    show_passage(label, judgment[name], judgment[f"{name}_length"], key=key)
+                    show_passage(
+                        label,
+                        judgment[name],
+                        judgment[f"{name}_length"],
+                        key=f"judge-{name}-{judgment['number']}{key}",
+                    )
 
 
-def _columns(count: int) -> list[st.delta_generator.DeltaGenerator]:
+def _columns(count: int) -> list[DeltaGenerator]:
     """Two judgments in a row: mostly the two orders of one question."""
     return [column for _ in range(0, count, 2) for column in st.columns(2)][:count]
 
