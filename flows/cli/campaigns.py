@@ -7,6 +7,7 @@ import typer
 
 from winnow.flows.cli.options import (
     DEFAULT_STORAGE,
+    AllowMissing,
     Fork,
     LogFormatOption,
     LogLevelOption,
@@ -90,6 +91,7 @@ def run(
     set_: Overrides = None,
     fork: Fork = None,
     exhaustive: Exhaustive = False,
+    allow_missing: AllowMissing = False,
     storage: SpecStorage = None,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
@@ -100,7 +102,7 @@ def run(
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
 
-    overrides = overrides_of(set_, fork=fork, storage=storage)
+    overrides = overrides_of(set_, fork=fork, storage=storage, allow_missing=allow_missing)
     approval = approving(Trust(everything=trust, asks=True))
     with logged(log_format, log_level), starting_early(approval) as approve:
         checked = check_campaign_file(spec, overrides, approve)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow.flows.cli.options import (
+    AllowMissing,
     Fork,
     LogFormatOption,
     LogLevelOption,
@@ -37,6 +38,7 @@ def gate(
         Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request.")
     ] = None,
     fork: Fork = None,
+    allow_missing: AllowMissing = False,
     storage: SpecStorage = None,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
@@ -63,7 +65,7 @@ def gate(
             why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
             raise WinnowError(f"{path} cannot be written: {why}; name another file")
     begin_gate_files(str(spec), junit=junit, markdown=markdown)
-    overrides = overrides_of(set_, fork=fork, storage=storage)
+    overrides = overrides_of(set_, fork=fork, storage=storage, allow_missing=allow_missing)
     if baseline is not None:
         selector = {"name": GATE, "params": {"baseline": baseline}}
         overrides.append(f"selector={json.dumps(selector)}")

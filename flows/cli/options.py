@@ -84,6 +84,15 @@ TrustOption = Annotated[
     ),
 ]
 
+AllowMissing = Annotated[
+    bool,
+    typer.Option(
+        "--allow-missing",
+        help="Begin without models that cannot be asked, at the whole delta for the others; they can join "
+        "later (execution.allow_missing).",
+    ),
+]
+
 LogFormatOption = Annotated[
     LogFormat,
     typer.Option(
@@ -116,10 +125,15 @@ TokenOption = Annotated[
 
 
 def overrides_of(
-    given: list[str] | None, *, fork: str | None = None, storage: str | None = None
+    given: list[str] | None,
+    *,
+    fork: str | None = None,
+    storage: str | None = None,
+    allow_missing: bool = False,
 ) -> list[str]:
     """The overrides of a file's keys: those given by --set, and then those that have options."""
-    named = {key: value for key, value in (("name", fork), ("storage", storage)) if value is not None}
+    options = (("name", fork), ("storage", storage), ("execution.allow_missing", allow_missing or None))
+    named = {key: value for key, value in options if value is not None}
     # Quoted, as YAML would read a number in the place of the name 2024.
     quoted = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in named.items())
     return [*(given or []), *quoted]

@@ -3,7 +3,7 @@
 What a round needs is imported by the functions that run one: a campaign that is decided answers at once.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 
 from winnow.flows import exit_codes
@@ -30,6 +30,7 @@ from winnow.tasks.plugins.extras import require
 from winnow.tasks.plugins.of_programs import require_plugins
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.missing_models import missing_words, with_models_there
 from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile
@@ -65,15 +66,20 @@ def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
     return imports_once(spec, at_once=True)
 
 
-def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None:
-    """Store a campaign that is about to run, unless it is stored; tell where that lowers its budget.
+def store_campaign(
+    checked: ResolvedCampaign, series: str | None = None, say: Callable[[str, str], None] = notice
+) -> None:
+    """Store a campaign that is about to run, unless it is stored.
 
     Args:
         checked: The campaign.
         series: Name that a new campaign shares with the others that its schedule begins.
+        say: Takes the name of an event and a sentence, where the campaign goes on without models that cannot
+            be asked, or with a lower budget.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
+        ModelsMissing: If a model cannot be asked, and the campaign may not begin without it.
         StorageError: If the database cannot be used.
         ExtraMissing: If its engines need packages that are not installed here.
     """
@@ -82,10 +88,13 @@ def store_campaign(checked: ResolvedCampaign, series: str | None = None) -> None
         ensure_schema(database)
         with database.reading() as session:
             before = campaign_records.find_campaign(session, checked.spec.name)
-        after = open_campaign(database, checked, series)
+        found = with_models_there(checked, None if before is None else before.spec)
+        after = open_campaign(database, found.checked, series)
     remember(checked.spec.storage)
+    if found.missing:
+        say("models_missing", f"campaign '{after.name}' goes on without {missing_words(found.missing)}")
     if before is not None and (lowered := lowered_limits(before, after)):
-        notice(
+        say(
             "budget_lowered",
             f"campaign '{after.name}' has a lower budget from now on, as its definition says: "
             f"{', '.join(lowered)}; raise stopping.budget there if it is an older one",

@@ -128,7 +128,8 @@ def _run_own(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> Schedu
             )
             return "skipped"
         named = [*run.settings, f"name={run.name}", f"storage={run.storage}"]
-        store_campaign(check_campaign_file(run.spec, named, approving(run.trust)), run.series)
+        checked = check_campaign_file(run.spec, named, approving(run.trust))
+        store_campaign(checked, run.series, lambda _, sentence: say(sentence))
     try:
         if not status_of(run.storage, run.name).is_settled:
             run_flow(run.storage, run.name, interrupts)

@@ -146,6 +146,7 @@ def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -
         reason="running",
         best=None,
         candidates=tuple(CandidateStanding(name=name) for name in names),
+        left_out=spec.get("left_out", {}),
         expects_additions=selector["params"].get("additions") == "expected",
         n_examples=n_examples,
         delta=spec["stopping"]["delta"],

@@ -124,6 +124,8 @@ class Answer:
     limit may have ended the campaign all the same, where held-out examples are left to score."""
     additions: tuple[Addition, ...] = ()
     """Lists of candidates that joined a benchmark's campaign once it had begun, in order."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Models that could not be asked when the campaign began and take no part, and the cause of each."""
     expects_additions: bool = False
     """Whether additions were reckoned with from the start, so that they raise no error probability."""
     n_examples: int

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
@@ -25,6 +26,15 @@ from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.spec.stored_spec import judge_entries, judge_place, judging_models, metric_place
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
+
+ON_HUB = frozenset({"transformers", "vllm"})
+"""Providers whose models the hub may hold; what a plug-in's models are is known to the plug-in alone."""
+
+ELSEWHERE = frozenset({"cache_dir", "download_dir"})
+"""Keys of `model_args` that name another cache than the hub's own."""
+
+HUB_TIMEOUT = 30.0
+"""Seconds until the hub is taken to give no answer about a model."""
 
 Kind = Literal["models", "datasets"]
 """The kinds of things that the hub keeps."""
@@ -86,6 +96,42 @@ def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> s
     return commit if COMMIT.fullmatch(commit) and cached_folder(name, kind, commit) else None
 
 
+def why_unknown_to_hub(model: ModelRef) -> str | None:
+    """Why a model of the hub cannot be loaded: the hub does not know it, or does not answer.
+
+    None for one that is known, that lies in the hub's cache or in a folder, or that another hub may have.
+    """
+    name, revision = model.model, model.revision or "main"
+    is_elsewhere = bool(ELSEWHERE & model.model_args.keys()) or "VLLM_USE_MODELSCOPE" in os.environ
+    if model.provider not in ON_HUB or not _may_be_on_hub(name) or is_elsewhere:
+        return None
+    is_commit = COMMIT.fullmatch(revision) is not None
+    if cached_folder(name, "models", revision) if is_commit else cached_commit(name, "models", revision):
+        return None
+    if _is_offline():
+        return f"{name} is not in the hub's cache, and HF_HUB_OFFLINE forbids to ask the hub"
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        HfApi().model_info(name, revision=model.revision, timeout=HUB_TIMEOUT)
+    except RepositoryNotFoundError:
+        return f"the hub knows no model {name}, or does not show it to you"
+    except RevisionNotFoundError:
+        return f"the hub knows no revision {revision} of {name}"
+    except Exception as error:  # of the hub, or of any way to it
+        return f"the hub gives no answer about {name}: {in_words(error)}"
+    return None
+
+
+def _is_offline() -> bool:
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def _may_be_on_hub(name: str) -> bool:
+    return name.count("/") == 1 and not name.startswith((".", "/", "~")) and not Path(name).is_dir()
+
+
 def cached_folder(name: str, kind: Kind, commit: str) -> Path | None:
     """The folder in which the hub's cache holds the files of a commit, as far as they were downloaded."""
     folder = _folder(name, kind) / "snapshots" / commit
@@ -139,7 +185,7 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
         return revision
     if commit := cached_commit(hub, "datasets", revision or "main"):
         return commit
-    if not asks_hub or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+    if not asks_hub or _is_offline():
         raise DatasetError(
             f"the dataset {hub} is not in the hub's cache, and the hub is not asked now; download it first "
             f"(hf download --repo-type dataset {hub}), or name a folder",
@@ -180,7 +226,7 @@ def _revision(model: JsonView, place: str, begun: Revisions) -> object:
     given, name = model.get("revision"), model.get("model")
     if given is not None or model.get("provider", "vllm") in {FUNCTION, *REMOTE} or not isinstance(name, str):
         return given
-    if name.count("/") != 1 or name.startswith((".", "/", "~")) or Path(name).is_dir():
+    if not _may_be_on_hub(name):
         return None
     return begun[place] if place in begun else cached_commit(name)
 

@@ -55,6 +55,8 @@ class ResolvedCampaign(ABC):
     """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Models of the file that the campaign began without and that have not joined, and the cause of each."""
 
     @classmethod
     @abstractmethod
@@ -108,7 +110,13 @@ class ResolvedCampaign(ABC):
 
     def begun_as(self, identity: JsonView) -> Self:
         """The campaign with what was settled when it began, by its stored identity."""
-        return replace(self.begun_at(identity["served_at"]), begun_with_lookahead=identity.get("lookahead"))
+        names = {each.name for each in self.models}
+        left_out = {name: why for name, why in identity.get("left_out", {}).items() if name not in names}
+        return replace(
+            self.begun_at(identity["served_at"]),
+            begun_with_lookahead=identity.get("lookahead"),
+            left_out=left_out,
+        )
 
     def prepared(self, database: Database) -> Self:
         """The campaign with all that is worked out once and kept in the database, before rounds begin."""
@@ -134,6 +142,11 @@ class ResolvedCampaign(ABC):
     def models_to_ask(self) -> list[ModelRef]:
         """The models that may be asked: under `reuse: only` no candidate's."""
         return [*self.judge_models] if self.spec.reuse == ONLY else self.models
+
+    @property
+    def models_needed(self) -> Sequence[ModelRef]:
+        """The models that the campaign cannot do without, whichever candidates there are."""
+        return self.judge_models
 
     @property
     def served_at(self) -> dict[str, str]:
@@ -280,6 +293,7 @@ class ResolvedCampaign(ABC):
             "history_fingerprint": None,
             "judge_identity": self.judge_identity,
             "selector_code": self.selector_code,
+            **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **self.particulars(),
         }
 

@@ -19,6 +19,7 @@ GROWING = (
     "model_fingerprints",
     "served_at",
     "few_shot_examples",
+    "left_out",
 )
 """Keys of an identity that say which candidates there are."""
 

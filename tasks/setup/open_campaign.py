@@ -56,6 +56,7 @@ FINGERPRINTS = (
     "betting_rule",
     "embedder_identity",
     "deterministic",
+    "left_out",
 )
 """Keys of a stored identity beside the spec's own fields."""
 

@@ -359,10 +359,13 @@ class CampaignSpec(SpecModel):
     def execution_fields(self) -> JsonObject:
         """The fields that may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
+        execution = self.execution.model_dump(mode="json")
+        if not self.execution.allow_missing:  # stored as before there was such a key
+            del execution["allow_missing"]
         return {
             "budget": self.stopping.stored_budget,
             "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],
-            "execution": self.execution.model_dump(mode="json"),
+            "execution": execution,
             **({"tags": self.tags} if self.tags else {}),
             **({"servers": servers} if servers else {}),
         }

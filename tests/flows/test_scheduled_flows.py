@@ -96,6 +96,19 @@ def test_each_run_is_a_campaign_of_its_own_that_reuses_what_the_last_one_generat
     assert {row["series"] for row in listed} == {"survivor"}
 
 
+def test_a_firing_goes_on_without_models_that_cannot_be_asked_where_it_may(folder):
+    nobody = "{name: two, provider: openai, model: m, model_base_url: 'http://127.0.0.1:9/v1'}"
+    edit(folder, f"{{name: two, provider: transformers, model: {folder}/model-2, model_args: "
+         "{max_model_len: 64}}", nobody)  # fmt: skip
+    once = "execution.max_retries=0"
+    with pytest.raises(SpecError, match="1 of 2 models cannot be asked: 'two'"):
+        fired(folder, settings=[once])
+    how, lines = fired(folder, settings=[once, "execution.allow_missing=true"])
+    assert how == "done"
+    assert lines[-2].startswith("campaign 'survivor-21261121T120000Z' goes on without 'two' (http://")
+    assert lines[-1].startswith("survivor-21261121T120000Z: undecided without two, ")
+
+
 def test_a_scheduled_run_that_is_run_again_finds_its_own_campaign(folder):
     fired(folder)
     before = processes.history(folder)

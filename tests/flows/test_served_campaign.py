@@ -9,7 +9,6 @@ from faulty_server import (
     MODEL,
     SERVER_ERROR,
     WRONG_KEY,
-    always,
     faulty_server,
     is_canary,
     no_faults,
@@ -19,6 +18,7 @@ from faulty_server import (
 from test_command_line import winnow
 
 from winnow.tasks.engines.openai import server_calls
+from winnow.tasks.engines.openai.engine import CONTROL
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 
@@ -55,6 +55,11 @@ def serving(script=no_faults):
 
     with faulty_server(script, reply) as server:
         yield server
+
+
+def after_the_first(fault):
+    """A fault for all but the request that shows whether a model is there."""
+    return lambda call: fault if call.body["max_tokens"] > 1 else None
 
 
 def run(folder, *arguments):
@@ -107,11 +112,36 @@ def test_a_campaign_does_not_go_on_at_a_server_that_serves_something_else(folder
 
 
 @pytest.mark.parametrize("fault", [SERVER_ERROR, WRONG_KEY])
-def test_a_campaign_whose_servers_never_answered_goes_on_once_they_do(folder, monkeypatch, fault):
-    """As one that was begun before its server, or with a key that is wrong."""
+def test_a_campaign_begins_once_its_models_can_be_asked_or_without_those_that_cannot(
+    folder, monkeypatch, fault
+):
+    """As where a server was not started yet, or with a key that is wrong."""
     monkeypatch.setenv("TEST_KEY", "sk-abc***xyz")
     broken = [True]
     with serving(lambda call: fault if broken else None) as server:
+        campaign = folder("early", server.url, "one", api_key="$TEST_KEY")
+        given = ("--set", "execution.max_retries=0")
+        ran = run(campaign, *given)
+        assert ran.returncode == 2
+        assert "winnow: 1 of 2 models cannot be asked: 'one' (" in ran.stderr
+        assert "no text was asked for yet: correct them or start their servers, or begin" in ran.stderr
+        assert len(ran.stderr.splitlines()) == 1
+        assert {call.prompt for call in server.calls} <= {CONTROL.prompt}
+        begun = run(campaign, *given, "--allow-missing", "--fork", "smaller")
+        assert begun.returncode == 3
+        assert "campaign 'smaller' goes on without 'one' (" in begun.stderr
+        assert begun.stdout.startswith("smaller: undecided without one")
+        assert "left out  one (" in begun.stdout
+        broken.clear()
+        assert run(campaign).returncode == 3
+    assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]
+
+
+@pytest.mark.parametrize("fault", [SERVER_ERROR, WRONG_KEY])
+def test_a_campaign_whose_servers_ended_at_once_goes_on_when_they_answer(folder, monkeypatch, fault):
+    monkeypatch.setenv("TEST_KEY", "sk-abc***xyz")
+    broken = [True]
+    with serving(lambda call: after_the_first(fault)(call) if broken else None) as server:
         campaign = folder("early", server.url, "one", "two", api_key="$TEST_KEY")
         ran = run(campaign, "--set", "execution.max_retries=0", "--set", "execution.max_restarts=0")
         assert ran.returncode == 1
@@ -167,7 +197,7 @@ def test_a_server_that_does_not_answer_fails_its_own_candidates_only(
 ):
     key = "sk-abc***xyz"  # the server repeats it
     monkeypatch.setenv("TEST_KEY", key)
-    with serving(always(fault)) as server:
+    with serving(after_the_first(fault)) as server:
         campaign = folder("failing", server.url, "two", api_key="$TEST_KEY")
         ran = run(campaign, "--set", "execution.max_retries=1", "--set", "execution.max_restarts=1")
     assert ran.returncode == 3

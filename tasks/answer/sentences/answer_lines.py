@@ -17,6 +17,7 @@ from winnow.tasks.answer.sentences.phrases import (
     assumed,
     dropped_lines,
     held,
+    left_out_lines,
     list_of,
     out_lines,
 )
@@ -56,7 +57,15 @@ def headline(answer: Answer, state: str) -> str:
 
 
 def outcome_words(answer: Answer, state: str) -> str:
-    """The words for the outcome of a campaign, or its state where it has not ended."""
+    """The words for the outcome of a campaign, or its state where it has not ended.
+
+    Models that the campaign began without are named: the outcome says nothing of them.
+    """
+    without = f" without {list_of([*answer.left_out])}" if answer.left_out else ""
+    return f"{_outcome_words(answer, state)}{without}"
+
+
+def _outcome_words(answer: Answer, state: str) -> str:
     if answer.outcome is None:
         return state
     if answer.outcome == "decided":
@@ -86,7 +95,7 @@ def subject(answer: Answer) -> str:
 def answer_lines(answer: Answer) -> list[Line]:
     """The lines of an answer: the best candidate, its results, how sure they are, and what follows beyond."""
     lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
-    lines += _stored_lines(answer)
+    lines += [*_stored_lines(answer), *left_out_lines(answer)]
     return _assumed_once(_said_once(lines, answer), answer)
 
 

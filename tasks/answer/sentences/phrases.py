@@ -177,6 +177,22 @@ def added_lines(answer: Answer) -> list[Line]:
     ]
 
 
+def left_out_lines(answer: Answer) -> list[Line]:
+    """A line on the models that could not be asked when the campaign began; nothing where all could."""
+    if not answer.left_out:
+        return []
+    names = " and ".join(f"{name} ({why})" for name, why in answer.left_out.items())
+    them = "it" if len(answer.left_out) == 1 else "them"
+    return [
+        (
+            "left out",
+            f"{names}: the campaign began without {them}, and claims nothing about {them}; winnow run SPEC "
+            f"lets {them} join later, if the selector takes more candidates, and winnow run SPEC --fork "
+            f"NEW_NAME begins anew with {them}",
+        )
+    ]
+
+
 def rounds(count: int) -> str:
     """A number of rounds in a sentence."""
     return count_of(count, "round")

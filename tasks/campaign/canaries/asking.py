@@ -8,7 +8,7 @@ answers of sixteen have to differ. The prompts are the same at every contact, an
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.storage.leases import writing_under
 from winnow.storage.records import canaries as canary_records
@@ -210,6 +210,12 @@ def served_model(model: ModelRef, fingerprint: str) -> str:
 def canary_requests(served: str) -> list[Request]:
     """The canary prompts for a served model, whose digest is from `served_model`, as requests."""
     return [Request(prompt=_prompt(served, i), sampling=SAMPLING, seed=0) for i in range(N_PROMPTS)]
+
+
+def contact_request(model: ModelRef) -> Request:
+    """A request that shows whether a model is there, at the cost of one token."""
+    [first, *_] = canary_requests(served_model(model, ""))
+    return replace(first, sampling=replace(SAMPLING, max_tokens=1))
 
 
 def prompts_digest(requests: list[Request]) -> str:

@@ -44,7 +44,7 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
     """
     if execution.cluster is None:
         yield DevicePlacement(
-            factory=_with_limits(start_engine, execution),
+            factory=with_limits(start_engine, execution),
             max_loaded=execution.max_loaded,
             devices=execution.devices,
             width=devices_wanted,
@@ -54,15 +54,15 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
 
     with ray_engines(execution.ray_address, execution.ray_gpus, execution.max_loaded) as factory:
         yield DevicePlacement(
-            factory=_with_limits(factory, execution),
+            factory=with_limits(factory, execution),
             max_loaded=1,
             devices=range(execution.max_loaded),
             width=lambda model: min(devices_wanted(model), 1),
         )
 
 
-def _with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFactory:
-    """The factory, told the limits of requests to servers; a served model needs no place in any cluster."""
+def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFactory:
+    """The factory with the limits of requests to servers; a served model needs no place in any cluster."""
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
         settings = replace(

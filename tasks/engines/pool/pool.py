@@ -58,6 +58,7 @@ class EnginePool:
             answered; None waits for ever.
         streaming: Whether requests may join those that an engine is at work on. Where not, an engine answers
             one group at a time and forgets it.
+        logs_ends: Whether a line of the log says how an engine ended; False for callers that say it.
         factory: Starts an engine; by default that of the model's provider.
 
     Raises:
@@ -77,6 +78,7 @@ class EnginePool:
         load_timeout: float = 600.0,
         batch_timeout: float | None = 600.0,
         streaming: bool = True,
+        logs_ends: bool = True,
         factory: EngineFactory = start_engine,
     ) -> None:
         if max_loaded < 1:
@@ -94,6 +96,7 @@ class EnginePool:
         )
         self._adapters, self._streaming = adapters_by_engine(models), streaming
         self._max_restarts = max_restarts
+        self._logs_ends = logs_ends
         self._factory = factory
         self._n_devices = len(devices)
         self._width = width
@@ -320,15 +323,16 @@ class EnginePool:
                 return self._failed.get(key)
             if slot is not None:
                 slot.end_is_known = True
-        log_end(error)
+        if self._logs_ends:
+            log_end(error)
         with self._counting:
             self._ends[key] += 1
             if isinstance(error, EngineLoadFailed):
                 self._failed[key] = GenerationFailure(reason="load_failed", detail=str(error))
             elif self._ends[key] > self._max_restarts:
-                detail = (
-                    f"model {error.model!r}: given up after {self._ends[key]} engines; the last: {error.why}"
-                )
+                detail = str(error)
+                if (ended := self._ends[key]) > 1:
+                    detail = f"model {error.model!r}: given up after {ended} engines; the last: {error.why}"
                 self._failed[key] = GenerationFailure(reason="engine_failed", detail=detail)
             return self._failed.get(key)
 

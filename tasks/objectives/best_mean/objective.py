@@ -11,6 +11,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.best_mean.constraints import (
     check_constraints,
@@ -83,6 +84,12 @@ class BestMean(ScoredCampaign):
             "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
             **self.metric_particulars,
         }
+
+    @property
+    def models_needed(self) -> Sequence[ModelRef]:
+        """See `ResolvedCampaign`: a gate cannot do without its baseline."""
+        held_against = () if self.baseline is None else (self.candidates[self.baseline].model,)
+        return [*super().models_needed, *held_against]
 
     @property
     def n_selection_examples(self) -> int:

@@ -64,6 +64,11 @@ class Certify(ScoredCampaign):
         return list({each.name: each for each in known}.values())
 
     @property
+    def models_needed(self) -> Sequence[ModelRef]:
+        """See `ResolvedCampaign`: a loss is held against the baseline's."""
+        return [*super().models_needed, *(model for _, model in needed_by_losses(self))]
+
+    @property
     def askable(self) -> int:
         """See `ResolvedCampaign`: labels."""
         return len(self.certification.parts.labellable)

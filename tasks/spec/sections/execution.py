@@ -108,6 +108,8 @@ class ExecutionSpec(SpecModel):
     """Seconds a server may take to answer one request."""
     max_retries: int = Field(default=5, ge=0)
     """Number of times that one request to a server is sent again, at the most."""
+    allow_missing: bool = False
+    """Begin without models that cannot be asked when the campaign begins; they can join it later."""
     log_folder: str = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
     """Addresses that are told how a run ends."""

@@ -1,0 +1,194 @@
+"""Models that are not there when a campaign begins: each is sent one request before anything is stored.
+
+A model is missing if its server does not know it, refuses the key or does not answer after all retries, or if
+its hub does not know it. A campaign with missing models is refused, or begins without them where its file
+allows that: the error probability is then divided among the candidates that are left. A list of models proves
+nothing, since gateways list few of theirs: only an answer to a request does.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from winnow.storage.json_types import JsonView
+from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.answer.sentences.rounding import count_of
+from winnow.tasks.candidates.hub_cache import why_unknown_to_hub
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
+from winnow.tasks.engines.providers import REMOTE, engine_key, start_engine
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.spec.campaign import CampaignSpec
+
+LONGEST_CAUSE = 300
+"""Characters that are shown of why a model is missing."""
+
+
+class ModelsMissing(SpecError):
+    """Models of a campaign that is about to begin are not there."""
+
+
+class Presence(NamedTuple):
+    """The models of a campaign that are there, and those that are not."""
+
+    checked: ResolvedCampaign
+    """The campaign without the candidates of missing models."""
+    missing: Mapping[str, str]
+    """The missing models, and why each is missing."""
+
+
+def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Presence:
+    """Send a request to each model that has not answered yet, and leave out those that may be missing.
+
+    Args:
+        checked: The campaign as its file describes it.
+        stored: The identity of the stored campaign of this name; None where the campaign begins now. Only
+            models that it does not have are asked, and only if they can join it.
+
+    Raises:
+        ModelsMissing: If a model is missing that may not be.
+        SpecError: If too few candidates are left without those that are missing.
+    """
+    known = () if stored is None else [str(each["name"]) for each in stored["models"]]
+    new = [each for each in checked.models_to_ask if each.name not in known or stored is None]
+    absent: Mapping[str, str] = {} if stored is None else stored.get("left_out", {})
+    if stored is None:
+        missing = missing_models(checked, new)
+        if missing and not checked.spec.execution.allow_missing:
+            raise ModelsMissing(_refusal(checked, missing))
+        left = _without(checked, missing) if missing else checked
+        return Presence(replace(left, left_out=dict(missing)), missing)
+    candidates = {each.model.name for each in checked.candidates}
+    joining = [each for each in new if each.name in candidates]
+    if not joining:
+        return Presence(checked, {})
+    if checked.takes_more_candidates:
+        missing = missing_models(checked, joining)
+    else:  # those that were left out when it began stay so; others are refused with what may not change
+        missing = {each.name: absent[each.name] for each in joining if each.name in absent}
+    refused = {name: why for name, why in missing.items() if name not in absent}
+    if refused and not checked.spec.execution.allow_missing:
+        raise ModelsMissing(_refusal(checked, refused, goes_on=True))
+    return Presence(_without(checked, missing) if missing else checked, missing)
+
+
+def missing_models(checked: ResolvedCampaign, models: Sequence[ModelRef]) -> dict[str, str]:
+    """Why each of these models that is missing is missing, by name, in the order of the models."""
+    served = [each for each in models if each.provider in REMOTE]
+    found = _without_answer(checked, served)
+    if checked.spec.execution.cluster is None:  # the machines of a cluster have caches of their own
+        for model in models:
+            if model not in served and (why := why_unknown_to_hub(model)) is not None:
+                found[model.name] = why
+    return {each.name: found[each.name] for each in models if each.name in found}
+
+
+def _without_answer(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> dict[str, str]:
+    """Why each served model that gives no answer gives none, by name; all are asked at once."""
+    by_engine: dict[str, list[ModelRef]] = {}
+    for model in served:
+        by_engine.setdefault(engine_key(model), []).append(model)
+    if not by_engine:
+        return {}
+    # Imported here: a campaign that is decided asks nothing, and answers at once.
+    from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH, contact_request
+    from winnow.tasks.engines.pool.placement import with_limits
+    from winnow.tasks.engines.pool.pool import EnginePool
+    from winnow.tasks.engines.pool.request_scheduler import RequestGroup
+
+    execution, found = checked.spec.execution, {}
+    alike = list(by_engine.values())
+    groups = [RequestGroup(model=first, requests=[contact_request(first)]) for first, *_ in alike]
+    with (
+        EnginePool(
+            log_folder=Path(execution.log_folder) / checked.spec.name,
+            max_restarts=0,
+            logs_ends=False,
+            load_timeout=execution.load_timeout,
+            batch_timeout=execution.batch_timeout,
+            factory=with_limits(start_engine, execution),
+        ) as engines,
+        closing(engines.answers(groups)) as answered,
+    ):
+        for number, [answer] in answered:
+            if isinstance(answer, GenerationFailure) and answer.reason in OUT_OF_REACH:
+                found.update({each.name: _cause(answer.detail) for each in alike[number]})
+    return found
+
+
+def _cause(detail: str) -> str:
+    """Why a model is missing, without its name in front."""
+    _, found, cause = detail.partition("': ")
+    cause = cause if found else detail
+    return cause if len(cause) <= LONGEST_CAUSE else f"{cause[: LONGEST_CAUSE - 1]}…"
+
+
+def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedCampaign:
+    """The campaign without the candidates of missing models.
+
+    Raises:
+        ModelsMissing: If it cannot do without one of them.
+    """
+    needed = [each.name for each in checked.models_needed if each.name in missing]
+    if needed or all(each.model.name in missing for each in checked.candidates):
+        raise ModelsMissing(_refusal(checked, missing))
+    try:
+        return check_campaign(_spec_without(checked, missing.keys()), checked.dataset)
+    except SpecError as error:
+        raise SpecError(f"without {missing_words(missing)}, which cannot be asked: {error}") from error
+
+
+def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> CampaignSpec:
+    """The spec without some models, and without what it says of their candidates."""
+    spec = checked.spec
+    candidates = {each.name for each in checked.candidates if each.model.name in names}
+    params = dict(spec.selector.params)
+    if isinstance(costs := params.get("costs"), dict):
+        params["costs"] = {name: cost for name, cost in costs.items() if name not in candidates}
+    certify = spec.certify
+    if certify is not None:
+        left = {name: cost for name, cost in certify.costs.items() if name not in candidates}
+        certify = certify.model_copy(update={"costs": left})
+    others = {each.name for each in checked.judge_models}
+    prices = {
+        name: price for name, price in spec.execution.prices.items() if name not in names or name in others
+    }
+    return spec.model_copy(
+        update={
+            "models": [each for each in spec.models if each.name not in names],
+            "exclude": [each for each in spec.exclude if each.model not in names],
+            "selector": spec.selector.model_copy(update={"params": params}),
+            "certify": certify,
+            "execution": spec.execution.model_copy(update={"prices": prices}),
+        }
+    )
+
+
+def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: bool = False) -> str:
+    """One sentence with all missing models, why they are missing, and what to do."""
+    needed = [each.name for each in checked.models_needed if each.name in missing]
+    is_all = all(each.model.name in missing for each in checked.candidates)
+    remedy = "correct them or start their servers"
+    if needed:
+        remedy += f" (the campaign cannot do without {list_of(needed)})"
+    elif not is_all and not checked.spec.execution.allow_missing:
+        verb = "go on" if goes_on else "begin"
+        remedy += f", or {verb} without them: --allow-missing (execution.allow_missing: true)"
+    so_far = "nothing changed" if goes_on else "no text was asked for yet"
+    of = count_of(len(checked.models_to_ask), "model")
+    return f"{len(missing)} of {of} cannot be asked: {missing_words(missing)}; {so_far}: {remedy}"
+
+
+def missing_words(missing: Mapping[str, str]) -> str:
+    """The names of missing models, each with its cause in brackets; those with the same cause together."""
+    by_cause: dict[str, list[str]] = {}
+    for name, cause in missing.items():
+        by_cause.setdefault(cause, []).append(name)
+    return ", and ".join(f"{_quoted(names)} ({cause})" for cause, names in by_cause.items())
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
