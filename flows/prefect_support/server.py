@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,12 +29,16 @@ from typing import BinaryIO
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.setup.own_files import open_anew, open_to_append
 
 WORK_FOLDER = Path(".winnow")
 """The folder for logs, the temporary server's files and the demo, under the current directory."""
 
 LOG = WORK_FOLDER / "logs" / "prefect-server.log"
 """The file that the output of a command's temporary server goes to."""
+
+LOCK = "temporary-server.lock"
+"""The file in PREFECT_HOME whose lock the temporary server holds that keeps its database there."""
 
 TALKER = "EventsWorker"
 """A logger of Prefect that no setting silences: it tells at the end of a run that events are being sent."""
@@ -203,7 +207,7 @@ def _temporary(log: Path, *, schedules: bool) -> AbstractContextManager[_Tempora
 def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
     port = _free_port()
     with ExitStack() as stack:
-        with _opened(log) as output, _opened(_home(log) / "temporary-server.lock") as lock:
+        with _opened(open_anew, log) as output, _opened(open_to_append, _home(log) / LOCK) as lock:
             environment = os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY)
             process = subprocess.Popen(
                 # -P: a folder named `flows` where the user stands must not shadow ours.
@@ -252,14 +256,13 @@ def own_database(lock: BinaryIO) -> Generator[dict[str, str], None, None]:
 
 
 def _home(log: Path) -> Path:
-    return Path(os.environ.get("PREFECT_HOME", log.parent))
+    return Path(os.environ["PREFECT_HOME"]).resolve() if "PREFECT_HOME" in os.environ else log.parent
 
 
-def _opened(file: Path) -> BinaryIO:
-    """A new file of a temporary server; its folder is created if need be."""
+def _opened(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
+    """A file of a temporary server; its folder is created if need be."""
     try:
-        file.parent.absolute().mkdir(parents=True, exist_ok=True)
-        return file.open("wb")
+        return how(file)
     except OSError as error:
         raise PrefectServerFailed(
             f"Prefect's temporary server has no room for its files ({error}); run winnow in a folder that "

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.tasks.setup.own_files import write_whole
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 if TYPE_CHECKING:
@@ -59,9 +60,8 @@ def remember(storage: str) -> None:
 
     if shown_url(storage) == storage:
         with contextlib.suppress(OSError):  # a folder that cannot be written to has no note
-            NOTE.parent.mkdir(parents=True, exist_ok=True)
             known = dict.fromkeys([storage, *_noted()])
-            NOTE.write_text("".join(f"{each}\n" for each in list(known)[:MOST_NOTED]), encoding="utf-8")
+            write_whole(NOTE, "".join(f"{each}\n" for each in list(known)[:MOST_NOTED]))
 
 
 def to_read(storage: str) -> str:

@@ -123,6 +123,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
     def connect() -> sqlite3.Connection:
         if mode != "rwc" and not os.path.exists(path):
             raise sqlite3.OperationalError("there is no such file (--storage names another)")
+        _refuse_links_beside(path)
         if mode != "ro" and os.path.exists(path):
             file.require(LOST_SINCE_THE_COPY)  # before, and in `configure` after it was opened
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -175,6 +176,18 @@ def require_stored(engine: Engine) -> None:
     file = engine.get_execution_options().get(FILE)
     if file is not None:
         file.require(LOST_AT_LAST)
+
+
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""Ends of the names of the files that SQLite keeps beside a database, which it opens through links."""
+
+
+def _refuse_links_beside(path: str) -> None:
+    beside = os.path.realpath(path)
+    if link := next((end for end in SIDE_FILES if os.path.islink(beside + end)), None):
+        raise sqlite3.OperationalError(
+            f"{beside}{link} is a link, through which SQLite would write: remove it"
+        )
 
 
 def is_busy(error: BaseException | None) -> bool:

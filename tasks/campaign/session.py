@@ -3,7 +3,6 @@
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
@@ -24,6 +23,7 @@ from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.rounds.draws import seed_of_draws
 from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.replicates import ReplicateCounter
+from winnow.tasks.setup.own_files import settled_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ def running(
         ClusterUnavailable: If engines are to run on a cluster and there is none.
     """
     execution = checked.spec.execution
-    log_folder = Path(execution.log_folder) / record.name
+    log_folder = settled_folder(execution.log_folder) / record.name
     with (
         plugin_log(log_folder, record.name),
         holding(database, record.id) as lease,

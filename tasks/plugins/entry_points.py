@@ -18,6 +18,7 @@ from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.setup.own_files import open_to_append
 
 FILE = "plugins.log"
 """Within a campaign's log folder."""
@@ -59,9 +60,9 @@ class PluginLog:
         if raised_at not in self._seen:
             self._seen[raised_at] = False
             with suppress(OSError):
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                    file.write(f"{dt.datetime.now(dt.UTC).isoformat()} {sentence}\n{trace}\n")
+                with open_to_append(self._path) as file:
+                    line = f"{dt.datetime.now(dt.UTC).isoformat()} {sentence}\n{trace}\n"
+                    file.write(line.encode("utf-8", "backslashreplace"))
                 self._seen[raised_at] = True
         return self._seen[raised_at]
 

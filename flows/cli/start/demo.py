@@ -10,6 +10,7 @@ import typer
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import ObjectiveChoice
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.own_files import link_below
 
 DEMO_FOLDER = Path(".winnow") / "demo"
 
@@ -44,6 +45,10 @@ def demo(
         require("local", "winnow demo --quick")
     else:
         require("vllm", "winnow demo")
+    if (link := link_below(folder)) is not None:
+        raise SpecError(
+            f"{link} is a link, and the demo writes through none: remove it, or name another --folder"
+        )
     spec = _prepare(objective, quick)(folder, print)
 
     from winnow.flows.run.launch import run_stored_campaign, store_campaign

@@ -18,7 +18,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
 from winnow.tasks.engines.protocol import Answer, Engine, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings, start_engine
-from winnow.tasks.engines.subprocess.launching import log_file
+from winnow.tasks.engines.subprocess.launching import log_file, open_log
 
 POLITE_SECONDS = 10.0
 """Longer than an engine's own process takes to be ended by force."""
@@ -228,7 +228,7 @@ class EngineActor:
 
 def _print_to(log: Path) -> None:
     """Append all that this process prints from now on to a file."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
+    # On this machine, the way to the folder may lead through links.
+    with open_log(log.parent.resolve() / log.name) as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)

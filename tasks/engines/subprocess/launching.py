@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.setup.own_files import open_to_append
 
 ROOT = Path(__file__).parents[4]  # the folder that holds the package `winnow`; a checkout has links in it
 
@@ -47,8 +48,7 @@ def open_log(log: Path) -> BinaryIO:
         WinnowError: If it cannot be written.
     """
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return log.open("ab")
+        return open_to_append(log)
     except OSError as error:
         raise WinnowError(
             f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "

@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from winnow.tasks.setup.own_files import open_to_append
+
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -35,8 +37,7 @@ class DeviceLock:
         started = time.monotonic()
         with ExitStack() as files:
             for path in self._files:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                file = files.enter_context(path.open("ab"))
+                file = files.enter_context(open_to_append(path))
                 fcntl.flock(file, fcntl.LOCK_EX)
                 # Said, and not left to the end of the file: processes that vLLM forks hold it open as well.
                 files.callback(fcntl.flock, file, fcntl.LOCK_UN)

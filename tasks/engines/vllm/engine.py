@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
@@ -30,6 +29,7 @@ from winnow.tasks.engines.subprocess.launching import log_file
 from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.plugins.extras import missing_for
+from winnow.tasks.setup.own_files import settled_folder
 from winnow.tasks.spec.campaign import CampaignSpec
 
 WORKER = "winnow.tasks.engines.vllm.worker"
@@ -275,5 +275,5 @@ def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContex
         and any(model.provider == "vllm" for model in spec.models)
         and missing_for("vllm", "vLLM") is None
     )
-    log = Path(spec.execution.log_folder) / spec.name / LOG
+    log = settled_folder(spec.execution.log_folder) / spec.name / LOG
     return forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=at_once)

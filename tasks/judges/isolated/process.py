@@ -81,7 +81,7 @@ class IsolatedJudge:
         if self._process is not None:
             return
         folder = None if log_folder() is not None else tempfile.TemporaryDirectory(prefix="winnow-judge-")
-        log = Path(folder.name if folder else log_folder() or "") / LOG
+        log = (Path(folder.name).resolve() if folder else log_folder() or Path()) / LOG
         process = WorkerProcess("winnow.tasks.judges.isolated.worker", log=log, environment=_ONE_THREAD)
         self._process = process
         self._end = weakref.finalize(self, _end, process, folder, os.getpid())

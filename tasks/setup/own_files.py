@@ -1,0 +1,128 @@
+"""Files that Winnow writes unasked, such as logs and notes: opened below descriptors, through no link.
+
+A folder that somebody else filled may hold links in their places, to files of the user elsewhere.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
+_FILE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def open_to_append(path: Path) -> BinaryIO:
+    """Open a file to append to; make it and its folders where they are missing.
+
+    Args:
+        path: Relative to the working folder, or absolute; no part of it may be a link.
+
+    Raises:
+        OSError: If it cannot be written; its `strerror` is a sentence where a link or another kind of file
+            has its place.
+    """
+    with _folder(path) as folder:
+        handle = _opened(path, folder, os.O_APPEND)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(handle)
+        what = "is no plain file" if found.st_nlink <= 1 else "has a second name elsewhere (a hard link)"
+        raise OSError(errno.EEXIST, f"{path} {what}, and Winnow writes only to files of its own: remove it")
+    return os.fdopen(handle, "ab")
+
+
+def open_anew(path: Path) -> BinaryIO:
+    """Open a new, empty file in the place of what is there; paths and errors as in `open_to_append`."""
+    with _folder(path) as folder:
+        beside = f".{path.name}.{secrets.token_hex(4)}"
+        handle = _opened(path.with_name(beside), folder, os.O_EXCL)
+        try:
+            os.rename(beside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.close(handle)
+            os.unlink(beside, dir_fd=folder)
+            raise
+    return os.fdopen(handle, "wb")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that others see whole or not at all; paths and errors as in `open_to_append`."""
+    with _folder(path) as folder:
+        beside = f".{path.name}.{secrets.token_hex(4)}"
+        handle = _opened(path.with_name(beside), folder, os.O_EXCL)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.rename(beside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=folder)
+            raise
+
+
+def settled_folder(path: str) -> Path:
+    """A folder that the user allowed, with the links in its own path resolved, as the permission names it."""
+    found, here = Path(path).resolve(), Path.cwd().resolve()
+    return found.relative_to(here) if found.is_relative_to(here) else found
+
+
+def link_below(folder: Path) -> Path | None:
+    """The first link among a folder, what is in it, and the folders that it is in; None if there is none.
+
+    Args:
+        folder: Relative to the working folder, or absolute; only parts of a relative path are looked at.
+    """
+    above = [] if folder.is_absolute() else [each for each in folder.parents if each != Path()]
+    inside = (Path(place) / name for place, folders, files in os.walk(folder) for name in (*folders, *files))
+    return next((each for each in (*reversed(above), folder, *inside) if each.is_symlink()), None)
+
+
+@contextmanager
+def _folder(path: Path) -> Generator[int, None, None]:
+    """A descriptor of the folder of a file; what is missing of it is made."""
+    if ".." in path.parts:
+        raise ValueError(f"{path} leaves its folder")
+    handle = os.open(path.anchor or ".", os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", 0))
+    try:
+        at = Path(path.anchor)
+        for name in path.relative_to(at).parts[:-1]:
+            at /= name
+            try:
+                below = _opened_folder(name, handle)
+            except OSError as error:
+                raise _explained(error, at, name, handle) from error
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _opened_folder(name: str, above: int) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=above)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=above)
+        return os.open(name, _FOLDER, dir_fd=above)
+
+
+def _opened(path: Path, folder: int, flags: int) -> int:
+    try:
+        return os.open(path.name, _FILE | flags, 0o666, dir_fd=folder)
+    except OSError as error:
+        raise _explained(error, path, path.name, folder) from error
+
+
+def _explained(error: OSError, path: Path, name: str, folder: int) -> OSError:
+    """The same error, in a sentence where a link is the cause."""
+    with suppress(OSError):
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            sentence = f"{path} is a link, and Winnow writes its own files through none: remove it"
+            return OSError(errno.ELOOP, sentence)
+    return OSError(error.errno, error.strerror, str(path))
