@@ -1,5 +1,6 @@
 # Every target sets up what it needs in .venv; nothing outside this folder is written but pip's cache.
-# A CUDA machine: make demo TARGET=gpu. A package index that lacks CPU builds of PyTorch: TORCH_INDEX=URL.
+# A CUDA machine: make demo TARGET=gpu. CPU builds of PyTorch come from the package index or from PyTorch's own;
+# TORCH_INDEX=URL names another one.
 TARGET ?= cpu
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -37,7 +38,7 @@ help: ## List the targets.
 
 install: $(READY) ## Install Winnow and all it needs into .venv.
 
-$(READY): $(LOCK) pyproject.toml infra/install.sh
+$(READY): $(LOCK) pyproject.toml infra/install.sh infra/torch.sh
 	@PYTHON="$(PYTHON)" TORCH_INDEX="$(TORCH_INDEX)" sh infra/install.sh $(VENV) $(LOCK)
 	@touch $@
 

@@ -13,6 +13,8 @@ fail() {
     exit 1
 }
 
+. "$(dirname "$0")/torch.sh"
+
 rm -rf "$folder/venv" "$folder/work" "$folder"/*.whl
 mkdir -p "$folder/work/flows" "$folder/work/storage"
 "$build_python" -m hatchling build --target wheel --directory "$folder"
@@ -23,7 +25,8 @@ pip() {
     "$folder/venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"
 }
 wheel=$(ls "$folder"/*.whl)
-pip install --constraint "$folder/constraints.txt" ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$wheel[local]" ||
+install_torch "$folder/venv/bin/python" "$lock"
+pip install --constraint "$folder/constraints.txt" "$wheel[local]" ||
     fail "plain pip could not install it (see above)"
 pip check || fail "what plain pip installed does not fit together (see above)"
 

@@ -43,12 +43,27 @@ def test_volumes_that_are_used_are_declared():
     assert named == set(compose["volumes"])
 
 
+def test_the_server_is_of_the_release_that_the_locks_name():
+    image = read("compose.yaml")["services"]["vllm"]["image"]
+    locks = [(ROOT / "infra" / "locks" / f"{target}.txt").read_text() for target in ("cpu", "gpu")]
+    assert {re.search(r"^vllm(?:-cpu)?==(\S+)", lock, re.MULTILINE)[1] for lock in locks} == {
+        image.partition(":v")[2]
+    }
+
+
+def test_the_image_is_built_with_the_index_of_pytorch_that_is_given():
+    given = read("compose.yaml")["x-winnow"]["build"]["args"]
+    assert given["TORCH_INDEX"] == "${TORCH_INDEX:-}"
+    lines = (ROOT / "infra" / "Dockerfile").read_text().splitlines()
+    assert {f"ARG {name}" for name in given} <= {line.partition("=")[0] for line in lines}
+
+
 @pytest.mark.parametrize("target", ["cpu", "gpu"])
 def test_the_image_copies_all_that_its_installation_needs(target):
     lines = (ROOT / "infra" / "Dockerfile").read_text().splitlines()
     copied = {source for line in lines if line.startswith("COPY") for source in line.split()[1:-1]}
     assert all((ROOT / source).exists() for source in copied)
-    assert {"pyproject.toml", "README.md", "infra/install.sh", "infra/locks"} <= copied
+    assert {"pyproject.toml", "README.md", "infra/install.sh", "infra/torch.sh", "infra/locks"} <= copied
     linked = {path.name for path in (ROOT / ".package" / "winnow").iterdir() if path.is_symlink()}
     assert {".package", "infra/demo", *linked} - {"infra"} <= copied
     kept = (ROOT / "infra" / "Dockerfile.dockerignore").read_text().splitlines()
