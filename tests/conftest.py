@@ -205,9 +205,10 @@ def is_slow(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_configuration(tmp_path_factory):
-    """What tests allow is not remembered as allowed by who runs them."""
+    """What tests allow, and the state of their folders, are not kept with who runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 

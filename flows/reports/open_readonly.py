@@ -1,6 +1,7 @@
 """The database that a command reads: opened for nothing else, and by default the one last used in a folder.
 
-Whatever writes is told its database, by its file or an option; only readers go by this note, and say so.
+Whatever writes is told its database, by its file or an option; only readers go by a note, and say so. The
+note lies with the user, by the folder's path: one in the folder may be a stranger's.
 """
 
 import contextlib
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.tasks.setup.own_files import write_whole
+from winnow.tasks.setup.own_files import state_folder, write_whole
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def tell_if_unreadable(storage: str) -> None:
 
 
 DEFAULT_FILE = Path(DEFAULT_STORAGE.removeprefix("sqlite:///"))
-NOTE = Path(".winnow") / "last-database"
+NOTE = "last-database"
+"""The name of the note in the user's state folder."""
+
 MOST_NOTED = 5
 """Databases that are noted."""
 
@@ -59,9 +62,9 @@ def remember(storage: str) -> None:
     from winnow.storage.engine.database import shown_url
 
     if shown_url(storage) == storage:
-        with contextlib.suppress(OSError):  # a folder that cannot be written to has no note
+        with contextlib.suppress(OSError, RuntimeError):  # a user who can keep nothing has no note
             known = dict.fromkeys([storage, *_noted()])
-            write_whole(NOTE, "".join(f"{each}\n" for each in list(known)[:MOST_NOTED]))
+            write_whole(state_folder() / NOTE, "".join(f"{each}\n" for each in list(known)[:MOST_NOTED]))
 
 
 def to_read(storage: str) -> str:
@@ -88,9 +91,10 @@ def last_used(storage: str) -> str:
 def _noted() -> list[str]:
     """The databases of the note, the last one used first."""
     try:
-        return [line for line in NOTE.read_text(encoding="utf-8").split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError):
+        text = (state_folder() / NOTE).read_text(encoding="utf-8")
+    except (OSError, RuntimeError, UnicodeDecodeError):
         return []
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def may_be_there(storage: str) -> bool:

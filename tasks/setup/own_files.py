@@ -4,6 +4,7 @@ A folder that somebody else filled may hold links in their places, to files of t
 """
 
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -63,6 +64,19 @@ def write_whole(path: Path, text: str) -> None:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=folder)
             raise
+
+
+def state_folder() -> Path:
+    """The user's own folder for what goes with the working folder and is not to be read from there.
+
+    Raises:
+        RuntimeError: If the user has no home.
+    """
+    named = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "state"
+    here = os.fsencode(Path.cwd().resolve())
+    name = f"{Path(os.fsdecode(here)).name or 'root'}-{hashlib.sha256(here).hexdigest()[:16]}"
+    return base.resolve() / "winnow" / name
 
 
 def settled_folder(path: str) -> Path:

@@ -12,6 +12,7 @@ from test_command_line import one_message, winnow
 
 from winnow.flows.cli.results import dashboards
 from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember, tell_if_unreadable
+from winnow.tasks.setup.own_files import state_folder
 
 ELSEWHERE = "sqlite:///results/other.db"
 
@@ -22,6 +23,22 @@ def stored(folder, monkeypatch):
     database = new_database(folder / "results" / "other.db")
     store_campaign(database, "letters")
     database.close()
+
+
+def note():
+    (state_folder() / NOTE).parent.mkdir(parents=True, exist_ok=True)
+    return state_folder() / NOTE
+
+
+def test_a_note_that_lies_in_the_folder_is_not_believed(tmp_path, monkeypatch):
+    stored(tmp_path, monkeypatch)
+    (tmp_path / ".winnow").mkdir()
+    (tmp_path / ".winnow" / "last-database").write_text(f"{ELSEWHERE}\n")
+    assert last_used(DEFAULT_STORAGE) == DEFAULT_STORAGE
+    monkeypatch.chdir(tmp_path / "results")
+    remember("postgresql://host/results")
+    monkeypatch.chdir(tmp_path)
+    assert last_used(DEFAULT_STORAGE) == DEFAULT_STORAGE  # another folder's
 
 
 def test_readers_say_that_they_read_the_last_one_used(tmp_path, monkeypatch):
@@ -131,9 +148,8 @@ def test_a_page_of_a_database_that_is_not_there_or_not_winnows_says_so(tmp_path,
 
 def test_a_note_of_others_cannot_command_a_terminal(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    NOTE.parent.mkdir()
     (tmp_path / "a\x1b[2J\x9b31m.db").touch()
-    NOTE.write_text("sqlite:///a\x1b[2J\x9b31m.db\n")
+    note().write_text("sqlite:///a\x1b[2J\x9b31m.db\n")
     said = winnow(tmp_path, "list").stderr
     assert said.startswith("reading sqlite:///a")
     assert all(character.isprintable() or character == "\n" for character in said)
@@ -142,9 +158,8 @@ def test_a_note_of_others_cannot_command_a_terminal(tmp_path, monkeypatch):
 def test_a_password_is_not_noted_and_a_note_of_no_use_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     remember("postgresql+psycopg://me:secret@server/results")
-    assert not NOTE.exists()
-    NOTE.parent.mkdir()
-    NOTE.write_bytes(b"\xff")
+    assert not (state_folder() / NOTE).exists()
+    note().write_bytes(b"\xff")
     assert "winnow.db" in one_message(winnow(tmp_path, "list"))
 
 
