@@ -97,8 +97,8 @@ class CampaignSession:
     """The stored values of each candidate with the last round that this process recorded; None before one."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
     """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
-    request_keys: dict[int, RequestKeys] = field(default_factory=dict)
-    """Keys of the requests, by the arms that were asked so far."""
+    request_keys: dict[int, dict[bool, RequestKeys]] = field(default_factory=dict)
+    """Keys of the requests, by the arms that were asked so far, as `plan_text` keeps them."""
     is_loading: bool = False
     """Whether models were told to load."""
     head_start: EarlyTexts | None = None

@@ -56,11 +56,18 @@ class PromptEncoder:
         self._max_model_len = max_model_len
         self._special = _special_tokens(tokenizer) if model.chat else []
 
-    def __call__(self, prompt: Prompt) -> list[int] | GenerationFailure:
-        """Token ids of the prompt, at least one and fewer than the context window holds."""
-        return self.of_many([prompt])[0]
+    def __call__(self, prompt: Prompt, *, one_bos: bool = False) -> list[int] | GenerationFailure:
+        """Token ids of the prompt, at least one and fewer than the context window holds.
 
-    def of_many(self, prompts: Sequence[Prompt]) -> list[list[int] | GenerationFailure]:
+        Args:
+            prompt: A text or messages.
+            one_bos: Whether a prompt that spells out the tokenizer's first token is given no second one.
+        """
+        return self.of_many([prompt], [one_bos])[0]
+
+    def of_many(
+        self, prompts: Sequence[Prompt], one_bos: Sequence[bool]
+    ) -> list[list[int] | GenerationFailure]:
         """Token ids of each, as of one: a tokenizer takes a third of the time over many at once."""
         texts: dict[int, str] = {}
         found: dict[int, list[int] | GenerationFailure] = {}
@@ -71,6 +78,9 @@ class PromptEncoder:
             except Exception as error:  # templates run code of the checkpoint's authors
                 found[place] = GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
         found |= dict(zip(texts, self._encoded(list(texts.values())), strict=True))
+        for place, text in texts.items():
+            if one_bos[place] and _may_begin_twice(found[place]):
+                found[place] = self._encoded_alone(text, one_bos=True)
         return [found[place] for place in range(len(prompts))]
 
     def _encoded(self, texts: list[str]) -> list[list[int] | GenerationFailure]:
@@ -81,11 +91,19 @@ class PromptEncoder:
                 return [self._fitting(list(ids)) for _, ids in zip(texts, found, strict=True)]
         return [self._encoded_alone(each) for each in texts]
 
-    def _encoded_alone(self, text: str) -> list[int] | GenerationFailure:
+    def _encoded_alone(self, text: str, *, one_bos: bool = False) -> list[int] | GenerationFailure:
         try:
-            return self._fitting(self.ids_of(text))
+            ids = self.ids_of(text)
+            return self._fitting(self._begun_once(text, ids) if one_bos else ids)
         except Exception as error:  # tokenizers, too, run code of the checkpoint's authors
             return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
+
+    def _begun_once(self, text: str, ids: list[int]) -> list[int]:
+        """Token ids without the first, where the tokenizer put it before a text that begins with it."""
+        if self._chat or ids[:1] != ids[1:2]:
+            return ids
+        plain = list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return ids[1:] if ids[1 : len(plain) + 1] == plain else ids
 
     def _fitting(self, ids: list[int]) -> list[int] | GenerationFailure:
         if not ids:
@@ -140,6 +158,11 @@ class PromptEncoder:
         for token in self._special:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
+
+
+def _may_begin_twice(ids: list[int] | GenerationFailure) -> bool:
+    """Whether one token less might do: two that are the same, or more than the window holds."""
+    return isinstance(ids, GenerationFailure) or ids[:1] == ids[1:2]
 
 
 def _special_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[str]:

@@ -13,6 +13,7 @@ JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
 
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
+GREEDY_BELOW = 1e-5  # temperatures: dividing logits by less overflows float32; vLLM draws the same line
 TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them, of canaries, in 32 bits
 
 
@@ -97,6 +98,11 @@ class Sampling:
     """None means any text."""
     logprobs: bool = False
     """Whether the log-probability of each token that is written is told."""
+    gumbel: bool = False
+    """Whether the token with the largest sum of logit and Gumbel noise is drawn, so that rounding hardly ever
+    changes it; else tokens are drawn along cumulated probabilities. For engines whose tokens Winnow draws."""
+    one_bos: bool = False
+    """Whether a prompt that spells out the tokenizer's first token is given no second one."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):

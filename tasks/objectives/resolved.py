@@ -18,6 +18,7 @@ from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.server_keys import server_url
+from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of
 from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.pool.placement import auto_lookahead
@@ -53,6 +54,8 @@ class ResolvedCampaign(ABC):
     """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
     begun_with_lookahead: int | None = None
     """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
+    text_rules: int = NEWEST
+    """The rules by which texts are made; see `tasks.candidates.text_rules`."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -116,6 +119,7 @@ class ResolvedCampaign(ABC):
             self.begun_at(identity["served_at"]),
             begun_with_lookahead=identity.get("lookahead"),
             left_out=left_out,
+            text_rules=rules_of(identity),
         )
 
     def prepared(self, database: Database) -> Self:
@@ -294,6 +298,7 @@ class ResolvedCampaign(ABC):
             "judge_identity": self.judge_identity,
             "selector_code": self.selector_code,
             **({"left_out": dict(self.left_out)} if self.left_out else {}),
+            **as_stored(self.text_rules, self.models),
             **self.particulars(),
         }
 

@@ -87,16 +87,20 @@ def read(answer: TextOrFailure) -> Reply:
 def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> list[PlannedGeneration]:
     """The request of each call of a campaign's judges."""
     fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
-    return [plan_judge_call(fingerprints, each, seed) for each in calls]
+    rules = campaign.checked.text_rules
+    return [plan_judge_call(fingerprints, each, seed, rules=rules) for each in calls]
 
 
-def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int) -> PlannedGeneration:
+def plan_judge_call(
+    fingerprints: Mapping[str, str], call: JudgeCall, seed: int, *, rules: int
+) -> PlannedGeneration:
     """The request of one call, and the key it is stored under.
 
     Args:
         fingerprints: Fingerprints of the weights of each model that judges, by its name.
         call: A call of a judge.
         seed: Seed of the campaign.
+        rules: The version of the campaign's rules.
     """
     return plan_text(
         call.model,
@@ -104,6 +108,7 @@ def plan_judge_call(fingerprints: Mapping[str, str], call: JudgeCall, seed: int)
         Asked(prompt=call.prompt),
         call.sampling,
         seed=seed,
+        rules=rules,
         replicate=call.replicate,
     )
 

@@ -23,6 +23,7 @@ from winnow.tasks.candidates.cache_keys import (
     sha256,
 )
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.text_rules import settled
 from winnow.tasks.candidates.weighing import Asked, asked_of
 from winnow.tasks.engines.chat import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
@@ -217,7 +218,8 @@ def plan_generation(
         candidate.sampling,
         seed=campaign.record.seed,
         replicate=replicate,
-        keys=_keys_of(campaign, arm),
+        rules=campaign.checked.text_rules,
+        keys=campaign.request_keys.setdefault(arm, {}),
     )
 
 
@@ -230,14 +232,6 @@ def _asked(
     if of not in prompts:
         prompts[of] = rendered(lambda: asked_of(candidate, weighing, row.fields, row.key))
     return prompts[of]
-
-
-def _keys_of(campaign: CampaignSession, arm: int) -> RequestKeys:
-    if arm not in campaign.request_keys:
-        candidate = campaign.checked.candidates[arm]
-        keys = RequestKeys(candidate.model, candidate.fingerprint, candidate.sampling)
-        campaign.request_keys[arm] = keys
-    return campaign.request_keys[arm]
 
 
 def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
@@ -255,13 +249,24 @@ def plan_text(
     sampling: Sampling,
     *,
     seed: int,
+    rules: int,
     replicate: int = 0,
-    keys: RequestKeys | None = None,
+    keys: dict[bool, RequestKeys] | None = None,
 ) -> PlannedGeneration:
     """A request whose seed follows from the campaign's, and the key it is stored under.
 
-    Where there is no prompt, nothing is asked, looked for or stored. `keys` are those of the model,
-    fingerprint and sampling, where they are at hand.
+    Where there is no prompt, nothing is asked, looked for or stored.
+
+    Args:
+        model: The model that is asked.
+        fingerprint: Identity of its weights.
+        asked: What it is asked, or why there is nothing to ask.
+        sampling: The settings of the file.
+        seed: Seed of the campaign.
+        rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
+        replicate: Number of the text among those of one request.
+        keys: Keys of the model, fingerprint and sampling made so far, by whether prompts are given one first
+            token; kept for the next call.
     """
     if isinstance(asked, GenerationFailure):
         return PlannedGeneration(
@@ -275,8 +280,12 @@ def plan_text(
     greedy = sampling.temperature == 0.0
     replicate = 0 if greedy else replicate
     weighed = tuple(dict.fromkeys(asked.continuations))
+    if not weighed:
+        sampling = settled(sampling, model, asked.prompt, rules=rules)
     if keys is not None and not weighed:
-        drawn, key = keys.of(asked.prompt, replicate, seed)
+        if sampling.one_bos not in keys:
+            keys[sampling.one_bos] = RequestKeys(model, fingerprint, sampling)
+        drawn, key = keys[sampling.one_bos].of(asked.prompt, replicate, seed)
     else:
         content = request_content(
             model, fingerprint, asked.prompt, sampling, replicate, weighed, asked.is_greedy

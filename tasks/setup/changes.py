@@ -29,6 +29,7 @@ FOLLOWS = (
     (r"candidate_costs(?:\..+)?", ("certify", "dataset_fingerprint", *PARTS)),
     (r"execution", ("streaming",)),
     (r"betting_rule", ("selector", "stopping.budget", "certify", "dataset_fingerprint")),
+    (r"text_rules", ("models", "judge", "metrics", "certify")),
     (r"deterministic(?:\[\d+\])?", ("judge", "fresh_generations", "selector", *PARTS)),
 )
 """Keys that no file has, and those of a file by whose change they change."""

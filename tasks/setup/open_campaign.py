@@ -23,6 +23,8 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewCandidate, NewExample
 from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
+from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
+from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage_collection import not_collecting
@@ -38,7 +40,7 @@ from winnow.tasks.setup.identity import (
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
-from winnow.tasks.spec.stored_spec import fork_command
+from winnow.tasks.spec.stored_spec import ONLY, fork_command
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec
 
 FINGERPRINTS = (
@@ -57,6 +59,7 @@ FINGERPRINTS = (
     "embedder_identity",
     "deterministic",
     "left_out",
+    TEXT_RULES,
 )
 """Keys of a stored identity beside the spec's own fields."""
 
@@ -79,9 +82,12 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
         LeaseHeld: If it would change and another live process runs it; nothing is written.
     """
     keep_digests(database)
-    spec, identity = checked.spec, checked.identity()
+    spec = checked.spec
     with database.reading() as session:
         begun = campaign_records.find_campaign(session, spec.name)
+        if begun is None and spec.reuse == ONLY:
+            checked = _by_rules_of_its_texts(session, checked)
+    identity = checked.identity()
     if begun is not None:
         watch(database, begun.id, now=now())
     # All that is slow comes before the transaction, during which nobody else can write.
@@ -112,6 +118,20 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
             now=now(),
             series=series,
         )
+
+
+def _by_rules_of_its_texts(session: Session, checked: ResolvedCampaign) -> ResolvedCampaign:
+    """A campaign that takes stored texts alone, by the rules of the last campaign that may have made them."""
+    fingerprints = {each.fingerprint for each in checked.candidates}
+    for other in reversed(campaign_records.campaigns(session)):
+        is_of_same_texts = (
+            other.spec["dataset_fingerprint"] == checked.dataset.fingerprint
+            and other.execution["reuse"] != ONLY
+            and not fingerprints.isdisjoint(other.spec["model_fingerprints"].values())
+        )
+        if is_of_same_texts:
+            return replace(checked, text_rules=min(checked.text_rules, rules_of(other.spec)))
+    return checked
 
 
 def _as_new(checked: ResolvedCampaign) -> tuple[dict[str, str], list[NewCandidate]]:

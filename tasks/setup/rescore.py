@@ -7,7 +7,7 @@ what the first judge said. So nobody is left out because texts are missing (`fai
 scores, which another judge gave, are not learned from.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
@@ -21,6 +21,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.campaign.budget import devices_by_model
 from winnow.tasks.candidates.hub_cache import pinned, revisions_of
+from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
@@ -120,7 +121,8 @@ def rescoring_campaign(
             try_out(each)
     except SpecError as error:
         raise SpecError(f"{_place(file, error.path or '', name)}: {error.message}") from error
-    return checked.begun_at(first.spec["served_at"])
+    # Its texts are found under the keys that they were stored under.
+    return replace(checked.begun_at(first.spec["served_at"]), text_rules=rules_of(first.spec))
 
 
 def texts_of(session: Session, name: str) -> StoredTexts:

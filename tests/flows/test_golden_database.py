@@ -1,8 +1,11 @@
 """A database that an earlier Winnow made goes on as it began: the same texts, comparisons and decisions."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
+import yaml
 from faulty_server import faulty_server
 from test_command_line import winnow
 
@@ -60,6 +63,42 @@ def test_it_is_sound_when_all_have_gone_on_and_each_is_reported(gone_on):
         reported = winnow(folder, "report", name, *STORAGE)
         assert reported.returncode in (0, 3), reported.stderr
         assert reported.stdout.startswith(name)
+
+
+def test_what_is_judged_again_finds_the_texts_under_the_keys_that_they_have(gone_on):
+    folder = gone_on[0]
+    (folder / "judge.yaml").write_text("type: exact\n")
+    ran = winnow(folder, "rescore", "ended-mean", "--judge", "judge.yaml", *STORAGE, "--trust")
+    assert ran.returncode in (0, 3), ran.stderr
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        query = "SELECT spec FROM campaigns WHERE name = 'ended-mean-rescored'"
+        assert "text_rules" not in json.loads(connection.execute(query).fetchone()[0])
+        written, judged = (
+            dict(connection.execute(PAIRS, (name,)).fetchall())
+            for name in ("ended-mean", "ended-mean-rescored")
+        )
+    both = written.keys() & judged.keys()
+    assert both
+    assert {pair: judged[pair] for pair in both} == {pair: written[pair] for pair in both}
+
+
+def test_a_new_campaign_that_makes_no_text_finds_those_of_an_earlier_winnow(gone_on):
+    folder = gone_on[0]
+    spec = {**CAMPAIGNS["ended-mean"].spec, "name": "taken", "reuse": "only", "fail_on_error": 1.0}
+    (folder / "taken.yaml").write_text(yaml.safe_dump({**spec, "stopping": {"budget": 60, "delta": 0.05}}))
+    ran = winnow(folder, "run", "taken.yaml", "--trust")
+    assert ran.returncode in (0, 3), ran.stderr
+    assert outcome(folder / DATABASE, "taken")["decisions"][-1][8] > 0
+
+
+PAIRS = """
+SELECT a.name || ' ' || e.key, c.generation_a_id FROM comparisons c
+JOIN rounds r ON r.id = c.round_id
+JOIN campaigns m ON m.id = r.campaign_id
+JOIN examples e ON e.id = c.example_id
+JOIN candidates a ON a.id = c.candidate_a_id
+WHERE m.name = ?
+"""
 
 
 def _exact(row):

@@ -101,6 +101,7 @@ APART = {
     "held_out_fingerprint": "what is held out is not drawn",
     "served_at": "of a served model the id counts, and not where it is",
     "fresh_generations": "whether texts are made anew changes none of what they are made of",
+    "text_rules": "they come with a release, and nobody chooses them in sight of scores",
     "deterministic": "it follows from the judge, the candidates and whether texts are made anew",
 }
 """Keys by which no other examples are drawn, and why not."""

@@ -51,6 +51,8 @@ BASE = {
     "stop_token_ids": (),
     "structure": None,
     "logprobs": False,
+    "gumbel": False,
+    "one_bos": False,
     "replicate": 0,
     "seed": 5,
 }
@@ -85,6 +87,8 @@ DETERMINES = {
         Structure, st.sampled_from(["regex", "choice", "json_schema", "grammar"]), st.text()
     ),
     "logprobs": st.booleans(),
+    "gumbel": st.booleans(),
+    "one_bos": st.booleans(),
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }

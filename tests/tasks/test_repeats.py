@@ -10,6 +10,7 @@ from winnow.tasks.answer.running import unsteady_engines
 from winnow.tasks.answer.status_lines import repeat_lines
 
 LOW, HIGH = "vllm 0.32.0 NVIDIA H100 bfloat16", "vllm 0.32.0 cpu float32"
+PLAIN, WARM = "transformers 5.19.0 cpu float32", {"generate_configs": [{"name": "w", "temperature": 0.7}]}
 GPU = "transformers 5.17.0 NVIDIA H100 80GB HBM3 float32"
 INVARIANT, SERVER, OTHER = f"{LOW} batch-invariant", "openai vllm/0.9 m", "sleepy 2"
 
@@ -37,6 +38,12 @@ def unsteady(tmp_path, engines, **spec):
         ([HIGH, LOW], {}, (LOW,)),
         ([LOW, LOW], {"streaming": False, "lookahead": 4}, ()),
         ([SERVER, SERVER], {"streaming": False}, (SERVER,)),
+        ([PLAIN, PLAIN], {"text_rules": 1, **WARM}, ()),
+        # Campaigns that were begun before draw along cumulated probabilities, which rounding moves.
+        ([PLAIN, PLAIN], WARM, (PLAIN,)),
+        ([PLAIN, PLAIN], {"streaming": False, **WARM}, ()),
+        ([PLAIN, PLAIN], {"generate_configs": [{"name": "g", "temperature": 0}]}, ()),
+        ([HIGH, HIGH], WARM, ()),
         ([OTHER, OTHER], {}, ()),
         ([OTHER, OTHER], {"lookahead": 4}, (OTHER,)),
         ([OTHER, OTHER], {"streaming": False, "lookahead": 4}, ()),

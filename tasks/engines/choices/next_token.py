@@ -1,11 +1,18 @@
-"""The next token: what is done to its logits, and how it is drawn. V is the size of the vocabulary."""
+"""The next token: what is done to its logits, and how it is drawn. V is the size of the vocabulary.
+
+A token is drawn as the largest sum of logit and Gumbel noise, one number for each token of the vocabulary,
+which has the distribution of the softmax. Rounding swaps two of these sums only where they are that close.
+Campaigns begun before draw along the cumulated probabilities. That has the same distribution, but a rounded
+logit moves the boundary of every token behind it, so that in a vocabulary of 262,144 tokens 279 of 36,000
+draws were others.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.tasks.engines.protocol import Sampling
+from winnow.tasks.engines.protocol import GREEDY_BELOW, Sampling
 
 Row = NDArray[np.floating]
 
@@ -41,11 +48,10 @@ def _penalties(sampling: Sampling) -> tuple[float, float, float]:
     return sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty
 
 
-GREEDY_BELOW = 1e-5  # dividing logits by less overflows float32; vLLM draws the same line
-
-
 def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.random.Generator) -> int:
     """Draw one token id: temperature first, then min-p, top-k and top-p, as vLLM orders them.
+
+    Where noise is drawn, the generator gives V numbers each time, whatever the logits are.
 
     Args:
         logits: Unnormalised log-probabilities, shape (V,); minus infinity rules a token out.
@@ -71,4 +77,12 @@ def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.rando
         # A token stays when those before it do not reach top_p yet: the most probable one always does.
         probabilities[tokens[ordered.cumsum() - ordered >= sampling.top_p]] = 0.0
         probabilities /= probabilities.sum()
+    if sampling.gumbel:
+        with np.errstate(divide="ignore"):
+            return int((np.log(probabilities) - np.log(_exponential(rng, weights.size))).argmax())
     return int(rng.choice(weights.size, p=probabilities))
+
+
+def _exponential(rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+    """Numbers whose negative logarithms are Gumbel noise, shape (size,); none is 0."""
+    return np.maximum(rng.standard_exponential(size), np.finfo(np.float64).tiny)

@@ -135,7 +135,10 @@ class TransformersEngine:
         with ONE_AT_A_TIME:
             return answer_in_its_way(
                 requests,
-                encode=lambda request: self._why_unable(request.sampling) or self._encode(request.asked),
+                encode=lambda request: (
+                    self._why_unable(request.sampling)
+                    or self._encode(request.asked, one_bos=request.sampling.one_bos)
+                ),
                 write=self._write,
                 chooser=self._chooser,
                 likelihoods=self._likelihoods,

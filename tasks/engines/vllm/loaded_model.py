@@ -150,7 +150,9 @@ class VllmModel:
         self._begin_call()
         self._written_by = requests[0].adapter
         self._adapter = self._adapters[self._written_by]
-        prompts = self._encode.of_many([request.asked for request in requests])
+        prompts = self._encode.of_many(
+            [request.asked for request in requests], [request.sampling.one_bos for request in requests]
+        )
         params = [
             {} if isinstance(ids, GenerationFailure) else self._params(ids, request)
             for ids, request in zip(prompts, requests, strict=True)
@@ -182,7 +184,7 @@ class VllmModel:
 
         return answer_in_its_way(
             requests,
-            encode=lambda request: self._encode(request.asked),
+            encode=lambda request: self._encode(request.asked, one_bos=request.sampling.one_bos),
             write=self._complete,
             chooser=self._chooser,
             likelihoods=self._likelihoods,

@@ -11,6 +11,7 @@ from winnow.storage.records.values import NewComparison, NewJudgment, RoundRecor
 from winnow.storage.text import storable
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
+from winnow.tasks.candidates.text_rules import settled
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure, Request
 from winnow.tasks.judges.asking.calls import Reply
@@ -105,8 +106,9 @@ def _make_calls(
 ) -> None:
     """Give every match the replies that the judge wants."""
     while wanted := [(match, call) for match in matches.values() for call in match.wanted(judge)]:
-        fingerprints = campaign.checked.judge_fingerprints
-        answers = have_texts(campaign, round_, [plan_call(fingerprints, call) for _, call in wanted])
+        fingerprints, rules = campaign.checked.judge_fingerprints, campaign.checked.text_rules
+        planned = [plan_call(fingerprints, call, rules=rules) for _, call in wanted]
+        answers = have_texts(campaign, round_, planned)
         for place, (match, call) in enumerate(wanted):
             answer = answers[place]
             if isinstance(answer, StoredText):
@@ -114,20 +116,22 @@ def _make_calls(
             match.replies[call] = read(answer)
 
 
-def plan_call(fingerprints: Mapping[str, str], call: JudgmentCall) -> PlannedGeneration:
+def plan_call(fingerprints: Mapping[str, str], call: JudgmentCall, *, rules: int) -> PlannedGeneration:
     """The request of one call, and the key it is stored under.
 
     Args:
         fingerprints: Fingerprints of the weights of each model that judges, by its name.
         call: A call of a pair judge.
+        rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
     """
     fingerprint = fingerprints[call.model.name]
-    content = request_content(call.model, fingerprint, call.prompt, call.sampling, 0)
+    sampling = settled(call.sampling, call.model, call.prompt, rules=rules)
+    content = request_content(call.model, fingerprint, call.prompt, sampling, 0)
     return PlannedGeneration(
         key=generation_key(content, call.seed),
         model=call.model,
         fingerprint=fingerprint,
-        request=Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed),
+        request=Request(prompt=call.prompt, sampling=sampling, seed=call.seed),
     )
 
 

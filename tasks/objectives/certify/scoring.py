@@ -97,6 +97,7 @@ def _planned(
         rendered(lambda: Asked(prompt=autoevaluator.prompt(campaign.checked.dataset.examples[example]))),
         autoevaluator.sampling,
         seed=campaign.record.seed,
+        rules=campaign.checked.text_rules,
     )
 
 

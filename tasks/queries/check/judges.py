@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from winnow.storage.admin.recorded_comparisons import RecordedJudgment, RecordedText
 from winnow.storage.records.values import CampaignRecord
 from winnow.storage.text import storable
+from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, Reply
@@ -92,10 +93,11 @@ class JudgesAgain:
     def _wrong_reply(self, judgment: RecordedJudgment, call: JudgmentCall | JudgeCall) -> str | None:
         if judgment.reply is None:
             return None if judgment.reason else f"the reply of judge {judgment.judge} is not there"
+        rules = rules_of(self._campaign.spec)
         if isinstance(call, JudgmentCall):
-            planned = plan_call(self._fingerprints, call)
+            planned = plan_call(self._fingerprints, call, rules=rules)
         else:
-            planned = plan_judge_call(self._fingerprints, call, self._campaign.seed)
+            planned = plan_judge_call(self._fingerprints, call, self._campaign.seed, rules=rules)
         return mismatch(judgment.reply, planned, f"the reply of judge {judgment.judge}")
 
     def _judge_of_duels(self) -> PairJudge:

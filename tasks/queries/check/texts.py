@@ -21,6 +21,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.candidates.candidates import StoredCandidate
+from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import WinnowError
@@ -131,6 +132,7 @@ class _Auditor:
             self._asked(comparison, side),
             candidate.sampling,
             seed=self._campaign.seed,
+            rules=rules_of(self._campaign.spec),
             replicate=replicate,
         )
 

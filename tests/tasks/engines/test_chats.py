@@ -93,12 +93,12 @@ def test_many_prompts_are_encoded_as_each_alone_and_fail_alone(checkpoint):
         for fields in ({}, {"chat": False}):
             model = reference(checkpoint, **fields)
             encode = PromptEncoder(tokenizer, model, vocabulary=200, max_model_len=128)
-            found = encode.of_many(prompts)
+            found = encode.of_many(prompts, [False] * len(prompts))
             assert found == [encode(each) for each in prompts]
             assert isinstance(found[-1], list)
             assert [found[at].reason for at in (2, 3)] == ["prompt_too_long", "bad_prompt"]
             assert isinstance(found[0], list) == (tokenizer is own)
-    assert encode.of_many([]) == []
+    assert encode.of_many([], []) == []
 
 
 def test_no_message_can_close_its_turn(checkpoint):
