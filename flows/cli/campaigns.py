@@ -63,6 +63,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     for warning in (own_judge(identity), there_twice(identity)):
         if warning is not None:
             print(f"check: {warning.sentence}")
+    for remark in checked.dataset.remarks:
+        print(f"check: {remark}")
     if lacking := without_targets(checked):
         print(
             f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "

@@ -7,6 +7,7 @@ from typing import Self, cast, get_args
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.few_shot import FewShot, last_of_user
 from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.data.dotted_names import column_of, value_of
 from winnow.tasks.engines.chat import Message, Prompt, Role
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
@@ -30,6 +31,8 @@ class OwnTurns:
     """The place at which the messages that an example brings along stand."""
 
     field: str
+    variables: frozenset[str]
+    """The column that holds the field."""
     path: str | None
 
 
@@ -94,7 +97,9 @@ class PromptTemplate:
     def variables(self) -> frozenset[str]:
         """The fields it uses; all of them must be given."""
         shown = frozenset[str]() if self.few_shot is None else self.few_shot.variables
-        used = [{each.field} if isinstance(each, OwnTurns) else each.content.variables for each in self.turns]
+        used = [
+            each.variables if isinstance(each, OwnTurns) else each.content.variables for each in self.turns
+        ]
         return shown.union(*used)
 
     @property
@@ -140,9 +145,9 @@ def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:
 
 def _turn(spec: MessageSpec, fields: Collection[str], place: str) -> Turn | OwnTurns:
     if spec.turns is not None:
-        if spec.turns not in fields:
+        if (column := column_of(spec.turns, fields)) is None:
             raise SpecError(unknown_name("field", spec.turns, fields), path=f"{place}.turns")
-        return OwnTurns(field=spec.turns, path=f"{place}.turns")
+        return OwnTurns(field=spec.turns, variables=frozenset({column}), path=f"{place}.turns")
     assert spec.role is not None
     assert spec.content is not None
     return Turn(role=spec.role, content=compile_template(spec.content, fields, f"{place}.content"))
@@ -152,7 +157,7 @@ def _rendered(turn: Turn | OwnTurns, fields: JsonView, key: str) -> Iterator[Mes
     if isinstance(turn, Turn):
         yield Message(turn.role, render(turn.content, fields, key))
         return
-    given = fields[turn.field]
+    given = value_of(fields, turn.field)
     for each in given if isinstance(given, list) else [given]:
         role, content = (each.get("role"), each.get("content")) if isinstance(each, dict) else (None, None)
         if role not in ROLES or not isinstance(content, str):

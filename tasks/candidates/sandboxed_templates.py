@@ -18,7 +18,9 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from winnow.tasks.candidates.template_grammar import FILTERS, check_grammar, check_variables
+from winnow.tasks.candidates import dotted_fields
+from winnow.tasks.candidates.dotted_fields import chains, name_dotted_fields, needed_fields
+from winnow.tasks.candidates.template_grammar import FILTERS, check_grammar, check_stored, check_variables
 from winnow.tasks.errors import TemplateError
 
 MAX_CHARACTERS = 1_000_000  # longer than any context window today
@@ -42,6 +44,9 @@ class Template:
     """The fields it uses; all of them must be given."""
     compiled: jinja2.Template
     """The jinja2 template that renders it."""
+    needed: frozenset[str] = frozenset()
+    """Of a condition: the fields it uses, dotted names too, but for those that it asks first whether they are
+    defined."""
 
 
 def compile_template(
@@ -51,8 +56,8 @@ def compile_template(
 
     Args:
         source: jinja2; what of it may be used is in `tasks.candidates.template_grammar`.
-        allowed: The fields that it will be given, as in `Dataset.field_names`; None where they are not known
-            yet. "target" is not allowed.
+        allowed: The fields that it will be given, as in `Dataset.field_names`, of which some may have been
+            left out; None where they are not known yet. "target" is not allowed.
         path: The template's place in the spec, such as "prompts[0].template".
         shows_target: Allows "target" all the same: for examples that are shown solved.
 
@@ -63,7 +68,10 @@ def compile_template(
     with _in_a_sentence(path):
         tree = _ENVIRONMENT.parse(source)
         check_grammar(tree, _ENVIRONMENT.tests, path)
-        variables = frozenset(meta.find_undeclared_variables(tree))
+        free = meta.find_undeclared_variables(tree)
+        check_stored(chains(tree, free), allowed, path)
+        dotted = name_dotted_fields(tree, free, allowed)
+        variables = frozenset(meta.find_undeclared_variables(tree) | dotted)
         known = variables if allowed is None else allowed
         check_variables(tree, variables, known, path, shows_target=shows_target)
         _count_turns(tree)
@@ -90,7 +98,10 @@ def compile_condition(source: str, path: str) -> Template:
         tree.set_environment(_ENVIRONMENT)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         variables = frozenset(meta.find_undeclared_variables(tree))
-        return Template(source=source, path=path, variables=variables, compiled=_compiled(tree))
+        needed = frozenset(needed_fields(tree, variables))
+        name_dotted_fields(tree, variables, None)
+        compiled = _compiled(tree)
+        return Template(source=source, path=path, variables=variables, compiled=compiled, needed=needed)
 
 
 def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
@@ -295,7 +306,8 @@ def _sandbox() -> _Sandbox:
     environment.globals.clear()
     own: dict[str, Callable[..., object]] = {"join": _join, "replace": _replace, "tojson": _to_json}
     known = {**environment.filters, **own}
-    environment.filters = {name: _counting(known[name]) for name in FILTERS} | {COUNTED: _counted}
+    environment.filters = {name: _counting(known[name]) for name in FILTERS}
+    environment.filters |= {COUNTED: _counted, **dotted_fields.FILTERS}
     return environment
 
 

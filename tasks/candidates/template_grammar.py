@@ -6,8 +6,8 @@ definitions) is on no list here, and what still can grow (`join`, `replace`) is 
 `sandboxed_templates`, as is the time that loops and filters take.
 """
 
-from collections.abc import Collection
-from typing import NoReturn
+from collections.abc import Collection, Iterable, Mapping
+from typing import NoReturn, Self
 
 from jinja2 import nodes
 
@@ -52,6 +52,37 @@ _WRITTEN = {
 }
 
 
+class KnownFields(tuple[str, ...]):
+    """Names of the fields that every example has, with what was left out of examples."""
+
+    left_out: Mapping[str, str]
+    """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
+
+    @classmethod
+    def of(cls, names: Iterable[str], left_out: Mapping[str, str]) -> Self:
+        """The names, in their order, with what was left out."""
+        made = cls(names)
+        made.left_out = left_out
+        return made
+
+    def with_more(self, *names: str) -> Self:
+        """The same with further names."""
+        return self.of((*self, *names), self.left_out)
+
+
+def left_out_part(name: str, left_out: Mapping[str, str]) -> str | None:
+    """The field that was left out and that a name stands for, or a part of which it is."""
+    return next((each for each in left_out if f"{name}.".startswith(f"{each}.")), None)
+
+
+def not_stored(name: str, holds: str) -> str:
+    """The sentence for a field that is needed and was left out."""
+    return (
+        f"field {name!r} holds {holds}, which cannot be stored; convert it to text or numbers, use another "
+        "field, or leave such rows out by dataset.filter"
+    )
+
+
 def check_grammar(tree: nodes.Template, tests: Collection[str], path: str | None) -> None:
     """Refuse a parsed template that uses what is not allowed.
 
@@ -92,11 +123,26 @@ def check_variables(
         TemplateError: Naming the line, the variable and those there are.
     """
     forbidden = set() if shows_target else {TARGET} & set(used)
+    left_out = allowed.left_out if isinstance(allowed, KnownFields) else {}
     for name in sorted(set(used) - set(allowed) | forbidden):
         node = next(node for node in tree.find_all(nodes.Name) if node.name == name)
         if name in forbidden:
             _refuse(node, "the target is never shown to a model; remove {{ target }}", path)
+        if name in left_out:
+            _refuse(node, not_stored(name, left_out[name]), path)
         _refuse(node, unknown_name("variable", name, set(allowed) - {TARGET}), path)
+
+
+def check_stored(dotted: Mapping[str, nodes.Node], allowed: Collection[str] | None, path: str | None) -> None:
+    """Refuse a template that uses a part of an object that was left out, by its dotted name.
+
+    Raises:
+        TemplateError: Naming the line and what the field holds.
+    """
+    left_out = allowed.left_out if isinstance(allowed, KnownFields) else {}
+    for name, node in dotted.items():
+        if name in left_out:
+            _refuse(node, not_stored(name, left_out[name]), path)
 
 
 def _check_call(called: nodes.Node, path: str | None) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.data.dotted_names import column_of, value_of
 from winnow.tasks.engines.chat import Prompt, is_continued, words_of
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError, unknown_name
@@ -86,6 +87,8 @@ class Choices:
     """The source of the choices of an example; see `ChoicesSpec`."""
 
     field: str | None
+    column: str | None
+    """The column that holds the field."""
     templates: tuple[Template, ...]
     delimiter: str | None
 
@@ -93,7 +96,7 @@ class Choices:
     def variables(self) -> frozenset[str]:
         """See `Weighing`."""
         if self.field is not None:
-            return frozenset({self.field.partition(".")[0]})
+            return frozenset({str(self.column)})
         return frozenset().union(*(each.variables for each in self.templates))
 
     def of(self, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
@@ -169,10 +172,11 @@ def weighing_of(
 
 def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection[str]) -> Choices:
     """Choices as the spec has them; see `weighing_of`."""
-    if spec.field is not None and spec.field.partition(".")[0] not in fields:
+    column = None if spec.field is None else column_of(spec.field, fields)
+    if spec.field is not None and column is None:
         raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
     templates = [compile_template(each, fields, f"choices.texts[{i}]") for i, each in enumerate(spec.texts)]
-    return Choices(field=spec.field, templates=tuple(templates), delimiter=delimiter)
+    return Choices(field=spec.field, column=column, templates=tuple(templates), delimiter=delimiter)
 
 
 def _space(model: ModelRef, prompt: Prompt) -> str:
@@ -185,9 +189,7 @@ def _space(model: ModelRef, prompt: Prompt) -> str:
 
 
 def _listed(field: str, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
-    found: object = fields
-    for part in field.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
+    found = value_of(fields, field)
     if not isinstance(found, list) or not all(_is_text(each) for each in found):
         raise TemplateError(f"example {key!r}: {field} is no list of texts; give it one", FIELD)
     return tuple(str(each) for each in found)

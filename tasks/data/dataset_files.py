@@ -8,20 +8,21 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from glob import glob, has_magic
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import orjson
 
-from winnow.storage.json_types import JsonView, Row
+from winnow.storage.json_types import JsonObject, JsonView, Row
 from winnow.tasks.errors import DatasetError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
+    from pyarrow import RecordBatch, Scalar, Table
 
 PATH_KEY = "dataset.path"
 
@@ -37,11 +38,21 @@ PlacedRow = tuple[str, Row]
 """The place of a row, such as "line 7", and the row."""
 
 
+class PartialRow(dict[str, Any]):
+    """A row without the values that JSON does not have."""
+
+    left_out: Mapping[str, str]
+    """The contents in a word, such as "bytes", by dotted name; see `tasks.data.dotted_names`."""
+
+
 def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
     """The rows of several files, one file after the other; each place begins with its file.
 
     Args:
         paths: Files, or patterns such as "shards/*.parquet", whose files come in the order of their names.
+
+    Returns:
+        Each row as JSON has it; one that holds what JSON does not is a `PartialRow`.
 
     Raises:
         DatasetError: As `read_rows`, and if a pattern finds nothing or a file is found twice.
@@ -53,7 +64,7 @@ def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
         found[path] = None
     for path in found:
         name = str(path)
-        for place, row in read_rows(path):
+        for place, row in _rows(path):
             yield f"{name}, {place}", row
 
 
@@ -73,8 +84,14 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
 
     Raises:
         DatasetError: If the file is missing, cannot be read, or is not what its suffix says; for a row, when
-            it is reached.
+            it is reached, also if it holds what JSON does not.
     """
+    for place, row in _rows(path):
+        _refuse_partial(f"{path}, {place}", row, PATH_KEY)
+        yield place, row
+
+
+def _rows(path: Path) -> Iterator[PlacedRow]:
     suffix = _suffix(path)
     reader = _READERS.get(suffix)
     if path.is_dir():
@@ -146,8 +163,9 @@ def _jsonl_rows(path: Path) -> Iterator[PlacedRow]:
                 continue
             text = _decoded(path, line, first_line=number, begins=number == 1).removesuffix("\n")
             if text.strip():
-                place = f"line {number}"
-                yield place, _object(path, place, _json(path, text, first_line=number))
+                place, has_constants = f"line {number}", _CONSTANT.search(text) is not None
+                value = _json(path, text, first_line=number)
+                yield place, _object(path, place, value, has_constants=has_constants)
 
 
 _PLAIN = frozenset((str, int, bool, type(None)))
@@ -180,8 +198,9 @@ def _json_rows(path: Path) -> Iterator[PlacedRow]:
     rows = _json(path, text, first_line=1)
     if not isinstance(rows, list):
         raise DatasetError(f"{path} holds {_kind(rows)}; a .json dataset is one list of objects", PATH_KEY)
+    has_constants = _CONSTANT.search(text) is not None
     for number, row in enumerate(rows, start=1):
-        yield f"item {number}", _object(path, f"item {number}", row)
+        yield f"item {number}", _object(path, f"item {number}", row, has_constants=has_constants)
 
 
 def _csv_rows(path: Path) -> Iterator[PlacedRow]:
@@ -198,22 +217,33 @@ def _csv_rows(path: Path) -> Iterator[PlacedRow]:
 def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
     reader = csv.reader(text, strict=True)
     try:
-        header = _csv_line(reader) or []
+        header = _csv_header(reader)
         if repeated := {name for name in header if header.count(name) > 1}:
             raise DatasetError(f"{path} has two columns {min(repeated)!r}; rename one of them", PATH_KEY)
         start = reader.line_num + 1
         while (cells := _csv_line(reader)) is not None:
-            if cells and len(cells) != len(header):
-                remedy = other_separator(header) or "quote cells that hold commas"
+            if cells and len(cells) == len(header):
+                yield f"line {start}", dict(zip(header, cells, strict=True))
+            elif any(cells[len(header) :]) or (any(cells) and len(cells) < len(header)):
+                remedy = other_separator(header) or "quote cells that hold commas, or name every column"
                 raise DatasetError(
                     f"{path}, line {start}: {len(cells)} cells under {len(header)} column names; {remedy}",
                     PATH_KEY,
                 )
-            if cells:
-                yield f"line {start}", dict(zip(header, cells, strict=True))
+            elif cells:
+                yield f"line {start}", dict(zip(header, cells, strict=False)) if any(cells) else {}
             start = reader.line_num + 1
     except csv.Error as error:
         raise DatasetError(f"{path}, line {reader.line_num}: not CSV ({error}); mend it", PATH_KEY) from error
+
+
+def _csv_header(reader: Iterator[list[str]]) -> list[str]:
+    """The names of the columns, without several at the right that have none: spreadsheets add these."""
+    header = _csv_line(reader) or []
+    if header.count("") > 1:
+        while header and not header[-1]:
+            header.pop()
+    return header
 
 
 def other_separator(columns: Iterable[str]) -> str:
@@ -246,10 +276,9 @@ def _csv_line(reader: Iterator[list[str]]) -> list[str] | None:
 def _parquet_rows(path: Path) -> Iterator[PlacedRow]:
     number = 0
     for batch in _batches(path):
-        for row in _python_values(path, batch):
+        for row in arrow_rows(batch):
             number += 1
-            place = f"row {number}"
-            yield place, json_row(f"{path}, {place}", row)
+            yield f"row {number}", row
 
 
 def _batches(path: Path) -> Iterator["RecordBatch"]:
@@ -263,16 +292,21 @@ def _batches(path: Path) -> Iterator["RecordBatch"]:
         raise DatasetError(f"{path} is not a Parquet file ({error}); write it again", PATH_KEY) from error
 
 
-def _python_values(path: Path, batch: "RecordBatch") -> list[Row]:
+def arrow_rows(table: "RecordBatch | Table") -> Iterator[Row]:
+    """The rows of a table of Arrow as JSON has them, see `storable_row`."""
     try:
-        rows: list[Row] = batch.to_pylist()
-    except (ValueError, LookupError, OverflowError) as error:  # such as a time zone that Python does not know
-        raise DatasetError(
-            f"{path} holds a value that cannot be read ({type(error).__name__}: {error}); convert its column "
-            "to text",
-            PATH_KEY,
-        ) from error
-    return rows
+        rows: list[Row] = table.to_pylist()
+    except (ValueError, LookupError, OverflowError, ImportError):  # such as a time zone that Python lacks
+        columns = {name: [*map(_python_value, table.column(name))] for name in table.column_names}
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return map(storable_row, rows)
+
+
+def _python_value(scalar: "Scalar[Any]") -> object:
+    try:
+        return scalar.as_py()
+    except (ValueError, LookupError, OverflowError, ImportError):
+        return _LeftOut(f"a value of the type {scalar.type} that Python cannot read")
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[PlacedRow]]] = {
@@ -305,23 +339,22 @@ def _json(path: Path, text: str, first_line: int) -> object:
     raise DatasetError(f"{path}, line {line}: not JSON ({problem}); mend it", PATH_KEY)
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder()
 """One decoder for all lines: `json.loads` makes one for each."""
 
+_CONSTANT = re.compile("NaN|Infinity")
+"""Numbers that JSON does not have, and Python and others write all the same."""
 
-def _object(path: Path, place: str, value: object) -> Row:
+
+def _object(path: Path, place: str, value: object, *, has_constants: bool) -> Row:
     if not isinstance(value, dict):
         sentence = f'holds {_kind(value)}; a row is an object, such as {{"input": "1+1", "target": "2"}}'
         raise DatasetError(f"{path}, {place}: {sentence}", PATH_KEY)
-    return value
+    return storable_row(value) if has_constants else value
 
 
 def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row:
-    """A row of a typed table as JSON has it: times in ISO 8601, decimals as text, a NaN as null.
+    """A row of a typed table as JSON has it; see `storable_row`.
 
     Args:
         place: The row's place, for the error.
@@ -329,12 +362,50 @@ def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row
         path: Key of the spec that the error is about.
 
     Raises:
-        DatasetError: If a value is none of these, such as bytes.
+        DatasetError: If a value is one that JSON does not have, such as bytes.
     """
-    return {str(name): _json_value(place, str(name), value, path) for name, value in row.items()}
+    found = storable_row(row)
+    _refuse_partial(place, found, path)
+    return found
 
 
-def _json_value(place: str, column: str, value: object, path: str) -> object:
+def _refuse_partial(place: str, row: Row, path: str) -> None:
+    if isinstance(row, PartialRow):
+        column, holds = next(iter(row.left_out.items()))
+        raise DatasetError(
+            f"{place}: column {column!r} holds {holds}, which is not text, a number, a list or an object; "
+            "convert the column or leave it out",
+            path,
+        )
+
+
+def storable_row(row: Mapping[str, object]) -> Row:
+    """A row of a typed table as JSON has it: times in ISO 8601, decimals as text, a NaN as null.
+
+    What else there is, such as bytes and infinities, is left out: the row is a `PartialRow` then. An object
+    loses such a value by its key; a list of them is left out as a whole.
+    """
+    left_out: dict[str, str] = {}
+    kept = _storable_object("", row, left_out)
+    if not left_out:
+        return kept
+    partial = PartialRow(kept)
+    partial.left_out = left_out
+    return partial
+
+
+def _storable_object(prefix: str, values: Mapping[Any, object], left_out: dict[str, str]) -> JsonObject:
+    kept: JsonObject = {}
+    for key, value in values.items():
+        found = _storable_value(f"{prefix}{key}", value, left_out)
+        if isinstance(found, _LeftOut):
+            left_out.setdefault(f"{prefix}{key}", found.holds)
+        else:
+            kept[str(key)] = found
+    return kept
+
+
+def _storable_value(name: str, value: object, left_out: dict[str, str]) -> object:
     match value:
         case None | bool() | int() | str():
             return value
@@ -345,16 +416,27 @@ def _json_value(place: str, column: str, value: object, path: str) -> object:
         case Decimal():
             return str(value)
         case list() | tuple():
-            return [_json_value(place, column, item, path) for item in value]
+            items = [_storable_value(name, item, left_out) for item in value]
+            return next((each for each in items if isinstance(each, _LeftOut)), items)
         case dict():
-            return {str(key): _json_value(place, column, item, path) for key, item in value.items()}
-    raise DatasetError(
-        f"{place}: column {column!r} holds {_kind(value)}, which is not text, a number, a list or an "
-        "object; convert the column or leave it out",
-        path,
-    )
+            return _storable_object(f"{name}.", value, left_out)
+    return value if isinstance(value, _LeftOut) else _LeftOut(_kind(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Stands for a value that JSON does not have."""
+
+    holds: str
 
 
 def _kind(value: object) -> str:
     names = {bool: "a boolean", dict: "an object", list: "a list", str: "text", type(None): "null"}
-    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+    match value:
+        case float() if math.isinf(value):
+            return "an infinite number"
+        case timedelta():
+            return "a duration"
+        case int() | float() if not isinstance(value, bool):
+            return "a number"
+    return names.get(type(value), type(value).__name__)

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
@@ -13,13 +14,27 @@ from typing import Self
 import orjson
 
 from winnow.storage.json_types import JsonView, Row
-from winnow.tasks.candidates.sandboxed_templates import compile_condition, holds
-from winnow.tasks.data.dataset_files import PATH_KEY, PlacedRow, is_plain, other_separator, read_files
+from winnow.tasks.candidates.sandboxed_templates import Template, compile_condition, holds
+from winnow.tasks.candidates.template_grammar import KnownFields, left_out_part, not_stored
+from winnow.tasks.data.dataset_files import (
+    PATH_KEY,
+    PartialRow,
+    PlacedRow,
+    is_plain,
+    other_separator,
+    read_files,
+)
+from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of, without
 from winnow.tasks.data.garbage_collection import not_collecting
-from winnow.tasks.errors import DatasetError, unknown_name
+from winnow.tasks.errors import DatasetError, TemplateError, unknown_name
 
 ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7
+
+NAME = re.compile(r"[^{}\[\]]*")
+"""The characters of a column that is no expression."""
+
+WORD = re.compile(r"\w+")
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 """One encoder for all rows: `json.dumps` makes one for each."""
@@ -30,7 +45,8 @@ class Example:
     """One row: what a prompt may show, and what the answer should be."""
 
     key: str
-    """Unique in its dataset: the row's id, or a hash of its content."""
+    """Unique in its dataset: the row's id, or a hash of its content, with a number where an earlier row is
+    the same."""
     fields: Mapping[str, object]
     """The values that templates see: every column but the target's, as JSON values, and `input`."""
     targets: tuple[str, ...]
@@ -55,15 +71,25 @@ class Dataset:
     """At least one, with different keys."""
     fingerprint: str
     """SHA-256 in hexadecimal of all keys, fields and targets in order; the file's format does not matter."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Contents that cannot be stored, with the first place, by the dotted name of their field."""
+    remarks: tuple[str, ...] = ()
+    """Sentences on rows and fields that were not read as they stand, for a user to check."""
 
     @cached_property
-    def field_names(self) -> tuple[str, ...]:
+    def field_names(self) -> KnownFields:
         """The fields that every example has, so that a template with these alone can always be rendered."""
         common = set(self.examples[0].fields)
         for example in self.examples:
             if not common <= example.fields.keys():  # most have the same
                 common &= example.fields.keys()
-        return tuple(sorted(common))
+        return KnownFields.of(sorted(common), self.left_out)
+
+    def unknown_field(self, name: str) -> str:
+        """The sentence for a field that no example has."""
+        if (part := left_out_part(name, self.left_out)) is not None:
+            return not_stored(part, self.left_out[part])
+        return unknown_field("field", name, [each.fields for each in self.examples])
 
     @cached_property
     def without_targets(self) -> tuple[Example, ...]:
@@ -131,7 +157,8 @@ def dataset_of(
         rows: Each with its place, for errors.
         fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
             hash of its row, without `input` its column is "input", without `target` there are no targets.
-            A target may be text, a number or a list of these; null and empty text are no target.
+            A target may be text, a number, true or false, or a list of these; null and empty text are no
+            target. A part of an object has a dotted name, see `tasks.data.dotted_names`.
         selection: The part of them that is taken.
         name: See `Dataset`.
         path: See `Dataset`.
@@ -142,31 +169,105 @@ def dataset_of(
     columns = _columns(fields)
     if selection.limit is not None and selection.limit < 1:
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
-    reader = _RowReader.of(columns)
-    found = ((place, reader.example(place, row)) for place, row in _first(rows, selection))
+    reader, seen = _RowReader.of(columns), _Seen()
+    taken = _first(seen.filled(rows, columns), selection)
+    found = ((place, reader.example(place, row)) for place, row in seen.whole(taken))
+    different = found if "id" in columns else seen.told_apart(found)
     with not_collecting():
-        examples, fingerprint = _gathered(columns, _selected(found, selection))
+        examples, fingerprint = _gathered(_selected(different, selection))
     if not examples and selection.filter is not None:
         raise DatasetError(
             f"{path} has no rows for which {selection.filter} holds; change it", "dataset.filter"
         )
     if not examples:
         raise _without_rows(path)
-    return Dataset(name=name, path=path, examples=tuple(examples), fingerprint=fingerprint)
+    return Dataset(
+        name=name,
+        path=path,
+        examples=tuple(examples),
+        fingerprint=fingerprint,
+        left_out=seen.left_out,
+        remarks=tuple(seen.remarks()),
+    )
+
+
+class _Seen:
+    """What is peculiar about the rows that were read, and does not make them useless."""
+
+    def __init__(self) -> None:
+        self.left_out: dict[str, str] = {}
+        self._empty: list[str] = []
+        self._same: list[tuple[str, str]] = []
+
+    def filled(self, rows: Iterable[PlacedRow], columns: Mapping[str, str]) -> Iterator[PlacedRow]:
+        """The rows that hold anything: spreadsheets leave empty ones at the end of a file.
+
+        An empty row that could be an example stays one: its input is an empty text, and no other row is so.
+        """
+        has_empty = "id" in columns
+        for place, row in rows:
+            if any(value is not None and value != "" for value in row.values()):
+                yield place, row
+            elif has_empty or row.get(columns["input"]) is None:
+                self._empty.append(place)
+            else:
+                has_empty = True
+                yield place, row
+
+    def whole(self, rows: Iterable[PlacedRow]) -> Iterator[PlacedRow]:
+        """The rows; what was left out of them is taken down."""
+        for place, row in rows:
+            if isinstance(row, PartialRow):
+                for name, what in row.left_out.items():
+                    self.left_out.setdefault(name, f"{what} ({place})")
+            yield place, row
+
+    def told_apart(self, examples: Iterable[tuple[str, Example]]) -> Iterator[tuple[str, Example]]:
+        """The examples; where rows are the same, the keys of later ones get a number."""
+        first: dict[str, str] = {}
+        again: dict[str, int] = {}
+        for place, example in examples:
+            key = example.key
+            if key in first:
+                again[key] = again.get(key, 1) + 1
+                self._same.append((place, first[key]))
+                yield place, replace(example, key=f"{key}-{again[key]}")
+            else:
+                first[key] = place
+                yield place, example
+
+    def remarks(self) -> Iterator[str]:
+        """See `Dataset.remarks`."""
+        for name, what in self.left_out.items():
+            yield f"field {name!r} holds {what}, which cannot be stored: it is left out, and no prompt has it"
+        if self._empty:
+            those = "a row is" if len(self._empty) == 1 else f"{len(self._empty)} rows are"
+            yield f"{those} empty and left out ({self._empty[0]})"
+        if self._same:
+            place, earlier = self._same[0]
+            those = "a row is" if len(self._same) == 1 else f"{len(self._same)} rows are"
+            yield (
+                f"{those} the same as an earlier one ({place} as {earlier}), and each is an example of its "
+                "own; remove them if that is not meant"
+            )
 
 
 def _without_rows(path: str) -> DatasetError:
     return DatasetError(f"{path} has no rows; add some", PATH_KEY)
 
 
-def _gathered(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
+def _gathered(placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
     """The examples and their fingerprint, in one pass: of a row that is not kept, nothing is."""
     examples: list[Example] = []
     first: dict[str, str] = {}
     digest = hashlib.sha256()
     for place, example in placed:
         if example.key in first:
-            raise _repeated(columns, example.key, first[example.key], place)
+            raise DatasetError(
+                f"{first[example.key]} and {place}: the id {example.key!r} stands twice; ids must be "
+                "different: map another column, or none (id: null) to tell rows apart by their content",
+                "dataset.fields.id",
+            )
         first[example.key] = place
         content = [example.key, example.fields, example.targets]
         digest.update(_storable(place, content, example.fields) + b"\n")
@@ -174,21 +275,24 @@ def _gathered(columns: Mapping[str, str], placed: Iterable[tuple[str, Example]])
     return examples, digest.hexdigest()
 
 
-def _repeated(columns: Mapping[str, str], key: str, first: str, place: str) -> DatasetError:
-    sentence = (
-        f"the id {key!r} stands twice; ids must be different"
-        if "id" in columns
-        else "the rows are the same; remove one, or map id to a column that tells them apart"
-    )
-    return DatasetError(f"{first} and {place}: {sentence}", "dataset.fields.id")
-
-
 def _first(rows: Iterable[PlacedRow], selection: Selection) -> Iterator[PlacedRow]:
     """The first rows that the filter leaves."""
     if selection.filter is not None:
         condition = compile_condition(selection.filter, "dataset.filter")
-        rows = ((place, row) for place, row in rows if holds(condition, row, place))
+        rows = ((place, row) for place, row in rows if _holds(condition, row, place))
     return islice(rows, selection.limit)
+
+
+def _holds(condition: Template, row: Row, place: str) -> bool:
+    if isinstance(row, PartialRow):
+        for name in sorted(condition.needed):
+            if (part := left_out_part(name, row.left_out)) is not None:
+                raise TemplateError(
+                    f"{place}: field {part!r} holds {row.left_out[part]}, which cannot be stored; write "
+                    f"({name} is defined and ...), or convert it",
+                    condition.path,
+                )
+    return holds(condition, row, place)
 
 
 def _selected(found: Iterable[tuple[str, Example]], selection: Selection) -> Iterable[tuple[str, Example]]:
@@ -235,19 +339,43 @@ class _RowReader:
         return cls(columns, frozenset(columns.values()))
 
     def example(self, place: str, row: Row) -> Example:
-        if not row.keys() >= self.needed:
-            raise self._lacking(place, row)
+        if not row.keys() >= self.needed or isinstance(row, PartialRow):
+            self._require(place, row)
         if "id" in self.columns:
-            key = self._key(place, row[self.columns["id"]])
+            key = self._key(place, value_of(row, self.columns["id"]))
         else:
             key = hashlib.sha256(_storable(place, row, row)).hexdigest()[:KEY_DIGITS]
-        targets = self._targets(place, row[self.columns["target"]]) if "target" in self.columns else ()
-        return Example(key=key, fields=self._fields(place, row), targets=targets)
+        targets: tuple[str, ...] = ()
+        visible = dict(row)
+        if "target" in self.columns:  # which nothing else is to see
+            targets = self._targets(place, value_of(row, self.columns["target"]))
+            visible = without(row, self.columns["target"])
+        return Example(key=key, fields=self._fields(place, row, visible), targets=targets)
 
-    def _lacking(self, place: str, row: Row) -> DatasetError:
-        role, column = next(each for each in self.columns.items() if each[1] not in row)
-        remedy = other_separator(row)
-        problem = f"no column {column!r}; {remedy}" if remedy else unknown_name("column", column, row)
+    def _require(self, place: str, row: Row) -> None:
+        """Refuse a row without a value for each role."""
+        left_out = row.left_out if isinstance(row, PartialRow) else {}
+        for role, column in self.columns.items():
+            parts = [name for name in left_out if f"{name}.".startswith(f"{column}.")]
+            part = left_out_part(column, left_out) or next(iter(parts), None)
+            if part is not None:
+                problem = f"column {part!r} holds {left_out[part]}, which cannot be stored; "
+                remedy = f"convert it, or name another column for the {role}"
+                raise DatasetError(f"{place}: {problem}{remedy}", f"dataset.fields.{role}")
+            if value_of(row, column) is MISSING:
+                raise self._lacking(place, row, role)
+
+    def _lacking(self, place: str, row: Row, role: str) -> DatasetError:
+        column = self.columns[role]
+        if remedy := other_separator(row):
+            problem = f"no column {column!r}; {remedy}"
+        elif (
+            not NAME.fullmatch(column)
+            and value_of(row, dotted := ".".join(WORD.findall(column))) is not MISSING
+        ):
+            problem = f"no column {column!r}; a field within an object is named {dotted}"
+        else:
+            problem = unknown_field("column", column, [row])
         return DatasetError(f"{place}: {problem}", f"dataset.fields.{role}")
 
     def _key(self, place: str, value: object) -> str:
@@ -260,29 +388,33 @@ class _RowReader:
         _storable(place, value, {"id": value})  # before anything is drawn by it
         return str(value)
 
-    def _fields(self, place: str, row: Row) -> dict[str, object]:
+    def _fields(self, place: str, row: Row, visible: dict[str, object]) -> dict[str, object]:
         column = self.columns["input"]
-        if row[column] is None:
+        if (asked := value_of(visible, column)) is MISSING:
+            raise self._wrong(place, "input", value_of(row, column), "it is the target: name another column")
+        if asked is None:
             raise self._wrong(place, "input", None, "fill it in or remove the row")
-        if column != "input" and "input" in row and self.columns.get("target") != "input":
+        if column != "input" and "input" in visible and (column in row or not column.startswith("input.")):
             raise DatasetError(
                 f"{place}: the file has a column 'input' as well as {column!r} in that role; "
                 "rename one or map input to 'input'",
                 "dataset.fields.input",
             )
-        visible = dict(row)
-        visible.pop(self.columns.get("target", ""), None)
-        visible["input"] = row[column]
+        visible["input"] = asked
         return visible
 
     def _targets(self, place: str, value: object) -> tuple[str, ...]:
         if isinstance(value, str):
             return (value,) if value else ()
-        values = value if isinstance(value, list) else [] if value is None else [value]
+        values = value if isinstance(value, list) else [value]
         for item in values:
-            if isinstance(item, bool) or not isinstance(item, str | int | float):
-                raise self._wrong(place, "target", item, "write text, a number or a list of these")
-        return tuple(str(item) for item in values if item != "")
+            if isinstance(item, dict) and (keys := [f"{self.columns['target']}.{key}" for key in item]):
+                raise self._wrong(place, "target", item, f"name a part of it, such as {keys[0]}")
+            if item is not None and not isinstance(item, str | int | float):
+                raise self._wrong(
+                    place, "target", item, "write text, a number, true or false, or a list of these"
+                )
+        return tuple(_as_target(item) for item in values if item is not None and item != "")
 
     def _wrong(self, place: str, role: str, value: object, remedy: str) -> DatasetError:
         column, shown = self.columns[role], json.dumps(value)[:60]
@@ -290,6 +422,11 @@ class _RowReader:
             f"{place}: the {role} in column {column!r} is {shown}; {remedy}",
             f"dataset.fields.{role}",
         )
+
+
+def _as_target(value: object) -> str:
+    """The text of a target: true and false are as JSON has them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _storable(place: str, value: object, row: JsonView) -> bytes:

@@ -11,6 +11,7 @@ from winnow.storage.queries.objective.paired import outcomes_since
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.rounds import told_at
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.data.dotted_names import MISSING, value_of
 
 NO_TAG = "none"
 """The value of a tag for an example that lacks the field."""
@@ -98,11 +99,12 @@ class TagCounts:
 
 def values_of(fields: JsonView, tag: str) -> list[str]:
     """The values of a tag that an example has: the field's value, or each of a list, once."""
-    value = fields.get(tag)
+    value = value_of(fields, tag)
     if isinstance(value, str) and value:  # as most are
         return [value]
     several = value if isinstance(value, list) else [value]
-    return list(dict.fromkeys(NO_TAG if each in (None, "") else str(each) for each in several)) or [NO_TAG]
+    names = [NO_TAG if each in (None, "", MISSING) else str(each) for each in several]
+    return list(dict.fromkeys(names)) or [NO_TAG]
 
 
 def _count(tally: Tally, outcome: float | None) -> None:

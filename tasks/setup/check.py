@@ -10,7 +10,9 @@ from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.template_grammar import left_out_part
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted
@@ -50,6 +52,7 @@ def check_campaign(
     check_people(spec)
     _check_objective(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
+    _check_fields(spec, dataset)
     checked = class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed)
     check_structured_outputs(spec)
     _check_samples(checked)
@@ -65,6 +68,19 @@ def check_campaign(
         check_tests(checked)
     _try_chats(checked)
     return checked
+
+
+def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
+    """Refuse a campaign that needs, by its name, a field that was left out of an example."""
+    tags = {f"tags[{index}]": tag for index, tag in enumerate(spec.tags)}
+    others = {
+        "prompt_type": spec.prompt_type,
+        "groups.by": None if spec.groups is None else spec.groups.by,
+        "choices.field": None if spec.choices is None else spec.choices.field,
+    }
+    for path, name in (*tags.items(), *others.items()):
+        if name is not None and left_out_part(name, dataset.left_out) is not None:
+            raise SpecError(dataset.unknown_field(name), path=path)
 
 
 def _check_devices(checked: ResolvedCampaign) -> None:
@@ -113,10 +129,9 @@ def _check_tags(checked: ResolvedCampaign) -> None:
     if not checked.spec.tags:
         return
     examples = checked.dataset.examples
-    known = sorted({name for example in examples for name in example.fields})
     for index, tag in enumerate(checked.spec.tags):
-        if tag not in known:
-            raise SpecError(unknown_name("field", tag, known), path=f"tags[{index}]")
+        if not any(value_of(example.fields, tag) is not MISSING for example in examples):
+            raise SpecError(checked.dataset.unknown_field(tag), path=f"tags[{index}]")
         values = {value for example in examples for value in values_of(example.fields, tag)}
         if len(values) > MOST_VALUES:
             raise SpecError(

@@ -18,9 +18,10 @@ from winnow.storage.admin.schema import reading
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.data.dataset_files import no_column, read_rows
+from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign
-from winnow.tasks.errors import DatasetError, SpecError, unknown_name
+from winnow.tasks.errors import DatasetError, SpecError
 
 ROWS = (".csv", ".json", ".jsonl", ".parquet")
 
@@ -77,8 +78,9 @@ def _field(name: str, table: ScoreTable, storage: str) -> list[object]:
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, table.source.removeprefix(CAMPAIGN))
         examples = dataset_records.examples(session, campaign.dataset_id)
-    for example in examples:
-        if name not in example.fields:
-            unknown = unknown_name("field", name, example.fields)
+    values = [value_of(example.fields, name) for example in examples]
+    for example, value in zip(examples, values, strict=True):
+        if value is MISSING:
+            unknown = unknown_field("field", name, [example.fields])
             raise SpecError(f"--types: example {example.key!r}: {unknown}")
-    return [example.fields[name] for example in examples]
+    return values

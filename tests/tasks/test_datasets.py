@@ -6,16 +6,20 @@ import hashlib
 import json
 import re
 import tracemalloc
+from datetime import timedelta
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.tasks.data.dataset_files import read_rows
-from winnow.tasks.data.datasets import Example, load_dataset
-from winnow.tasks.errors import DatasetError
+from winnow.tasks.candidates.sandboxed_templates import compile_template
+from winnow.tasks.data.dataset_files import read_files, read_rows
+from winnow.tasks.data.datasets import Example, Selection, dataset_of, load_dataset
+from winnow.tasks.errors import DatasetError, TemplateError
 
 ROLES = {"id": "id", "input": "question", "target": "answer"}
 ROWS = [
@@ -148,9 +152,12 @@ def test_python_collects_garbage_again_once_rows_are_read_or_refused(jsonl):
 
 @pytest.mark.parametrize(
     ("target", "targets"),
-    [("x", ("x",)), (3, ("3",)), (2.5, ("2.5",)), (["x", 3], ("x", "3")), (None, ()), ("", ()), ([], ())],
-)
-def test_targets_are_text_numbers_or_lists_of_them_or_nothing(jsonl, target, targets):
+    [
+        ("x", ("x",)), (3, ("3",)), (2.5, ("2.5",)), (["x", 3], ("x", "3")), (None, ()), ("", ()), ([], ()),
+        (True, ("true",)), (False, ("false",)), ([True, None, "", 5.0], ("true", "5.0")), ([None], ()),
+    ],
+)  # fmt: skip
+def test_targets_are_text_numbers_booleans_or_lists_of_them_or_nothing(jsonl, target, targets):
     path = jsonl(json.dumps({"id": 1, "question": "q", "answer": target}))
     assert load_dataset(path, ROLES).examples[0].targets == targets
 
@@ -192,8 +199,6 @@ def test_parquet_values_become_json_values(tmp_path):
     frame.to_parquet(tmp_path / "data.parquet")
     example = load_dataset(tmp_path / "data.parquet", {}).examples[0]
     assert example.fields == {"input": "x", "when": "2026-01-02T00:00:00", "gap": None, "l": [1, 2]}
-    pd.DataFrame({"input": [b"\xff"]}).to_parquet(tmp_path / "data.parquet")
-    assert "row 1: column 'input' holds bytes" in refusal(tmp_path / "data.parquet", {})
 
 
 def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
@@ -213,7 +218,7 @@ def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
     ("name", "content", "sentence"),
     [
         ("d.jsonl", b'{"id": 1}\n\n{"id": \n', "line 3: not JSON (Expecting value, column 8)"),
-        ("d.jsonl", b'{"id": NaN}', "line 1: not JSON (NaN is not a JSON number)"),
+        ("d.jsonl", b'{"id": NaN, "x": 1}', "line 1: the input in column 'id' is null; fill it in"),
         ("d.jsonl", b"[" * 200_000, "line 1: not JSON"),
         ("d.jsonl", b'{"id": 1}\n{"a": "\xff"}', "line 2: not UTF-8; save the file as UTF-8"),
         ("d.jsonl", b"[1]\n", "line 1: holds a list; a row is an object"),
@@ -248,7 +253,7 @@ def test_a_broken_file_is_refused_at_its_line(tmp_path, name, content, sentence)
         ({"id": True, "question": "q", "answer": "a"}, "the id in column 'id' is true"),
         ({"id": "a\0", "question": "q", "answer": "a"}, "remove the character NUL, which databases do not"),
         ({"id": 1, "question": None, "answer": "a"}, "the input in column 'question' is null; fill it in"),
-        ({"id": 1, "question": "q", "answer": True}, "the target in column 'answer' is true; write text"),
+        ({"id": 1, "question": "q", "answer": [[1]]}, "the target in column 'answer' is [1]; write text"),
         ({"id": 1, "question": "q", "answer": ["a", {}]}, "the target in column 'answer' is {}"),
         ({"id": 1, "question": "q", "answer": "a", "input": "i"}, "has a column 'input' as well as"),
         ({"id": 1, "question": "q\ud800", "answer": "a"}, r"'\ud800' is half a character"),
@@ -277,11 +282,137 @@ def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
     assert example.fields["input"] == "1+1"
 
 
-def test_repeated_ids_and_repeated_rows_name_both_lines(jsonl):
+def test_repeated_ids_name_both_lines(jsonl):
     path = jsonl('{"id": 7, "input": "a"}', "", '{"id": "7", "input": "b"}')
     assert "line 3: the id '7' stands twice; ids must be different" in refusal(path, {"id": "id"})
-    path = jsonl('{"input": "a"}', '{"input": "a"}')
-    assert "line 2: the rows are the same; remove one, or map id" in refusal(path, {})
+
+
+def test_of_rows_that_are_the_same_the_first_keeps_its_key_and_later_ones_get_a_number(jsonl):
+    rows = ["a", "b", "a", "a", "c", "b"]
+    path = jsonl(*(json.dumps({"input": each}) for each in rows))
+    dataset = load_dataset(path, {})
+    own = {each: hashlib.sha256(spelled({"input": each})).hexdigest()[:16] for each in "abc"}
+    assert [each.key for each in dataset.examples] == [
+        own["a"], own["b"], f"{own['a']}-2", f"{own['a']}-3", own["c"], f"{own['b']}-2",
+    ]  # fmt: skip
+    assert [each.fields["input"] for each in dataset.examples] == rows
+    assert dataset.remarks == (
+        f"3 rows are the same as an earlier one ({path}, line 3 as {path}, line 1), and each is an example "
+        "of its own; remove them if that is not meant",
+    )
+
+
+UNUSABLE = {
+    "bytes": (pa.array([b"\x89", None]), "bytes"),
+    "picture": (pa.array([{"bytes": b"\x89", "path": "p"}, None]), "bytes"),
+    "duration": (pa.array([timedelta(1), None]), "a duration"),
+    "nanoseconds": (pa.array([1, 2], pa.duration("ns")), "a duration"),
+    "infinite": (pa.array([float("inf"), 1.0]), "an infinite number"),
+    "half": (pa.array([float("-inf"), 1.0], pa.float16()), "an infinite number"),
+    "list": (pa.array([[1.0, float("-inf")], []]), "an infinite number"),
+    "pictures": (pa.array([[{"bytes": b"1", "path": "p"}], []]), "bytes"),
+    "zone": (pa.array([1, 2], pa.timestamp("ms", "Mars/Base")), "timestamp[ms, tz=Mars/Base] that Python"),
+    "named": (pa.array([b"0123456789abcdef", None]).cast(pa.binary(16)), "bytes"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_what_cannot_be_stored_is_left_out_and_named_and_nothing_may_use_it(tmp_path, name):
+    column, kind = UNUSABLE[name]
+    path = tmp_path / "data.parquet"
+    table = {"id": ["a", "b"], "input": ["n1", "n2"], "target": ["x", "y"]}
+    pq.write_table(pa.table(table), path)
+    plain = load_dataset(path, {"id": "id", "target": "target"})
+    pq.write_table(pa.table({**table, name: column}), path)
+    dataset = load_dataset(path, {"id": "id", "target": "target"})
+    part = f"{name}.bytes" if name.startswith("picture") else name
+    assert [each.key for each in dataset.examples] == ["a", "b"]
+    assert kind in dataset.left_out[part]
+    assert dataset.remarks[0].startswith(f"field {part!r} holds ")
+    kept = dict(dataset.examples[0].fields)
+    assert kept.pop(name, None) == {"picture": {"path": "p"}, "pictures": [{"path": "p"}]}.get(name)
+    assert kept == plain.examples[0].fields
+    with pytest.raises(TemplateError, match=f"field '{part}' holds .*, which cannot be stored; convert it"):
+        compile_template(f"{{{{ {part} }}}}", dataset.field_names)
+    for role in ("id", "input", "target"):
+        assert f"row 1: column {part!r} holds " in refusal(path, {"id": "id", role: name})
+    for condition in (f"{part} == 1", f"row.{part} is none"):
+        with pytest.raises(
+            TemplateError, match=f"row 1: field '{part}' holds .*, which cannot be stored; write"
+        ):
+            selected(path, condition)
+    assert selected(path, f"{part} is not defined or id == 'a'")[0].key == "a"
+
+
+def selected(path, condition):
+    rows, selection = read_files([str(path)]), Selection(filter=condition)
+    return dataset_of(rows, {"id": "id", "target": "target"}, selection, name="d", path="d").examples
+
+
+def test_numbers_that_json_lacks_are_read_in_json_as_in_parquet(tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_text(
+        '{"input": "NaN", "a": NaN, "b": [NaN, 1.5], "c": {"d": NaN, "e": -Infinity}, "f": [Infinity]}'
+    )
+    dataset = load_dataset(path, {})
+    assert dataset.examples[0].fields == {"input": "NaN", "a": None, "b": [None, 1.5], "c": {"d": None}}
+    assert [*dataset.left_out] == ["c.e", "f"]
+    (tmp_path / "d.json").write_text(f"[{path.read_text()}]")
+    assert load_dataset(tmp_path / "d.json", {}).fingerprint == dataset.fingerprint
+
+
+EMPTY_ENDS = {
+    "last row": "id,input,target\r\n1,n1,x\r\n2,n2,y\r\n,,\r\n",
+    "last rows": "id,input,target\n1,n1,x\n2,n2,y\n,,\n,,\n\n,,,,\n,\n",
+    "columns": "id,input,target,,\n1,n1,x,,\n2,n2,y,,\n",
+    "both": "id,input,target,,\n1,n1,x,,\n2,n2,y,,\n,,,,\n",
+    "ragged": "id,input,target,,\n1,n1,x\n2,n2,y,,,,\n",
+    "cells alone": "id,input,target\n1,n1,x,,\n2,n2,y,\n",
+}
+
+
+@pytest.mark.parametrize("name", EMPTY_ENDS)
+def test_empty_rows_and_columns_of_a_spreadsheet_are_left_out(tmp_path, name):
+    path = tmp_path / "d.csv"
+    path.write_bytes(EMPTY_ENDS[name].encode())
+    dataset = load_dataset(path, {"id": "id", "target": "target"})
+    assert [(each.key, each.fields["input"], each.targets) for each in dataset.examples] == [
+        ("1", "n1", ("x",)),
+        ("2", "n2", ("y",)),
+    ]
+    assert dataset.field_names == ("id", "input")
+    assert [each.partition(" and left out")[0] for each in dataset.remarks] == {
+        "last row": ["a row is empty"], "last rows": ["4 rows are empty"], "both": ["a row is empty"],
+    }.get(name, [])  # fmt: skip
+
+
+def test_what_is_empty_and_could_be_stored_stays(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text(",input,\n0,a,\n1,b,\n")
+    assert "has two columns ''" not in (found := load_dataset(path, {})).remarks
+    assert found.examples[0].fields == {"": "0", "input": "a"}
+    path.write_text("input,x,\na,1,\n,,\n")
+    assert [dict(each.fields) for each in load_dataset(path, {}).examples] == [
+        {"input": "a", "x": "1", "": ""}, {"input": "", "x": "", "": ""},
+    ]  # fmt: skip
+
+
+def test_a_cell_under_no_name_is_refused(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("input,,\na,,note\n")
+    assert "line 2: 3 cells under 1 column names; quote cells that hold commas, or name" in refusal(path, {})
+    path.write_text("input,,x,,\na,,b,,\n")
+    assert load_dataset(path, {}).examples[0].fields == {"input": "a", "": "", "x": "b"}
+
+
+def test_rows_of_nulls_are_left_out_of_any_format(tmp_path):
+    frame = pd.DataFrame({"id": ["a", None], "input": ["x", None], "n": [1.0, None]})
+    frame.to_parquet(tmp_path / "d.parquet")
+    (tmp_path / "d.jsonl").write_text(
+        '{"id": "a", "input": "x", "n": 1.0}\n{"id": null, "input": null, "n": NaN}\n{}'
+    )
+    for name in ("d.parquet", "d.jsonl"):
+        assert [each.key for each in load_dataset(tmp_path / name, {"id": "id"}).examples] == ["a"]
 
 
 @pytest.mark.parametrize(

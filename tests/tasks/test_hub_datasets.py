@@ -2,6 +2,7 @@
 
 import json
 
+import datasets
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -210,12 +211,35 @@ def test_without_its_extra_a_dataset_of_a_hub_says_what_to_install(tmp_path, mon
         dataset(hub=str(fill(tmp_path / "sums", "the")), name="main", split="test")
 
 
+def test_pictures_are_left_out_whether_the_library_could_decode_them_or_not(tmp_path):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    features = {
+        "question": datasets.Value("string"),
+        "image": datasets.Image(),
+        "pages": datasets.Sequence(datasets.Image()),
+    }
+    png = {"bytes": b"\x89PNG, and no picture", "path": None}
+    rows = {"question": ["a", "b", "a"], "image": [png, None, png], "pages": [[png], [], [png]]}
+    made = datasets.Dataset.from_dict(rows, features=datasets.Features(features))
+    made.to_parquet(folder / "train.parquet")
+    made.with_format("numpy").save_to_disk(tmp_path / "saved")
+    for each in (folder, tmp_path / "saved"):
+        found = dataset(hub=str(each), fields={"input": "question", "target": None})
+        assert found.examples[0].fields == {
+            "question": "a", "input": "a", "image": {"path": None}, "pages": [{"path": None}],
+        }  # fmt: skip
+        assert [*found.left_out] == ["image.bytes", "pages.bytes"]
+        assert found.examples[2].key == f"{found.examples[0].key}-2"
+        assert len(found.remarks) == 3
+
+
 def test_values_that_json_lacks_are_told_by_their_column(tmp_path):
     folder = tmp_path / "bytes"
     folder.mkdir()
     pyarrow.parquet.write_table(pyarrow.table({"question": ["a"], "raw": [b"\0"]}), folder / "train.parquet")
     with pytest.raises(DatasetError, match="row 1 of train: column 'raw' holds bytes"):
-        dataset(hub=str(folder), fields={"input": "question"})
+        dataset(hub=str(folder), fields={"input": "question", "target": "raw"})
     (folder / "train.parquet").unlink()
     (folder / "train.jsonl").write_text(json.dumps({"question": "a", "answer": ["x", "y"]}))
     assert dataset(hub=str(folder)).examples[0].targets == ("x", "y")

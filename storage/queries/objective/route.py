@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from sqlalchemy import Integer, String, cast, func, literal, select
+from sqlalchemy import ColumnElement, Integer, String, cast, func, literal, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
@@ -38,7 +38,7 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
     # Python's // rounds as integer division does in every database.
     width = -(-n_rounds // WINDOWS)
     window = cast(Round.number - Round.number % width, Integer).label("window")
-    kind = literal(None, String) if prompt_type is None else Example.fields[prompt_type].as_string()
+    kind = literal(None, String) if prompt_type is None else _field(prompt_type)
     found = session.execute(
         select(
             window,
@@ -74,6 +74,12 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
         }
         for start, of_type, name, count, mean in found
     ]
+
+
+def _field(name: str) -> ColumnElement[str]:
+    """A field of the examples, a part of an object where the name has a dot and no column has that name."""
+    whole = Example.fields[name].as_string()
+    return func.coalesce(whole, Example.fields[tuple(name.split("."))].as_string()) if "." in name else whole
 
 
 def answered(session: Session, campaign_id: int, *, from_round: int = 0) -> Answered:

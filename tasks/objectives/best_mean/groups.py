@@ -9,6 +9,7 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.selector_traits import COMPARES_GROUPS
 
@@ -128,11 +129,11 @@ def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
 
 
 def _group_of(example: "Example", field: str, examples: "Sequence[Example]") -> str:
-    value = example.fields.get(field)
-    if value is None or value == "":
-        known = sorted({name for each in examples for name in each.fields})
-        if field not in known:
-            raise SpecError(unknown_name("field", field, known), path="groups.by")
+    value = value_of(example.fields, field)
+    if value is None or value == "" or value is MISSING:
+        if all(value_of(each.fields, field) is MISSING for each in examples):
+            rows = [each.fields for each in examples]
+            raise SpecError(unknown_field("field", field, rows), path="groups.by")
         raise SpecError(
             f"example '{example.key}' has no {field}, so that it is in no group; give it one, or leave it "
             "out by dataset.filter",

@@ -14,6 +14,7 @@ from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.dataset_files import given_to_command
 from winnow.tasks.data.datasets import Example, read_examples
+from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample, lacks_target
@@ -56,8 +57,9 @@ def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
     columns: Mapping[str, str | None] = campaign.spec["dataset"]["fields"]
     with given_to_command():
         found = read_examples(path, {**columns, "id": None})
-    ids = (each.fields.get(columns.get("id") or "") for each in found)
-    return [replace(each, key="" if id_ is None else str(id_)) for each, id_ in zip(found, ids, strict=True)]
+    ids = (value_of(each.fields, columns.get("id") or "") for each in found)
+    keys = ["" if each is None or each is MISSING else str(each) for each in ids]
+    return [replace(each, key=key) for each, key in zip(found, keys, strict=True)]
 
 
 def store_arrival(database: Database, name: str, storage: str, examples: Sequence[Example]) -> list[int]:

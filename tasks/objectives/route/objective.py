@@ -12,8 +12,9 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import Embedding, check_embedder
-from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
 from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
@@ -34,9 +35,9 @@ class Route(ScoredCampaign):
         """See `ResolvedCampaign`."""
         candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
         # Of any example: a prompt that arrives may be of no known type.
-        fields = sorted({name for example in dataset.examples for name in example.fields})
-        if spec.prompt_type is not None and spec.prompt_type not in fields:
-            raise SpecError(unknown_name("field", spec.prompt_type, fields), path="prompt_type")
+        kind = spec.prompt_type
+        if kind is not None and all(value_of(each.fields, kind) is MISSING for each in dataset.examples):
+            raise SpecError(dataset.unknown_field(kind), path="prompt_type")
         if "dim" in spec.selector.params:
             raise SpecError(
                 "is the length of the embedder's vectors; leave it out", path="selector.params.dim"
