@@ -157,6 +157,31 @@ def index(storage: Storage = DEFAULT_STORAGE) -> None:
 
 
 @app.command()
+def allow(
+    database: Annotated[str, typer.Argument(metavar="URL", help="URL of a SQLite file, sqlite:///FILE.")],
+) -> None:
+    """Allow writing to a SQLite file that is refused because it may have other names or writers.
+
+    Winnow refuses a file on a file system that other machines may use, and a file with a second name: rows
+    can be lost there while two processes use it, and no lock prevents that. Reading and copying are always
+    allowed.
+    """
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    from winnow.storage.engine.shared_files import allow as allow_writing
+
+    try:
+        path = make_url(database).database if database.startswith("sqlite:///") else None
+    except ArgumentError:
+        path = None
+    if not path:
+        raise SpecError(f"{database!r} names no SQLite file; give its URL, sqlite:///FILE")
+    kept = allow_writing(path)
+    print(f"{database} may be written to from now on, also where others may write to it (kept in {kept})")
+
+
+@app.command()
 def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
     """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
     from winnow.storage.admin.maintenance import vacuum as vacuum_database

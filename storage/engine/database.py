@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
+from winnow.storage.engine.shared_files import require_one_writer
 from winnow.storage.engine.sqlite import WRITES, is_busy, is_full, is_interrupted, sqlite_engine
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
 from winnow.storage.errors import (
@@ -151,8 +152,8 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
         creates: Whether a SQLite file that is not there is made, unless it is only read.
 
     Raises:
-        StorageUnavailable: If the URL cannot be read, names no place that lasts or a SQLite file on a network
-            file system, or its driver is not installed.
+        StorageUnavailable: If the URL cannot be read or names no place that lasts, its driver is not
+            installed, or it is to be written and is a SQLite file that others may write to unseen.
     """
     shown = shown_url(url)
     _require_readable(url, shown)
@@ -164,7 +165,8 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
                 raise StorageUnavailable(
                     shown, "results in memory would be lost; name a file: sqlite:///FILE"
                 )
-            _require_local(str(parsed.database), shown)
+            if not read_only:
+                require_one_writer(str(parsed.database), shown)
             engine = sqlite_engine(
                 str(parsed.database),
                 shown=shown,
@@ -202,17 +204,6 @@ def _require_readable(url: str, shown: str) -> None:
             shown,
             "an @ stands in it that separates nothing",
             "write each @ of a name or a password as %40 (and % as %25), then run the command again",
-        )
-
-
-def _require_local(path: str, shown: str) -> None:
-    """Refuse a SQLite file that another machine keeps; see `sqlite.network_mount`."""
-    if found := sqlite.network_mount(path, sqlite.read_mounts()):
-        mounted_at, kind = found
-        raise StorageUnavailable(
-            shown,
-            f"it is on a network file system ({kind}, mounted at {mounted_at}), whose locks SQLite cannot "
-            "rely on: name a file on a disk of this machine, or use PostgreSQL",
         )
 
 

@@ -52,6 +52,20 @@ def moved_away(scene: Scene) -> Meeting:
     _move(away, scene.folder, scene.database.name)
 
 
+@fault("a copy replaces the database file within a batch", *OBJECTIVES, codes=ERROR)
+def replaced(scene: Scene) -> Meeting:
+    run = scene.run(IN_A_BATCH).held()
+    copy = scene.folder / "copy"
+    with closing(sqlite3.connect(scene.database)) as old, closing(sqlite3.connect(copy)) as new:
+        old.backup(new)
+    copy.replace(scene.database)
+    for part in PARTS[1:]:
+        (scene.folder / f"{scene.database.name}{part}").unlink(missing_ok=True)
+    run.go().ended()
+    assert "replaced by another file" in run.said, run.said
+    yield run
+
+
 @fault("the database file is gone at resume", "best-mean", codes=ERROR, states=(None,))
 def gone(scene: Scene) -> Meeting:
     scene.cut_short()
@@ -106,6 +120,17 @@ def moved_to_a_network(scene: Scene) -> Meeting:
     run = scene.resume(partial(mounted_as, "cifs", str(scene.folder))).ended()
     assert "PostgreSQL" in run.said, run.said
     yield run
+
+
+@fault("the database's file has a second name at resume", *OBJECTIVES, codes=ERROR)
+def named_twice(scene: Scene) -> Meeting:
+    scene.cut_short()
+    other = scene.folder / "another-name"
+    os.link(scene.database, other)
+    run = scene.resume().ended()
+    assert "2 names" in run.said, run.said
+    yield run
+    other.unlink()
 
 
 @fault("the disk fails under a commit", "best-mean", codes=ERROR)

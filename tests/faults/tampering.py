@@ -150,10 +150,10 @@ def unpublished() -> None:
 
 def mounted_as(kind: str, folder: str) -> None:
     """Have the system say that a folder is a file system of another machine."""
-    from winnow.storage.engine import sqlite
+    from winnow.storage.engine import shared_files
 
-    read = sqlite.read_mounts
-    sqlite.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
+    read = shared_files.read_mounts
+    shared_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
 
 
 def closed(*descriptors: int) -> None:
