@@ -17,18 +17,27 @@ CHARACTERS = sorted(set(string.printable) - set("\r\x0b\x0c"))
 
 
 def save_tiny_llama(
-    folder: Path, *, seed: int, hidden: int = 32, layers: int = 1, chat_template: str | None = None
+    folder: Path,
+    *,
+    seed: int,
+    hidden: int = 32,
+    layers: int = 1,
+    chat_template: str | None = None,
+    n_words: int = 0,
 ) -> Path:
-    """Save a checkpoint with random weights and a tokenizer of one token per ASCII character."""
-    shutil.copytree(_tiny_llama(seed, hidden, layers, chat_template), folder, dirs_exist_ok=True)
+    """Save a checkpoint with random weights and a tokenizer of one token per ASCII character.
+
+    Its vocabulary has `n_words` more tokens, which no prompt has and the model writes.
+    """
+    shutil.copytree(_tiny_llama(seed, hidden, layers, chat_template, n_words), folder, dirs_exist_ok=True)
     return folder
 
 
 @cache
-def _tiny_llama(seed: int, hidden: int, layers: int, chat_template: str | None) -> Path:
+def _tiny_llama(seed: int, hidden: int, layers: int, chat_template: str | None, n_words: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tiny-llama-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    tokenizer = _character_tokenizer()
+    tokenizer = _character_tokenizer(n_words)
     tokenizer.chat_template = chat_template
     tokenizer.save_pretrained(folder)
     config = LlamaConfig(
@@ -60,8 +69,9 @@ def add_token(folder: Path, character: str) -> Path:
     return folder
 
 
-def _character_tokenizer() -> PreTrainedTokenizerFast:
-    vocabulary = {token: i for i, token in enumerate(SPECIAL + CHARACTERS)}
+def _character_tokenizer(n_words: int) -> PreTrainedTokenizerFast:
+    words = [f" word{number}" for number in range(n_words)]
+    vocabulary = {token: i for i, token in enumerate(SPECIAL + CHARACTERS + words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()

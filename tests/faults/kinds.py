@@ -11,6 +11,7 @@ import campaign_processes as processes
 import certify_campaigns as certify
 import duel_campaigns as duels
 import route_campaigns as routes
+from tiny_models import save_tiny_llama
 
 from tests.faults.model_servers import SERVER
 
@@ -29,6 +30,15 @@ class Kind:
 
 def _mean(folder: Path, storage: str, provider: str = "transformers") -> Path:
     return processes.write_campaign(folder, provider=provider, storage=storage)
+
+
+def _large(folder: Path, storage: str) -> Path:
+    """A model with a vocabulary of 200,000 tokens, whose drawn texts show the rounding of its logits."""
+    spec = _mean(folder, storage)
+    save_tiny_llama(folder / "model-1", seed=1, hidden=64, layers=2, n_words=200_000)
+    text = re.sub(r"  - \{name: two,.*\n", "", spec.read_text())
+    spec.write_text(text.replace("temperature: 0.9, max_tokens: 12", "temperature: 1.0, max_tokens: 6"))
+    return spec
 
 
 def _workers(folder: Path, storage: str) -> Path:
@@ -167,6 +177,7 @@ def _noting(folder: Path, storage: str, spec: Path) -> Path:
 
 KINDS = {
     "best-mean": Kind(objective="best-mean", write=_mean),
+    "large vocabulary": Kind(objective="best-mean", write=_large),
     "workers": Kind(objective="best-mean", write=_workers),
     "workers ahead": Kind(objective="best-mean", write=_ahead),
     "served": Kind(objective="best-mean", write=_served),

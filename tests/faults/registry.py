@@ -32,6 +32,7 @@ MODULES = (
     "commands",
     "successors",
     "crowds",
+    "group_sizes",
     "ray_actors",
     "prefect_servers",
 )

@@ -28,6 +28,7 @@ from winnow.tasks.engines.providers import PROVIDERS
 
 CHEAP = {
     "SIGTERM within a batch / best-mean / sqlite",
+    "killed within a batch, and resumed with other group sizes / best-mean / sqlite",
     "its texts' campaign is pruned within a round / best-mean / sqlite",
     "the file system becomes read-only in the middle / best-mean / sqlite",
     "the database is on a network file system / best-mean / sqlite",
