@@ -7,6 +7,7 @@
   - SchemaForeign        it holds another program's tables          (name an empty database, or a schema)
   - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
+  - SchemaDiffers        an unreleased state of Winnow wrote it     (name a new database)
   - CampaignNotFound     no campaign of that name                   (fix the name)
   - SeriesNotFound       no schedule began campaigns of that name   (fix the name)
   - ConflictingRecord    a row breaks a constraint                  (a bug: report it, do not retry)
@@ -111,6 +112,20 @@ class SchemaTooNew(StorageError):
         )
         self.found = found
         self.expected = expected
+
+
+class SchemaDiffers(StorageError):
+    """The database says that it is of this schema, and its tables are not."""
+
+    def __init__(self, url: str, lacking: list[str], unknown: list[str]) -> None:
+        found = [f"lacks {', '.join(lacking)}"] if lacking else []
+        found += [f"has {', '.join(unknown)}, which this Winnow does not know"] if unknown else []
+        super().__init__(
+            f"{url} has this Winnow's schema revision, but other tables: it {' and '.join(found)}; an "
+            "unreleased state of Winnow wrote it: read it with that one, and name a new database here "
+            "(--storage)"
+        )
+        self.url = url
 
 
 class CampaignNotFound(StorageError):

@@ -14,13 +14,14 @@ from winnow.storage.engine.postgresql import READS
 from winnow.storage.errors import (
     A_PLACE_OF_ITS_OWN,
     NotPermitted,
+    SchemaDiffers,
     SchemaForeign,
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
     StorageUnavailable,
 )
-from winnow.storage.models import Campaign
+from winnow.storage.models import Base, Campaign
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
@@ -54,6 +55,7 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
         SchemaTooNew: If a newer Winnow wrote the database.
+        SchemaDiffers: If its tables are not those of the revision that it names.
         StorageUnavailable: If the database cannot be read or written, or the schema that its URL names is
             not there.
     """
@@ -66,6 +68,7 @@ def upgrade(database: Database) -> tuple[str | None, str]:
         with _MIGRATING:
             if current_revision(database) != HEAD:  # another thread may have been faster
                 _migrate(database)
+    _require_columns(database)
     return before, HEAD
 
 
@@ -91,6 +94,7 @@ def require_schema(database: Database) -> None:
         SchemaMissing: If it holds no Winnow tables.
         SchemaOutdated: If an older Winnow wrote it.
         SchemaTooNew: If a newer Winnow wrote it.
+        SchemaDiffers: If its tables are not those of the revision that it names.
         StorageUnavailable: If it cannot be read.
     """
     revision = current_revision(database)
@@ -100,6 +104,7 @@ def require_schema(database: Database) -> None:
         raise SchemaTooNew(database.url, revision, HEAD)
     if revision != HEAD:
         raise SchemaOutdated(database.url, revision, HEAD)
+    _require_columns(database)
 
 
 @contextmanager
@@ -154,6 +159,40 @@ def current_revision(database: Database) -> str | None:
             return revision
     except DBAPIError as error:
         raise database.unavailable(error.orig) from error
+
+
+MOST_NAMED = 3
+"""Columns that are named where more are missing or unknown."""
+
+COLUMNS = {
+    "sqlite": (
+        "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
+    ),
+    "postgresql": (
+        "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+        "WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'alembic_version'::regclass) "
+        "AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped"
+    ),
+}
+"""All columns of all tables, by table; catalogues of a server are read past rights on the tables."""
+
+
+def _require_columns(database: Database) -> None:
+    """Refuse tables with other columns than the models have, as unreleased states of Winnow made them."""
+    with database.named_errors(), database.engine.execution_options(**{READS: True}).connect() as connection:
+        rows = connection.execute(text(COLUMNS[connection.dialect.name]))
+        found = {(table, column) for table, column in rows if table in Base.metadata.tables}
+    known = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns}
+    lacking, unknown = (
+        [f"{table}.{column}" for table, column in sorted(some)] for some in (known - found, found - known)
+    )
+    if lacking or unknown:
+        raise SchemaDiffers(database.url, _few(lacking), _few(unknown))
+
+
+def _few(names: list[str]) -> list[str]:
+    more = len(names) - MOST_NAMED
+    return names if more <= 0 else [*names[:MOST_NAMED], f"{more} more"]
 
 
 def _require_named_schema(database: Database) -> None:

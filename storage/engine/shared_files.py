@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shlex
+import stat
 import tempfile
 from pathlib import Path
 
@@ -112,14 +113,14 @@ def _risk(path: str, mounts: str) -> str | None:
             "written under one name are lost under the other: mount its folder instead"
         )
     try:
-        names = os.stat(path).st_nlink
+        found = os.stat(path)
     except OSError:
         return None
-    if names < 2:
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink < 2:
         return None
     return (
-        f"its file has {names} names (hard links), and rows that are written under one name are lost under "
-        "another: copy it with winnow db copy and write to the copy"
+        f"its file has {found.st_nlink} names (hard links), and rows that are written under one of them are "
+        "lost under another: copy it with winnow db copy and write to the copy"
     )
 
 

@@ -24,6 +24,7 @@ from winnow.storage.admin.schema import (
 from winnow.storage.engine import statements
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import (
+    SchemaDiffers,
     SchemaForeign,
     SchemaMissing,
     SchemaOutdated,
@@ -262,6 +263,30 @@ def test_a_newer_schema_is_refused_by_reading_writing_and_upgrading(opened, url)
         with pytest.raises(SchemaTooNew, match=r"9999.*install the Winnow that wrote it") as refused:
             demand(opened)
         assert url in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "ALTER TABLE generations RENAME COLUMN latency TO lag",
+            "it lacks generations.latency and has generations.lag, which this Winnow does not know; an",
+        ),
+        (
+            "ALTER TABLE rounds ADD COLUMN width INTEGER",
+            "it has rounds.width, which this Winnow does not know",
+        ),
+        ("DROP TABLE bets", "it lacks bets.candidate_id, bets.level, bets.out_at, 3 more"),
+    ],
+)
+def test_tables_that_are_not_those_of_their_revision_are_refused(opened, statement, told):
+    upgrade(opened)
+    with opened.writing() as session:
+        session.execute(text(statement))
+    for demand in (require_schema, ensure_schema, upgrade):
+        with pytest.raises(SchemaDiffers, match="name a new database") as refused:
+            demand(opened)
+        assert told in str(refused.value)
 
 
 def test_a_database_without_our_tables_is_refused_by_who_only_reads(opened, url):
