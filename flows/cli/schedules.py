@@ -107,7 +107,8 @@ def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
 
     from winnow.flows.prefect_support.server import prefect_server
 
-    if not PREFECT_API_URL.value():
+    is_ours = not PREFECT_API_URL.value()
+    if is_ours:
         print("no PREFECT_API_URL is set: a Prefect server is started for as long as this command runs")
     with prefect_server(schedules=True):
         from winnow.flows.schedule.deployments import require_no_pool
@@ -115,6 +116,8 @@ def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
 
         require_no_pool(scheduled.name)
         print(f"serving '{scheduled.name}': {_times(scheduled.when)}")
+        if not is_ours:
+            _tell_of_early_firing(scheduled.when)
         _tell_of_results(series, storage)
         print("stop with Ctrl-C; a campaign that is running finishes its round first", flush=True)
         serve(scheduled)
@@ -127,6 +130,7 @@ def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage
 
     url = deploy(scheduled, pool, folder)
     print(f"'{scheduled.name}' is scheduled on work pool '{pool}' of {url}: {_times(scheduled.when)}")
+    _tell_of_early_firing(scheduled.when)
     _tell_of_results(series, storage)
     print("start on each machine that is to run campaigns, where Winnow and the file's paths are at hand:")
     secret = "WINNOW_STORAGE=URL " if has_secret(storage) else ""
@@ -139,6 +143,11 @@ def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage
 
 def _times(when: "When") -> str:
     return f"{when}; next run {when.next_run():%Y-%m-%d %H:%M:%S %Z}"
+
+
+def _tell_of_early_firing(when: "When") -> None:
+    if said := when.early_firing():
+        print(said)
 
 
 def _tell_of_results(series: str, storage: str) -> None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
@@ -328,6 +329,7 @@ def _serve(port: int) -> None:
         from prefect.server.api.server import create_app
 
         app = create_app()
+        fire_after_skipped_hours()
     gc.freeze()  # no later collection goes through what was imported
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
+from winnow.flows.prefect_support.clock_changes import early_firing, fire_after_skipped_hours
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class When:
                 raise SpecError(f"--interval {self.interval:g} is no number of seconds from 1 to ten years")
             return IntervalSchedule(interval=dt.timedelta(seconds=self.interval), timezone=self.timezone)
         assert self.cron is not None, "one of the two is given"
+        fire_after_skipped_hours()
         try:
             return CronSchedule(cron=self.cron, timezone=self.zone)
         except ValueError as error:
@@ -74,6 +76,19 @@ class When:
         if not found:
             raise SpecError(f"--cron {self.cron!r} never comes; correct its day or month")
         return dt.datetime.fromtimestamp(found[0].timestamp(), ZoneInfo(self.zone))
+
+    def early_firing(self) -> str | None:
+        """A sentence on the next time that clocks skip, when a server of the user's fires too early."""
+        if self.cron is None:
+            return None
+        found = asyncio.run(early_firing(self.cron, self.zone, dt.datetime.now(dt.UTC)))
+        if found is None:
+            return None
+        asked, fires = found
+        return (
+            f"on {asked:%Y-%m-%d} clocks in {self.zone} skip {asked:%H:%M}, and this Prefect server fires at "
+            f"{fires:%H:%M}; choose a time of day that is never skipped to avoid that"
+        )
 
     def _require_zone(self) -> None:
         # Prefect takes those that are listed; ZoneInfo reads others as well, such as posix/Europe/Berlin.

@@ -1,0 +1,125 @@
+"""Times of day that a change of clocks skips, which Prefect moves to an hour before their time.
+
+In Berlin there is no 02:30 on the night on which clocks go forward: from 02:00 it is 03:00. Prefect fires a
+schedule of 02:30 then at 01:30. A temporary server fires it at 03:30, as cron does; users of another server
+are told beforehand.
+"""
+
+import datetime as dt
+from collections.abc import Generator
+from functools import cache
+from zoneinfo import ZoneInfo
+
+WALL = "UTC"
+"""The time zone in which Prefect is asked for times of day, as its clocks never change."""
+
+MOST_ASKED = 1_000
+"""Times of day that Prefect returns at once, at most."""
+
+LONGEST_GAP = dt.timedelta(hours=2)
+"""Longer than any hour that clocks skip."""
+
+AHEAD_H = 366 * 24
+"""Hours in which skipped ones are looked for."""
+
+HOUR = dt.timedelta(hours=1)
+
+
+@cache
+def fire_after_skipped_hours() -> None:
+    """Let cron schedules of Prefect's server in this process fire after the hour that clocks skip.
+
+    They fire as much later as clocks go forward.
+    """
+    from prefect.server.schemas.schedules import CronSchedule
+    from prefect.types._datetime import create_datetime_instance
+
+    original = CronSchedule._get_dates_generator
+
+    def dates(
+        schedule: CronSchedule,
+        n: int | None = None,
+        start: dt.datetime | None = None,
+        end: dt.datetime | None = None,
+    ) -> Generator[dt.datetime, None, None]:
+        zone = ZoneInfo(schedule.timezone or WALL)
+        begin = _in_zone(start or dt.datetime.now(dt.UTC), zone)
+        until = None if end is None else _in_zone(end, zone)
+        # While clocks go forward, times of day that were skipped have still to come.
+        wall = begin.replace(tzinfo=dt.UTC) - _put_forward(begin)
+        plain = schedule.model_copy(update={"timezone": WALL})
+        most = n or (1 if end is None else MOST_ASKED)
+        found: set[dt.datetime] = set()
+        for each in original(plain, MOST_ASKED, wall):
+            # Python takes the offset from before the change for a skipped time; Prefect's datetimes do not.
+            moment = _without_zone(each).replace(tzinfo=zone).astimezone(dt.UTC)
+            if until is not None and moment > until:
+                return
+            if begin <= moment and moment not in found:
+                found.add(moment)
+                yield create_datetime_instance(moment.astimezone(zone))
+            if len(found) >= most:
+                return
+
+    CronSchedule._get_dates_generator = dates
+
+
+async def early_firing(cron: str, zone: str, start: dt.datetime) -> tuple[dt.datetime, dt.datetime] | None:
+    """The first time of day within a year that is skipped, and the one at which Prefect then fires.
+
+    Args:
+        cron: The cron expression.
+        zone: IANA name of its time zone.
+        start: The moment from which times are looked for.
+
+    Returns:
+        Both as times of day in the zone; None if there is none, or the schedule fires at the second one too.
+    """
+    from prefect.server.schemas.schedules import CronSchedule
+
+    wall_clock, place = CronSchedule(cron=cron, timezone=WALL), ZoneInfo(zone)
+    for hours in range(AHEAD_H):
+        before, after = (
+            (start.astimezone(dt.UTC) + (hours + more) * HOUR).astimezone(place) for more in (0, 1)
+        )
+        gap = _offset(after) - _offset(before)
+        if gap <= dt.timedelta():
+            continue
+        first, last = (each.replace(tzinfo=dt.UTC) for each in (before, after))
+        for found in await wall_clock.get_dates(start=first, end=last):
+            asked = _without_zone(found)
+            if _exists(asked, place):
+                continue
+            fires = asked - gap
+            at_that_time = await wall_clock.get_dates(n=1, start=fires.replace(tzinfo=dt.UTC))
+            return None if _without_zone(at_that_time[0]) == fires else (asked, fires)
+    return None
+
+
+def _exists(time_of_day: dt.datetime, zone: ZoneInfo) -> bool:
+    moment = time_of_day.replace(tzinfo=zone).astimezone(dt.UTC)
+    return moment.astimezone(zone).replace(tzinfo=None) == time_of_day
+
+
+def _without_zone(given: dt.datetime) -> dt.datetime:
+    """A time of day; a datetime of the standard library whatever Prefect's is."""
+    return dt.datetime.combine(given.date(), given.time())
+
+
+def _in_zone(given: dt.datetime, zone: ZoneInfo) -> dt.datetime:
+    """A moment in a zone; a time without a zone is a time of day there."""
+    if given.tzinfo is None:
+        return given.replace(tzinfo=zone)
+    return dt.datetime.fromtimestamp(given.timestamp(), zone)
+
+
+def _put_forward(moment: dt.datetime) -> dt.timedelta:
+    """The time by which clocks were put forward shortly before a moment."""
+    earlier = (moment.astimezone(dt.UTC) - LONGEST_GAP).astimezone(moment.tzinfo)
+    return max(_offset(moment) - _offset(earlier), dt.timedelta())
+
+
+def _offset(moment: dt.datetime) -> dt.timedelta:
+    offset = moment.utcoffset()
+    assert offset is not None, "it is in a zone"
+    return offset
