@@ -165,6 +165,8 @@ def _csv_table(source: str, path: Path, _: str) -> ScoreTable:
     examples: list[str] = []
     try:
         for place, row in read_rows(path):
+            if not any(row.values()):  # as spreadsheets leave them at the end
+                continue
             if remedy := other_separator(row):
                 raise ScoreTableError(f"{path}, {place}: no scores after the name; {remedy}")
             (_, name), *cells = row.items()

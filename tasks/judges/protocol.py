@@ -40,6 +40,9 @@ from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
 NO_TARGET = "no_target"
 """The reason why a judge that compares outputs with targets scores none on an example that has no target."""
 
+UNREADABLE_TARGET = "unreadable_target"
+"""The reason why a judge that can read none of an example's targets scores no output on it."""
+
 BEST_OF = "best-of"
 """The judge that chooses among the texts of a pair, and the way to reduce them that needs it."""
 
@@ -56,6 +59,8 @@ class Sample:
     """The candidate's output. Untrusted, of any length and content."""
     targets: Sequence[str] = ()
     """The accepted answers; none where the example has none."""
+    has_forms: bool = False
+    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """The example's fields but the target's, as JSON values; `input` is among them."""
     example: str | None = None

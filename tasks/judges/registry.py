@@ -18,6 +18,7 @@ from winnow.tasks.judges.rules import answerless, extraction
 from winnow.tasks.judges.rules.answerless import AnswerlessJudge, NoAnswer
 from winnow.tasks.judges.rules.extraction import ExtractingJudge
 from winnow.tasks.judges.rules.patterns import compiled
+from winnow.tasks.judges.target_forms import use_of
 from winnow.tasks.spec.stored_spec import HUMAN
 
 GROUP = "winnow.judges"
@@ -128,7 +129,7 @@ def create_judge(type: str, /, **params: object) -> Judge:
     judge: Judge = _CATALOGUE.create(type, params)
     if pattern is not None:
         judge = ExtractingJudge(pattern=_extractor(pattern), inner=judge)
-    return AnswerlessJudge(inner=judge, no_answer=no_answer)
+    return AnswerlessJudge(inner=judge, forms=use_of(type, params), no_answer=no_answer)
 
 
 def _human_judge(params: JsonObject) -> Judge:

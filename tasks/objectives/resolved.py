@@ -25,6 +25,8 @@ from winnow.tasks.engines.pool.placement import auto_lookahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
+from winnow.tasks.judges.target_forms import has_forms, have_forms
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import ONLY, own_kind
@@ -56,6 +58,8 @@ class ResolvedCampaign(ABC):
     """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
     text_rules: int = NEWEST
     """The rules by which texts are made; see `tasks.candidates.text_rules`."""
+    has_target_forms: bool = True
+    """Whether targets count in their other forms too; see `tasks.judges.target_forms`."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -120,6 +124,7 @@ class ResolvedCampaign(ABC):
             begun_with_lookahead=identity.get("lookahead"),
             left_out=left_out,
             text_rules=rules_of(identity),
+            has_target_forms=has_forms(identity),
         )
 
     def prepared(self, database: Database) -> Self:
@@ -299,8 +304,16 @@ class ResolvedCampaign(ABC):
             "selector_code": self.selector_code,
             **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **as_stored(self.text_rules, self.models),
+            **({TARGET_FORMS: True} if self._needs_target_forms else {}),
             **self.particulars(),
         }
+
+    @property
+    def _needs_target_forms(self) -> bool:
+        """Whether it makes a difference that targets count in their other forms, or may make one later."""
+        if self.spec.objective in ("certify", "route"):  # labels and prompts come later
+            return self.has_target_forms
+        return self.has_target_forms and have_forms(each.targets for each in self.dataset.examples)
 
     def particulars(self) -> JsonObject:
         """Further entries in the identity of this objective's campaigns."""

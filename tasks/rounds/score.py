@@ -89,6 +89,7 @@ def sample_of(
         output=text.text,
         reasoning=text.reasoning,
         targets=row.targets,
+        has_forms=campaign.checked.has_target_forms,
         fields=row.fields,
         example=row.key,
         prompt=texts.planned[position].request.prompt,

@@ -29,6 +29,7 @@ FOLLOWS = (
     (r"candidate_costs(?:\..+)?", ("certify", "dataset_fingerprint", *PARTS)),
     (r"execution", ("streaming",)),
     (r"betting_rule", ("selector", "stopping.budget", "certify", "dataset_fingerprint")),
+    (r"target_forms", ("dataset_fingerprint", "objective")),
     (r"text_rules", ("models", "judge", "metrics", "certify")),
     (r"deterministic(?:\[\d+\])?", ("judge", "fresh_generations", "selector", *PARTS)),
 )

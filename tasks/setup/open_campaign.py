@@ -29,6 +29,7 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import (
@@ -60,6 +61,7 @@ FINGERPRINTS = (
     "deterministic",
     "left_out",
     TEXT_RULES,
+    TARGET_FORMS,
 )
 """Keys of a stored identity beside the spec's own fields."""
 

@@ -198,7 +198,7 @@ REFUSED = {
         f'{{"id": "e0", "vector": [1{"0" * 400}]}}',
         "line 1: the vector is not a list of numbers",
     ),
-    "NaN": ('{"id": "e0", "vector": [NaN]}', "line 1: not JSON (NaN is not a JSON number)"),
+    "infinite": ('{"id": "e0", "vector": [Infinity]}', "line 1: column 'vector' holds an infinite number"),
 }
 
 
@@ -226,6 +226,7 @@ def test_vectors_made_elsewhere_are_read_by_example_and_brought_to_length_one(
     assert given.identity != other.identity
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
@@ -234,10 +235,10 @@ def test_vectors_made_elsewhere_are_read_by_example_and_brought_to_length_one(
         ([1.0, float("nan")], "embedder.path: the vector of 'e1' is not finite"),
     ],
 )
-def test_an_example_without_a_usable_vector_is_refused(two_examples, tmp_path, vector, message):
+def test_an_example_without_a_usable_vector_is_refused(two_examples, tmp_path, vector, message, suffix):
     rows = [GOOD[0], {"id": "another" if vector is None else "e1", "vector": vector or [1.0, 1.0]}]
     with pytest.raises(SpecError, match=message):
-        check_embedder(given_vectors(tmp_path, rows, "parquet"), two_examples)
+        check_embedder(given_vectors(tmp_path, rows, suffix), two_examples)
 
 
 def test_what_is_embedded_is_a_template_of_the_fields_and_part_of_the_identity(database, two_examples, tiny):

@@ -50,6 +50,8 @@ class Duel:
     """Untrusted, any characters."""
     targets: Sequence[str] = ()
     """The example's targets; none where it has none."""
+    has_forms: bool = False
+    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """The example's other fields, JSON values."""
     seed: int

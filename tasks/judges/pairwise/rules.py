@@ -152,7 +152,7 @@ def preference(a: float, b: float) -> float:
 
 
 def _sample(duel: Duel, answer: str) -> Sample:
-    return Sample(output=answer, targets=duel.targets, fields=duel.fields)
+    return Sample(output=answer, targets=duel.targets, has_forms=duel.has_forms, fields=duel.fields)
 
 
 def _length(text: str) -> int:

@@ -9,6 +9,7 @@ from winnow.tasks.judges.asking.calls import JudgeCall, Replies
 from winnow.tasks.judges.protocol import (
     INVALID_SCORE,
     JUDGE_FAILED,
+    UNREADABLE_TARGET,
     InvalidScore,
     Judge,
     Sample,
@@ -20,6 +21,7 @@ from winnow.tasks.judges.protocol import (
     told,
     try_out,
 )
+from winnow.tasks.judges.target_forms import Use, with_forms
 from winnow.tasks.plugins.entry_points import PluginFailed
 
 VERSION = 1
@@ -37,6 +39,8 @@ class AnswerlessJudge:
 
     inner: Judge
     """Judges the output; one of `ANSWERLESS` is its reason where it finds no answer."""
+    forms: Use = "never"
+    """Whether it is shown targets in their other forms, where the campaign has that rule."""
     no_answer: NoAnswer
     """Wrong by default: who was asked and gives no answer did not solve the example, and leaving it out
     would raise the mean of whoever answers only what it knows."""
@@ -47,7 +51,7 @@ class AnswerlessJudge:
 
     def ahead(self, samples: Sequence[Sample]) -> None:
         """See `tasks.judges.protocol.ahead`."""
-        ahead(self.inner, samples)
+        ahead(self.inner, [self._shown(sample) for sample in samples])
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -69,7 +73,9 @@ class AnswerlessJudge:
         plug-in raises.
         """
         try:
-            verdict = checked_kind(self.inner.judge(sample), Verdict)
+            verdict = checked_kind(self.inner.judge(self._shown(sample)), Verdict)
+            if verdict.reason == UNREADABLE_TARGET and sample.has_forms and self.forms == "if unreadable":
+                verdict = checked_kind(self.inner.judge(_in_all_forms(sample)), Verdict)
         except InvalidScore as error:
             return Verdict.unscored(INVALID_SCORE, detail=str(error))
         except PluginFailed as failed:
@@ -79,3 +85,10 @@ class AnswerlessJudge:
         if self.no_answer == "unscored":
             return replace(verdict, no_answer=True)
         return Verdict(score=0.0, answer=verdict.answer, no_answer=True)
+
+    def _shown(self, sample: Sample) -> Sample:
+        return _in_all_forms(sample) if sample.has_forms and self.forms == "always" else sample
+
+
+def _in_all_forms(sample: Sample) -> Sample:
+    return replace(sample, targets=with_forms(sample.targets), has_forms=False)

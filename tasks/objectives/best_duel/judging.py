@@ -81,16 +81,18 @@ def round_duels(campaign: CampaignSession, round_: RoundRecord, texts: Generatio
 
 def _duel(campaign: CampaignSession, round_: RoundRecord, position: int, a: str, b: str) -> Duel:
     example = campaign.checked.dataset.examples[round_.examples[position]]
-    return duel_on(example, a, b, seed=duel_seed(campaign.record.seed, round_.number, position))
+    seed = duel_seed(campaign.record.seed, round_.number, position)
+    return duel_on(example, a, b, has_forms=campaign.checked.has_target_forms, seed=seed)
 
 
-def duel_on(example: Example, answer_a: str, answer_b: str, *, seed: int) -> Duel:
+def duel_on(example: Example, answer_a: str, answer_b: str, *, has_forms: bool, seed: int) -> Duel:
     """Two answers to an example, as a judge is shown them."""
     return Duel(
         question=example.question,
         answer_a=answer_a,
         answer_b=answer_b,
         targets=example.targets,
+        has_forms=has_forms,
         fields=example.fields,
         seed=seed,
     )

@@ -26,6 +26,7 @@ from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.target_forms import has_forms
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed
 from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, said
 from winnow.tasks.rounds.generate import plan_text
@@ -176,7 +177,7 @@ class _Auditor:
         seed = duel_seed(self._campaign.seed, comparison.round_number, comparison.position)
         shown = Example(key=example.key, fields=example.fields, targets=tuple(example.targets))
         try:
-            duel = duel_on(shown, *answers, seed=seed)
+            duel = duel_on(shown, *answers, has_forms=has_forms(self._campaign.spec), seed=seed)
         except KeyError as error:
             raise Unchecked(f"its example lacks {error}") from error
         yield from self._judges.wrong_of_duel(duel, list(comparison.judgments))
@@ -220,6 +221,7 @@ class _Auditor:
         return Sample(
             output=text.text,
             targets=self._targets(example),
+            has_forms=has_forms(self._campaign.spec),
             fields=example.fields,
             example=example.key,
             prompt=text.prompt,

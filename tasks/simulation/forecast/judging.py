@@ -57,7 +57,8 @@ def judge_uses(judge: object, examples: Sequence[Example], seed: int) -> list[Ju
 
 def duel_uses(judge: PairJudge, examples: Sequence[Example], seed: int) -> list[JudgeUse]:
     """The calls of one duel, in order, whose answers are hardly longer than nothing."""
-    duels = [duel_on(each, "A", "B", seed=seed) for each in drawn_examples(examples, seed)]
+    drawn = drawn_examples(examples, seed)
+    duels = [duel_on(each, "A", "B", has_forms=False, seed=seed) for each in drawn]
     calls = [judge.calls(duel, {}) for duel in duels]
     return [_use_of(same) for same in zip(*filter(None, calls), strict=False)]
 

@@ -1,0 +1,90 @@
+"""Other spellings of targets, for judges that compare them with outputs as text or number.
+
+Files spell some values as nobody writes an answer: a whole number that JSON or pandas holds as 5.0, a number
+of 32 bits as 0.10000000149011612, Python's True. For judging, such a target counts as two: as it is, and in
+the form that people write. What is stored of it stays as it is.
+
+A campaign stores whether it began with this rule; those that do not judge by the targets alone.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Literal
+
+import numpy as np
+
+from winnow.storage.json_types import JsonView
+
+KEY = "target_forms"
+"""The key of an identity that holds whether targets count in their other forms."""
+
+Use = Literal["always", "if unreadable", "never"]
+"""Whether a judge gets other forms: in addition, or only where it can read no target as it is."""
+
+_USES: dict[str, Use] = {
+    **dict.fromkeys(("exact", "f1", "math", "normalised", "numeric", "regex", "squad"), "always"),
+    **dict.fromkeys(("acc", "acc_norm", "choice"), "if unreadable"),
+}
+
+MOST_DIGITS = 32
+"""Digits of a whole number, beyond which it has no form without an exponent."""
+
+SPARED_DIGITS = 4
+"""Digits, at the least, by which the form of a number of 32 bits is shorter."""
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+
+
+def has_forms(identity: JsonView) -> bool:
+    """Whether targets count in their other forms in a stored campaign."""
+    return bool(identity.get(KEY, False))
+
+
+def use_of(judge: str, params: JsonView) -> Use:
+    """The way in which a judge gets other forms of targets."""
+    if judge == "contains":  # all targets are another matter: a form more is one more to be there
+        return "never" if params.get("match") == "all" else "always"
+    return _USES.get(judge, "never")
+
+
+def with_forms(targets: Sequence[str]) -> tuple[str, ...]:
+    """The targets, and after them their other forms."""
+    found = (form for target in targets for form in other_forms(target))
+    return tuple(dict.fromkeys((*targets, *found)))
+
+
+def have_forms(targets: Iterable[Sequence[str]]) -> bool:
+    """Whether a target of any example has another form."""
+    return any(other_forms(each) for accepted in targets for each in accepted)
+
+
+def other_forms(target: str) -> tuple[str, ...]:
+    """The other spellings of a target; none of most."""
+    if target in ("True", "TRUE", "False", "FALSE"):
+        return (target.lower(),)
+    is_fraction = ("." in target or "e" in target) and _NUMBER.fullmatch(target)
+    if not is_fraction or repr(float(target)) != target:  # which people wrote, as 5.00
+        return ()
+    if (whole := _whole(target)) is not None:
+        return (whole,)
+    shortest = _shortest(target)
+    return () if shortest is None else (shortest,)
+
+
+def _whole(number: str) -> str | None:
+    value = Decimal(number)
+    if value != value.to_integral_value() or value.adjusted() >= MOST_DIGITS:
+        return None
+    return format(abs(value) if value.is_zero() else value, "f").partition(".")[0]
+
+
+def _shortest(number: str) -> str | None:
+    """The shortest text of a number that 32 bits hold; None where 64 bits are as short."""
+    value = float(number)
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    if float(single) != value:
+        return None
+    shortest = repr(float(str(single)))
+    return shortest if len(shortest) <= len(number) - SPARED_DIGITS else None
