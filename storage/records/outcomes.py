@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 
-from sqlalchemy import Connection, func, select, true
+from sqlalchemy import ColumnElement, Connection, func, select, true
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.database import once_a_look
@@ -76,7 +76,7 @@ def add_outcomes(
 
 @once_a_look
 def latest_decision(
-    session: Session, campaign_id: int, until: dt.datetime | None = None
+    session: Session, campaign_id: int, until: dt.datetime | int | None = None
 ) -> DecisionRecord | None:
     """The last decision of a campaign; None before the first round is finished.
 
@@ -86,9 +86,13 @@ def latest_decision(
     Args:
         session: Reads the results.
         campaign_id: The campaign.
-        until: The latest moment of the decision; None for any.
+        until: The latest moment of the decision, or the number of its round; None for any.
     """
-    in_time = Decision.decided_at <= until if until is not None else true()
+    in_time: ColumnElement[bool]
+    if isinstance(until, int):
+        in_time = Round.number <= until
+    else:
+        in_time = Decision.decided_at <= until if until is not None else true()
     row = session.execute(
         select(Round.number, Candidate.name, AGAINST.position, Decision, Campaign.objective)
         .join(Decision, Decision.round_id == Round.id)

@@ -21,6 +21,9 @@ from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError
 from winnow.tasks.queries.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.spec.stored_spec import ONLY
 
+LAST_ROUNDS = "history_rounds"
+"""Key of the identity of a campaign that learns from others: the last round that it knows, by source."""
+
 
 def load_score_table(source: str, storage: str) -> ScoreTable:
     """Read a score table, in which some scores may be missing.
@@ -46,7 +49,8 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
 def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
     """The table of a file, or of an ended campaign, so that what is read now is what will be read later.
 
-    Of a campaign that went on after that, the learner is told the scores that were there when it began.
+    Of a campaign that went on after that, the learner gets the scores that were there when it began: those up
+    to the round that its identity names, or where it names none, those that are no younger than it is.
 
     Args:
         source: See `load_score_table`.
@@ -62,8 +66,12 @@ def load_ended_table(source: str, storage: str, learner: str | None = None) -> S
     with reading(storage) as session:
         campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
         begun = None if learner is None else campaign_records.find_campaign(session, learner)
-        if begun is not None and outcome_records.latest_decision(session, campaign.id, begun.created_at):
-            return _with_scores(_campaign_table(session, campaign, storage, begun.created_at))
+        if begun is not None:
+            last_rounds = begun.spec.get(LAST_ROUNDS, {})
+            until = last_rounds.get(source, begun.created_at)
+            if outcome_records.latest_decision(session, campaign.id, until):
+                table = _with_scores(_campaign_table(session, campaign, storage, until))
+                return table if source in last_rounds else replace(table, last_round=None)
         decision = outcome_records.latest_decision(session, campaign.id)
         if not has_ended(session, campaign, decision):
             remedy = f"end it first: winnow resume {campaign.name} {storage_option(storage)}"
@@ -91,7 +99,7 @@ def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> S
 
 
 def _campaign_table(
-    session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | None = None
+    session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | int | None = None
 ) -> ScoreTable:
     """The scores that a campaign was told by then.
 
@@ -121,6 +129,7 @@ def _campaign_table(
             examples=tuple(examples),
             scores=scores,
             is_partial=not asked.all(),
+            last_round=decision.round_number,
         )
     )
     kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status[: len(candidates)]])

@@ -50,6 +50,8 @@ class ScoreTable:
     is_partial: bool = False
     """Whether its campaign never asked about some pairs. Which ones depends on the scores of the others, so
     that means of what is there are biased."""
+    last_round: int | None = None
+    """Number of the last round of the campaign whose scores are in it; None for a file."""
 
     @property
     def grid(self) -> int:

@@ -10,6 +10,7 @@ SEARCH = frozenset(
         "selector",
         "history",
         "history_fingerprint",
+        "history_rounds",
         "holdout",
         "groups",
         "constraints",

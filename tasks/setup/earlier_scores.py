@@ -1,21 +1,41 @@
 """Scores of earlier campaigns or score tables on the examples of a campaign."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.tasks.data.campaign_tables import load_ended_table
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.data.campaign_tables import LAST_ROUNDS, load_ended_table
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EarlierScores:
+    """Scores of earlier campaigns or tables on the examples of a campaign."""
+
+    scores: FloatArray
+    """Shape (M, n), in [0, 1], NaN where there is no score."""
+    last_rounds: Mapping[str, int]
+    """By source that is a campaign: the number of its last round that is known. Rounds are told apart by
+    numbers, since those of a machine whose clock is behind look older than they are."""
+
+    @property
+    def identity(self) -> JsonObject:
+        """The content and its sources, as a campaign's identity has them."""
+        content = str(self.scores.shape).encode() + np.ascontiguousarray(self.scores).tobytes()
+        found: JsonObject = {"history_fingerprint": hashlib.sha256(content).hexdigest()}
+        return found | ({LAST_ROUNDS: dict(self.last_rounds)} if self.last_rounds else {})
+
+
 def load_history(
     sources: Sequence[str], storage: str, dataset: Dataset, learner: str | None = None
-) -> FloatArray | None:
-    """Earlier scores on a campaign's examples, one row per candidate of every source.
+) -> EarlierScores | None:
+    """Earlier scores on a campaign's examples, one row per candidate of every source; None without sources.
 
     Args:
         sources: Score tables as `load_ended_table` takes them: files, or `campaign:NAME`.
@@ -24,15 +44,12 @@ def load_history(
             must have as many columns, in the same order.
         learner: See `load_ended_table`.
 
-    Returns:
-        Shape (M, n), in [0, 1], NaN where there is no score; None without sources.
-
     Raises:
         SpecError: If a source cannot be read or shares no example with the dataset.
     """
     if not sources:
         return None
-    rows = []
+    rows, last_rounds = [], {}
     for index, source in enumerate(sources):
         path = f"history[{index}]"
         try:
@@ -40,14 +57,9 @@ def load_history(
         except SpecError as error:
             raise SpecError(error.message, path) from error
         rows.append(_aligned(table, dataset, path))
-    return np.concatenate(rows)
-
-
-def fingerprint_history(history: FloatArray | None) -> str | None:
-    """SHA-256 of a history, hexadecimal; None without one."""
-    if history is None:
-        return None
-    return hashlib.sha256(str(history.shape).encode() + np.ascontiguousarray(history).tobytes()).hexdigest()
+        if table.last_round is not None:
+            last_rounds[source] = table.last_round
+    return EarlierScores(np.concatenate(rows), last_rounds)
 
 
 def _aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:

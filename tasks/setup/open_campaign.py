@@ -25,6 +25,7 @@ from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
 from winnow.tasks.candidates.text_rules import rules_of
+from winnow.tasks.data.campaign_tables import LAST_ROUNDS
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage_collection import not_collecting
@@ -50,6 +51,7 @@ FINGERPRINTS = (
     "served_at",
     "few_shot_examples",
     "history_fingerprint",
+    LAST_ROUNDS,
     "held_out_fingerprint",
     "judge_identity",
     "metric_code",

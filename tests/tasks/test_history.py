@@ -3,7 +3,7 @@ import pytest
 
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
+from winnow.tasks.setup.earlier_scores import load_history
 
 NOWHERE = "sqlite:///none.db"
 
@@ -18,20 +18,20 @@ def test_tables_that_name_their_examples_are_matched_by_id(tmp_path, dataset):
     table = tmp_path / "old.csv"
     table.write_text("model,c,z,a\nm1,0.25,1,0\nm2,,1,1\n")
     history = load_history([str(table)], NOWHERE, dataset)
-    np.testing.assert_array_equal(history, [[0.0, np.nan, 0.25], [1.0, np.nan, np.nan]])
+    np.testing.assert_array_equal(history.scores, [[0.0, np.nan, 0.25], [1.0, np.nan, np.nan]])
 
 
 def test_tables_without_names_are_taken_in_order_and_stacked(tmp_path, dataset):
     np.savez(tmp_path / "one.npz", scores=np.eye(3)[:2])
     np.savez(tmp_path / "two.npz", scores=np.ones((1, 3)))
     history = load_history([str(tmp_path / "one.npz"), str(tmp_path / "two.npz")], NOWHERE, dataset)
-    np.testing.assert_array_equal(history, [[1, 0, 0], [0, 1, 0], [1, 1, 1]])
-    assert fingerprint_history(history) != fingerprint_history(history[:2])
+    np.testing.assert_array_equal(history.scores, [[1, 0, 0], [0, 1, 0], [1, 1, 1]])
+    assert history.identity != load_history([str(tmp_path / "one.npz")], NOWHERE, dataset).identity
+    assert "history_rounds" not in history.identity
 
 
 def test_without_sources_there_is_no_history(dataset):
     assert load_history([], NOWHERE, dataset) is None
-    assert fingerprint_history(None) is None
 
 
 @pytest.mark.parametrize(

@@ -335,6 +335,28 @@ def test_a_campaign_that_went_on_is_the_history_that_it_was_to_who_had_begun_by_
         load_ended_table("campaign:letters", database.url, "nobody")
 
 
+def test_what_a_learner_knows_of_a_campaign_does_not_change_with_clocks(database, campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [4, 0]), [1.0, 0.25], best=0, stop=True, reason="budget")
+    before = load_ended_table("campaign:letters", database.url)
+    assert before.last_round == 0
+    learner = store_campaign(database, "learner")
+    with database.writing() as session:
+        spec = {**learner.record.spec, "history_rounds": {"campaign:letters": 0}}
+        session.execute(update(Campaign).where(Campaign.id == learner.record.id).values(spec=spec))
+    campaign.finish(campaign.plan(1, [2], [3]), [0.5], best=0, stop=True, reason="budget")
+    with database.writing() as session:
+        session.execute(update(Decision).values(decided_at=NOW - timedelta(hours=1)))
+    then = load_ended_table("campaign:letters", database.url, "learner")
+    np.testing.assert_array_equal(then.scores, before.scores)
+    assert then.last_round == 0
+
+
+def test_a_learner_that_names_no_rounds_is_told_of_none(database, campaign):
+    campaign.finish(campaign.plan(0, [0, 1], [4, 0]), [1.0, 0.25], best=0, stop=True, reason="budget")
+    store_campaign(database, "learner")
+    assert load_ended_table("campaign:letters", database.url, "learner").last_round is None
+
+
 def test_a_campaign_that_a_spent_limit_ended_is_a_history(database):
     by_tokens = store_campaign(database, budget={"comparisons": 100, "tokens": 5})
     by_tokens.finish(by_tokens.plan(0, [0, 1], [0, 0]), [1.0, 0.0], best=0)

@@ -22,7 +22,7 @@ from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
-from winnow.tasks.setup.earlier_scores import fingerprint_history, load_history
+from winnow.tasks.setup.earlier_scores import EarlierScores, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.candidate_costs import check_costs
 from winnow.tasks.spec.selector_traits import GATE
@@ -33,7 +33,7 @@ from winnow.tasks.spec.stored_spec import HUMAN, Constraint
 class BestMean(ScoredCampaign):
     """Every output is scored against the targets of its example."""
 
-    history: FloatArray | None
+    history: EarlierScores | None
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
     split: Split | None
     """The division of the dataset, where something is held out."""
@@ -80,7 +80,7 @@ class BestMean(ScoredCampaign):
     def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {
-            "history_fingerprint": fingerprint_history(self.history),
+            **({"history_fingerprint": None} if self.history is None else self.history.identity),
             "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
             **self.metric_particulars,
         }
@@ -121,7 +121,7 @@ class BestMean(ScoredCampaign):
 
     def found_params(self) -> JsonObject:
         """See `ResolvedCampaign`."""
-        history = self.history
+        history = None if self.history is None else self.history.scores
         if history is not None and self.split is not None:
             history = history[:, self.split.selection]
         found = {"history": history, "baseline": self.baseline, "costs": self.costs}
