@@ -17,12 +17,11 @@ from winnow.tasks.candidates.sandboxed_templates import Template, compile_templa
 from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.errors import JudgeError, TemplateError
 from winnow.tasks.judges.code.inside.confinement import Limits, missing
-from winnow.tasks.judges.code.program import program_of
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
 from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Sample, Scale, Verdict
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 UNREADABLE_TARGET, NO_ANSWER = "unreadable_target", "no_answer"
@@ -115,10 +114,11 @@ class CodeJudge:
         if not given["tests"].strip():
             return Verdict.unscored(NO_TARGET)
         entry_point = given.get("entry_point", "").strip() or None
-        if (program := program_of(sample.output, entry_point)) is None:
+        if not sample.output.strip():
             return Verdict.unscored(NO_ANSWER)
         return Task(
-            program=given.get("prefix", "") + program,
+            output=sample.output,
+            prefix=given.get("prefix", ""),
             tests=given["tests"],
             entry_point=entry_point,
             stops=not self.partial,

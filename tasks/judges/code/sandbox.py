@@ -46,9 +46,11 @@ Role = Literal["tests", "program", "both"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A program and its tests."""
+    """An output that holds a program, and tests of the program."""
 
-    program: str
+    output: str
+    prefix: str
+    """The text that the output continues."""
     tests: str
     entry_point: str | None
     """The program's function that the tests call `candidate`."""
@@ -213,7 +215,7 @@ def _started(task: Task, folder: str) -> Iterator[list[_Process]]:
                 closing(_Process("program", setup | {"tests": ""}, (ends[0], ends[3])))
             )
             tests = stack.enter_context(
-                closing(_Process("tests", setup | {"program": ""}, (ends[2], ends[1])))
+                closing(_Process("tests", setup | {"output": "", "prefix": ""}, (ends[2], ends[1])))
             )
         yield [tests, program]
 

@@ -55,7 +55,8 @@ def escape() -> str | None:
     with tempfile.NamedTemporaryFile(prefix="winnow-outside-") as outside:
         values = f"OUTSIDE, PARENT = {outside.name!r}, {os.getpid()}\n"
         task = Task(
-            program=values + _ATTEMPTS,
+            output=values + _ATTEMPTS,
+            prefix="",
             tests=_TESTS,
             entry_point=None,
             stops=True,

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.code.program import program_of
 from winnow.tasks.judges.code.sandbox import Outcome
 from winnow.tasks.judges.protocol import Sample, ahead
 from winnow.tasks.judges.registry import create_judge, judge_code
@@ -27,31 +26,6 @@ def verdict(output, written="", *, fields=None, targets=(), **params):
 def said(*args, **kwargs):
     found = verdict(*args, **kwargs)
     return (found.score, found.reason or found.answer)
-
-
-@pytest.mark.parametrize(
-    ("output", "program"),
-    [
-        ("x = 1", "x = 1"),
-        ("Here:\n```python\nx = 1\n```\nDone.", "x = 1\n"),
-        ("```\nx = 1\n```", "x = 1\n"),
-        ("~~~py\nx = 1\n```\n~~~", "x = 1\n```\n"),
-        ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''\n"),
-        ("```python\nx = 1", "x = 1\n"),  # the output was cut off
-        ("  ```python\n  if 1:\n      x = 1\n  ```", "if 1:\n    x = 1\n"),
-        ("```python\r\nx = 1\r\n```\r\n", "x = 1\r\n"),
-        ("```python\ndef f(): 1\n```\nTry it:\n```python\nprint(f())\n```", "def f(): 1\n"),
-        ("```python\ndef f(): 1\n```\nBetter:\n```python\ndef f(): 2\n```", "def f(): 2\n"),
-        ("```python\ng = 1\n```\n```python\nh = 1\n```", "h = 1\n"),
-        ("```python\ng = 1\n```\n```bash\npython g.py\n```", "g = 1\n"),
-        ("```python\n\n```\n```\ng = 1\n```", "g = 1\n"),
-        ("```python\n```", "```python\n```"),
-        ("", None),
-        (" \n", None),
-    ],
-)
-def test_the_program_is_the_block_that_defines_the_entry_point_or_the_last(output, program):
-    assert program_of(output, "f") == program
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_the_list_of_calls_holds_for_both_machines():
 def test_the_limits_are_those_that_are_asked_for():
     program = "import resource as r\ndef f(): return [r.getrlimit(r.RLIMIT_CPU), r.getrlimit(r.RLIMIT_CORE)]"
     task = sandbox.Task(
-        program=program, tests="assert f() == [(3, 3), (0, 0)]", entry_point=None, stops=True,
+        output=program, prefix="", tests="assert f() == [(3, 3), (0, 0)]", entry_point=None, stops=True,
         same_process=False, limits=Limits(seconds=3, memory=64 << 20),
     )  # fmt: skip
     assert sandbox.run_task(task).passed == 1

@@ -4,20 +4,24 @@ import json
 import os
 import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from winnow.tasks.judges.code.inside.confinement import Limits, confine
 from winnow.tasks.judges.code.inside.link import Link, LinkEnded
 from winnow.tasks.judges.code.inside.program_side import raised, run_program, serve
+from winnow.tasks.judges.code.inside.program_text import program_text
 from winnow.tasks.judges.code.inside.remote import NotCarried, Program, ProgramEnded
+from winnow.tasks.judges.code.inside.source_names import NO_PYTHON
 from winnow.tasks.judges.code.inside.testing import (
     CANDIDATE,
     MOST_OF_A_SENTENCE,
     TESTS,
     names_in,
     run_tests,
+    wanted_of,
 )
 
 Setup = Mapping[str, Any]
@@ -69,7 +73,7 @@ def _leave_nothing_behind() -> None:
 def _program(setup: Setup, report: _Report) -> None:
     report.close()
     with suppress(LinkEnded):  # the tests are through
-        serve(setup["program"], Link(*setup["link"]))
+        serve(partial(_chosen, setup), Link(*setup["link"]))
 
 
 def _tests(setup: Setup, report: _Report) -> None:
@@ -79,9 +83,10 @@ def _tests(setup: Setup, report: _Report) -> None:
     found: dict[str, object] = {}
     with suppress(ProgramEnded, NotCarried):  # which the program's connection remembers
         try:
-            wanted = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
-            found = _tested(setup, lambda: program.names(sorted(wanted)))
-        except (SyntaxError, ValueError, RecursionError) as error:
+            names = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
+            wanted = wanted_of(setup["tests"], entry_point)
+            found = _tested(setup, lambda: program.names(names, wanted))
+        except NO_PYTHON as error:
             found = _no_tests(error)
     if isinstance(program.broken, ProgramEnded):
         found = {"ended": f"{program.broken}"[:MOST_OF_A_SENTENCE]}
@@ -92,7 +97,18 @@ def _tests(setup: Setup, report: _Report) -> None:
 
 def _both(setup: Setup, report: _Report) -> None:
     """Run both here. Whatever the program does to this process, the tests then run in."""
-    report.tell(**_tested(setup, lambda: run_program(setup["program"])))
+    try:
+        program = _chosen(setup, wanted_of(setup["tests"], setup["entry_point"]))
+    except NO_PYTHON as error:
+        report.tell(**_no_tests(error))
+        return
+    report.tell(**_tested(setup, lambda: run_program(program)))
+
+
+def _chosen(setup: Setup, wanted: Collection[str]) -> str:
+    """The program to run, which the tests need to define these names."""
+    prefix: str = setup["prefix"]
+    return prefix + program_text(setup["output"], prefix, wanted)
 
 
 def _tested(setup: Setup, run: Callable[[], dict[str, object]]) -> dict[str, object]:
@@ -111,7 +127,7 @@ def _tested(setup: Setup, run: Callable[[], dict[str, object]]) -> dict[str, obj
     names["__name__"] = TESTS
     try:
         count = run_tests(setup["tests"], names, entry_point, stops=setup["stops"])
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except NO_PYTHON as error:
         return _no_tests(error)
     if count.tests == 0 and count.failure is None:
         return {"no_tests": "they test nothing"}

@@ -6,7 +6,7 @@ the other process gives.
 
 import builtins
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import ModuleType
 
 from winnow.tasks.judges.code.inside.link import Link
@@ -30,16 +30,21 @@ def run_program(source: str) -> dict[str, object]:
     return module.__dict__
 
 
-def serve(source: str, link: Link) -> None:
-    """Run the program, tell the names that are wanted of it, and answer until the tests are through."""
+def serve(program: Callable[[Collection[str]], str], link: Link) -> None:
+    """Run the program, tell names of it, and answer until the tests are through.
+
+    Args:
+        program: Returns its source, given the names that it should define.
+        link: The link to the tests, which first say those names and the ones that they can be told.
+    """
     objects = _Objects()
-    wanted = link.receive()
+    asked = link.receive()
     try:
-        names = dict(run_program(source))
+        names = dict(run_program(program(asked["wanted"])))
     except BaseException as error:
         link.send(raised(error))
         return
-    link.send({"names": {name: objects.told(names[name]) for name in wanted if name in names}})
+    link.send({"names": {name: objects.told(names[name]) for name in asked["names"] if name in names}})
     while True:
         answer = objects.answer(link.receive())
         try:

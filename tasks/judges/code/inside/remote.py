@@ -6,7 +6,7 @@ a value of the tests' own, only the program could say, and is not asked.
 """
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from sys import stdlib_module_names
 from typing import Any, NoReturn
@@ -40,16 +40,19 @@ class Program:
         self.broken: ProgramEnded | NotCarried | None = None
         """The exception that made a verdict impossible or the program fail, even if the tests caught it."""
 
-    def names(self, wanted: Iterable[str]) -> dict[str, object]:
-        """Wait until the program has run, and return those of its global names that are wanted.
+    def names(self, names: Collection[str], wanted: Collection[str]) -> dict[str, object]:
+        """Wait until the program has run, and return some of its global names.
 
-        A built-in name is always Python's own.
+        Args:
+            names: The names to return. A built-in name is always Python's own.
+            wanted: The names that the program has to define, by which it is chosen from the output.
 
         Raises:
             Exception: The one that the program raised.
             ProgramEnded: If it ended before.
         """
-        self._send([name for name in wanted if not hasattr(builtins, name)])
+        told = sorted(name for name in names if not hasattr(builtins, name))
+        self._send({"names": told, "wanted": sorted(wanted)})
         reply = self._received()
         if "raised" in reply:
             raise _exception(reply)

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from winnow.tasks.judges.code.inside.remote import NotCarried, ProgramEnded
+from winnow.tasks.judges.code.inside.source_names import names_of
 from winnow.tasks.judges.code.inside.values import JSON
 
 TESTS = "tests"
@@ -77,6 +78,16 @@ def names_in(source: str) -> set[str]:
         SyntaxError, ValueError, RecursionError: If the tests are no Python.
     """
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def wanted_of(source: str, entry_point: str | None) -> set[str]:
+    """The global names that the tests need of a program, `entry_point` in the place of `candidate`.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError: If the tests are no Python.
+    """
+    wanted = set(names_of(source).needed)
+    return wanted if entry_point is None else wanted - {CANDIDATE} | {entry_point}
 
 
 def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool) -> Count:

@@ -1,0 +1,288 @@
+"""The program within an output, chosen by the names that the tests use, without running anything.
+
+It is the blocks of Python that define these names, and the blocks that define what those need. Of several
+definitions the last counts, unless the words before it warn of it. If a name stays undefined, it is all
+blocks of Python, in their order. What is no Python is no candidate while something else is.
+
+The output is hostile. All of this therefore happens in the sandbox, within the limits of the program itself.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from winnow.tasks.judges.code.inside.fences import NAMES_OF_PYTHON, parts
+from winnow.tasks.judges.code.inside.source_names import NO_PYTHON, SourceNames, names_of
+
+_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+
+_WARNING = re.compile(
+    r"^\W*(?:wrong|incorrect|bad|not recommended)\b"
+    r"|^\W*(?:do not|don['’]t|never)\W+(?:do|use|write|copy)\b"
+    r"|^\W*(?:(?:what )?to )?avoid(?: this| that)?\W*$"
+    r"|\b(?:common|typical|frequent|mistake|pitfall)\W+(?:mistake|error|pitfall|to avoid)\b"
+    r"|\b(?:following|below|this|next)\b.*\b(?:wrong|incorrect|buggy|broken|fails?)\b"
+    r"|\b(?:should|must|does|do|would|will)(?: not|n['’]t)\W+(?:be used|use|write|work)\b",
+    re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"\b(?:correct(?:ed|ly|ion)?|fix(?:ed|es)?|instead|better|improved?|final|updated?|right|so|here)\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?;]\W*\s(?=\S)")
+
+_STATEMENT = re.compile(
+    r"(?:async[ \t]+)?def[ \t]+\w+[ \t]*[(\[]|class[ \t]+\w+[ \t]*[(:\[]"
+    r"|import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import\b|@\w|[A-Za-z_]\w*[ \t]*(?::[^=\n]*)?=[^=]"
+)
+_METHOD = re.compile(r"(?:[ \t]*\n)*[ \t]+(?:@|(?:async[ \t]+)?def\b)")
+_CODE_SPAN = re.compile(r"(`++)(?:(?:python|py)[ \t]+)?([^`\n]+)\1")
+_PROMPTS = (">>> ", "... ")
+
+_MOST_TRIES = 50
+"""Places at which a program is looked for in text without fences, and lines at which its end is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """Python of the output that may be a part of the program."""
+
+    text: str
+    names: SourceNames
+    is_warned_of: bool = False
+
+
+def program_text(output: str, prefix: str, wanted: Collection[str]) -> str:
+    """The program in an output.
+
+    Args:
+        output: The output, which is not blank.
+        prefix: The text that the output may continue. The program comes after it.
+        wanted: The global names that the tests use.
+    """
+    if (thoughts := _THOUGHTS.match(output)) and (said := output[thoughts.end() :]).strip():
+        output = said
+    reader = _Reader(prefix, output)
+    if not reader.blocks and _is_python(prefix + output):
+        return output
+    pieces = python = reader.python()
+    for more in (None, reader.in_the_open, reader.others, reader.sessions, reader.spans):
+        pieces = pieces if more is None else [*more(), *pieces]
+        if pieces and (chosen := _chosen(pieces, wanted, reader.defined_before)) is not None:
+            return _joined(chosen, pieces)
+    if known := python or reader.others():
+        return _joined(known, known)
+    last = [block for block in reader.blocks if block.language in {"", *NAMES_OF_PYTHON}] or reader.blocks
+    return last[-1].text if last else output
+
+
+class _Reader:
+    """Finds the Python of an output: in blocks of Python first, then where it should not be."""
+
+    def __init__(self, prefix: str, output: str) -> None:
+        self._prefix = prefix
+        before = _names(prefix) if prefix else None
+        self.defined_before = before.defined | before.imported if before else frozenset()
+        self._parts = list(parts(output))
+        self.blocks = [each for each in self._parts if each.language is not None]
+
+    def piece(self, text: str, is_warned_of: bool = False) -> _Piece | None:
+        """A text as Python, by itself or as what the prefix goes on with; None if it is none."""
+        if (names := _names(text)) is not None:
+            return _Piece(text, names, is_warned_of)
+        if self._prefix and (names := _names(self._prefix + text)) is not None:
+            return _Piece(text, names, is_warned_of)
+        return None
+
+    def python(self) -> list[_Piece]:
+        """The blocks that are Python, and said to be it or nothing else."""
+        return self._read(lambda language: not language or language in NAMES_OF_PYTHON)
+
+    def others(self) -> list[_Piece]:
+        """The blocks that are Python although another language is named."""
+        return self._read(lambda language: bool(language) and language not in NAMES_OF_PYTHON)
+
+    def in_the_open(self) -> list[_Piece]:
+        """Python outside of all fences, between lines of prose."""
+        texts = [each.text for each in self._parts if each.language is None]
+        return [piece for text in texts for piece in self._between_prose(text)]
+
+    def sessions(self) -> list[_Piece]:
+        """What was typed in sessions of the interpreter."""
+        typed = (_typed(each.text) for each in self._parts)
+        return [piece for text in typed if text and (piece := self.piece(text))]
+
+    def spans(self) -> list[_Piece]:
+        """Code between backticks within a line."""
+        texts = [found[2] for each in self._parts for found in _CODE_SPAN.finditer(each.text)]
+        return [piece for text in texts[:_MOST_TRIES] if (piece := self.piece(text + "\n"))]
+
+    def _read(self, is_meant: Callable[[str], bool]) -> list[_Piece]:
+        found: list[_Piece] = []
+        before = ""
+        for part in self._parts:
+            if part.language is None:
+                before = part.text
+                continue
+            if is_meant(part.language):
+                is_warned_of = _warns(before) or _warns(_first_comment(part.text))
+                piece = self.piece(part.text, is_warned_of)
+                if piece is None and found and (longer := self._with_methods(found[-1], part.text)):
+                    found[-1] = longer
+                    continue
+                piece = piece or self.piece(_dedented(part.text), is_warned_of)
+                found += [] if piece is None else [piece]
+            before = ""
+        return found
+
+    def _with_methods(self, piece: _Piece, text: str) -> _Piece | None:
+        """A class that another block goes on with; None if the text is no methods of it."""
+        at_the_edge = [line for line in piece.text.split("\n") if line[:1].strip()]
+        if "".join(at_the_edge[-1:]).startswith("class") and _METHOD.match(text):
+            return self.piece(piece.text + text, piece.is_warned_of)
+        return None
+
+    def _between_prose(self, text: str) -> Iterator[_Piece]:
+        lines = text.split("\n")
+        if self._prefix and lines[0][:1].isspace() and (end := self._end(self._prefix, lines)):
+            yield from filter(None, [self.piece("\n".join(lines[:end]) + "\n")])
+            return
+        at, tries = 0, 0
+        while at < len(lines) and tries < _MOST_TRIES:
+            if _STATEMENT.match(lines[at]) is None:
+                at += 1
+                continue
+            tries += 1
+            end = self._end("", lines[at:])
+            if end and (piece := self.piece("\n".join(lines[at : at + end]) + "\n")) is not None:
+                yield piece
+            at += max(end, 1)
+
+    def _end(self, before: str, lines: Sequence[str]) -> int:
+        """The number of lines that are Python after a text, up to a line that is not; 0 for none."""
+        end = len(lines)
+        first = before.count("\n")
+        for _ in range(_MOST_TRIES):
+            try:
+                names_of(before + "\n".join(lines[:end]) + "\n")
+                return end
+            except SyntaxError as error:
+                end = min(end - 1, max((error.lineno or 0) - 1 - first, 0))
+            except NO_PYTHON:
+                return 0
+            while end > 0 and (not lines[end].strip() or lines[end][0] in " \t)]}"):
+                end -= 1
+            if end <= 0:
+                return 0
+        return 0
+
+
+def _chosen(
+    pieces: Sequence[_Piece], wanted: Collection[str], before: Collection[str]
+) -> list[_Piece] | None:
+    """The pieces that define names, with those that define what these need; None if a name stays undefined.
+
+    If no piece defines any, and none has to, the last piece is what the tests are about.
+
+    Args:
+        pieces: One or more.
+        wanted: The names.
+        before: Names that are defined before all pieces, and need not be defined again.
+    """
+    first = {name: _definition(name, pieces) for name in sorted(wanted)}
+    waiting = [each for each in first.values() if each is not None]
+    if any(each is None and name not in before for name, each in first.items()):
+        unseen = [each for each in pieces if each.names.defines_unseen]
+        if not unseen:
+            return None
+        waiting += unseen
+    waiting = waiting or [pieces[-1]]
+    chosen: list[_Piece] = []
+    while waiting:
+        piece = waiting.pop()
+        if piece in chosen:
+            continue
+        chosen.append(piece)
+        found = [_definition(name, pieces, piece) for name in sorted(piece.names.needed)]
+        waiting += [each for each in found if each is not None]
+        if None in found:
+            waiting += [each for each in pieces if each.names.defines_unseen]
+    return chosen
+
+
+def _definition(name: str, pieces: Sequence[_Piece], user: _Piece | None = None) -> _Piece | None:
+    """The piece that defines a name for the tests, or for another piece; None if there is none.
+
+    A piece that binds the name itself wraps what was there before.
+    """
+    others = [each for each in pieces if each is not user]
+    if user is not None and name in user.names.defined:
+        others = list(pieces[: pieces.index(user)]) or others
+    defining = [each for each in others if name in each.names.defined]
+    importing = [each for each in others if name in each.names.imported]
+    for found in ([each for each in defining if not each.is_warned_of], defining, importing):
+        if found:
+            return found[-1]
+    return None
+
+
+def _joined(chosen: Collection[_Piece], pieces: Sequence[_Piece]) -> str:
+    """One program of the chosen pieces: in their order, but after what they need while they are run."""
+    ordered: list[_Piece] = []
+    begun: list[_Piece] = []
+    inside = [each for each in pieces if each in chosen]
+
+    def add(piece: _Piece) -> None:
+        if piece in begun:
+            return
+        begun.append(piece)
+        for name in sorted(piece.names.at_once):
+            earlier = _definition(name, inside, piece)
+            if earlier is not None:
+                add(earlier)
+        ordered.append(piece)
+
+    for each in inside:
+        add(each)
+    return "\n".join(each.text for each in ordered)
+
+
+def _names(text: str) -> SourceNames | None:
+    try:
+        return names_of(text)
+    except NO_PYTHON:
+        return None
+
+
+def _is_python(text: str) -> bool:
+    try:
+        compile(text, "program.py", "exec", dont_inherit=True)
+    except NO_PYTHON:
+        return False
+    return True
+
+
+def _warns(prose: str) -> bool:
+    """Whether the words before a block, their last sentence, warn of it."""
+    lines = [line for line in prose.splitlines() if line.strip()]
+    if not lines:
+        return False
+    sentence = _SENTENCE_END.split(lines[-1].strip())[-1]
+    return _WARNING.search(sentence) is not None and _CORRECTION.search(sentence) is None
+
+
+def _first_comment(text: str) -> str:
+    first = text.lstrip().partition("\n")[0]
+    return first.lstrip("# ") if first.startswith("#") else ""
+
+
+def _dedented(text: str) -> str:
+    lines = text.split("\n")
+    indents = [len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()]
+    return "\n".join(line[min(indents, default=0) :] for line in lines)
+
+
+def _typed(text: str) -> str:
+    lines = [line.strip() for line in text.split("\n")]
+    code = [line[len(_PROMPTS[0]) :] for line in lines if line.startswith(_PROMPTS)]
+    return "\n".join(code) + "\n" if code else ""
