@@ -23,6 +23,7 @@ from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.queries.warnings.from_outputs import coverage
 from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 from winnow.tasks.spec.stored_spec import grouping_of
 
@@ -143,7 +144,7 @@ ELIMINATIONS: Section = (
     "Who is out: what bets against each candidate made of 1, and when that reached the level",
     _eliminations,
 )
-COVERAGE: Section = ("Coverage: comparisons by candidate and reason", _by_id(campaign_views.coverage))
+COVERAGE: Section = ("Coverage: comparisons by candidate and reason", coverage)
 
 SECTIONS: dict[str, Callable[[CampaignRecord], tuple[Section, ...]]] = {
     "best-mean": _of_scores,

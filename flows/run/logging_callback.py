@@ -143,6 +143,7 @@ class RoundLog:
             campaign.record,
             comparisons=campaign.allowance.answered,
             stop=decision.stop,
+            statuses=decision.status,
         )
         for warning in found:
             LOGGER.warning(

@@ -43,7 +43,11 @@ class Tally:
         """Take up the counts of a round; return what to check since then, in sentences."""
         self.told = campaign.allowance.answered
         found = self._early_warnings.new(
-            campaign.database, campaign.record, comparisons=self.told, stop=decision.stop
+            campaign.database,
+            campaign.record,
+            comparisons=self.told,
+            stop=decision.stop,
+            statuses=decision.status,
         )
         return [f"check: {warning.sentence}" for warning in found]
 

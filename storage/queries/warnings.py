@@ -25,13 +25,11 @@ class Counts:
     """Texts of candidates that a judge was shown."""
     no_answer: int
     """Texts that hold no answer."""
-    truncated: int
-    """Texts that were ended by max_tokens or the context window."""
 
 
 def counts(session: Session, campaign_id: int) -> Counts:
     """The sums over the stats of a campaign's candidates."""
-    scored, candidates, lowest, highest, texts, no_answer, truncated = session.execute(
+    scored, candidates, lowest, highest, texts, no_answer = session.execute(
         select(
             func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0),
             func.count().filter(CandidateStats.reason == ""),
@@ -39,7 +37,6 @@ def counts(session: Session, campaign_id: int) -> Counts:
             func.max(CandidateStats.highest),
             func.coalesce(func.sum(CandidateStats.texts), 0),
             func.coalesce(func.sum(CandidateStats.no_answer), 0),
-            func.coalesce(func.sum(CandidateStats.truncated), 0),
         )
         .join(Candidate, Candidate.id == CandidateStats.candidate_id)
         .where(Candidate.campaign_id == campaign_id)
@@ -51,7 +48,6 @@ def counts(session: Session, campaign_id: int) -> Counts:
         highest=highest,
         texts=int(texts),
         no_answer=int(no_answer),
-        truncated=int(truncated),
     )
 
 

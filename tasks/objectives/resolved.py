@@ -29,7 +29,13 @@ from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.judges.target_forms import has_forms, have_forms
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import ONLY, own_kind
+from winnow.tasks.spec.stored_spec import (
+    CUT_AT_STOP,
+    ONLY,
+    cuts_at_stop,
+    has_stop_sequences,
+    own_kind,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +66,8 @@ class ResolvedCampaign(ABC):
     """The rules by which texts are made; see `tasks.candidates.text_rules`."""
     has_target_forms: bool = True
     """Whether targets count in their other forms too; see `tasks.judges.target_forms`."""
+    begun_uncut: bool = False
+    """Whether it began when outputs were judged whole, where a server ignored stop sequences or kept them."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
     """The server at which a model was first asked, by its name, where another one is asked now."""
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -125,7 +133,13 @@ class ResolvedCampaign(ABC):
             left_out=left_out,
             text_rules=rules_of(identity),
             has_target_forms=has_forms(identity),
+            begun_uncut=has_stop_sequences(identity) and not cuts_at_stop(identity),
         )
+
+    @property
+    def cuts_at_stop(self) -> bool:
+        """Whether outputs are judged up to their stop sequences alone, whatever servers do with these."""
+        return not self.begun_uncut and any(each.sampling.stop for each in self.candidates)
 
     def prepared(self, database: Database) -> Self:
         """The campaign with all that is worked out once and kept in the database, before rounds begin."""
@@ -291,6 +305,7 @@ class ResolvedCampaign(ABC):
         return {
             **self.spec.identity(),
             **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
+            **({CUT_AT_STOP: True} if self.cuts_at_stop else {}),
             "dataset_fingerprint": self.dataset.fingerprint,
             "model_fingerprints": {each.model.name: each.fingerprint for each in self.candidates},
             "served_at": self.served_at,

@@ -37,7 +37,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
     "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},
     "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},
-    "coverage": {ANY: "winnow.storage.queries.campaign_views:coverage"},
+    "coverage": {ANY: "winnow.tasks.queries.warnings.from_outputs:coverage"},
     "costs": {ANY: "winnow.storage.queries.costs:costs"},
     "reuse": {ANY: "winnow.storage.queries.costs:reuse"},
     "history": {ANY: "winnow.tasks.queries.schedule_history:history"},

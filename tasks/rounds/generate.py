@@ -220,6 +220,7 @@ def plan_generation(
         replicate=replicate,
         rules=campaign.checked.text_rules,
         keys=campaign.request_keys.setdefault(arm, {}),
+        cut_at_stop=campaign.checked.cuts_at_stop,
     )
 
 
@@ -252,6 +253,7 @@ def plan_text(
     rules: int,
     replicate: int = 0,
     keys: dict[bool, RequestKeys] | None = None,
+    cut_at_stop: bool = False,
 ) -> PlannedGeneration:
     """A request whose seed follows from the campaign's, and the key it is stored under.
 
@@ -267,6 +269,7 @@ def plan_text(
         replicate: Number of the text among those of one request.
         keys: Keys of the model, fingerprint and sampling made so far, by whether prompts are given one first
             token; kept for the next call.
+        cut_at_stop: See `PlannedGeneration`.
     """
     if isinstance(asked, GenerationFailure):
         return PlannedGeneration(
@@ -305,6 +308,7 @@ def plan_text(
             is_greedy=asked.is_greedy,
         ),
         replicate=replicate,
+        cut_at_stop=cut_at_stop,
     )
 
 

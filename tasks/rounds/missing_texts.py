@@ -1,11 +1,12 @@
 """The texts that a round needs: the groups in which they are asked for, and the result of each."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from winnow.storage.records.values import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
 from winnow.tasks.judges.asking.calls import JudgeCall
+from winnow.tasks.rounds.outputs import Settings, judged_text
 
 TextOrFailure = StoredText | GenerationFailure
 
@@ -25,11 +26,20 @@ class PlannedGeneration:
     """SHA-256 over all that determines the text; None where that is `key`."""
     unasked: GenerationFailure | None = None
     """The failure to be told where there is nothing that a model could be asked; else None."""
+    cut_at_stop: bool = False
+    """Whether its text is judged up to its stop sequences alone, whatever the server did with these."""
+
+    def judged(self, text: str) -> str:
+        """The part of its text that judges see."""
+        sampling = self.request.sampling
+        if not (self.cut_at_stop and sampling.stop) or sampling.choices or self.request.continuations:
+            return text
+        return judged_text(text, Settings(sampling.stop, self.model.reasoning))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationBatch:
-    """The results of planned generations, in their order: a text or a failure for each."""
+    """The results of planned generations, in their order: a text as it is judged, or a failure, for each."""
 
     planned: Sequence[PlannedGeneration]
     texts: Mapping[str, StoredText]
@@ -48,8 +58,12 @@ class GenerationBatch:
         return (self[position] for position in range(len(self.planned)))
 
     def __getitem__(self, position: int) -> TextOrFailure:
-        key = self.planned[position].key
-        return self.texts[key] if key in self.texts else self.failures[key]
+        planned = self.planned[position]
+        if planned.key not in self.texts:
+            return self.failures[planned.key]
+        text = self.texts[planned.key]
+        judged = planned.judged(text.text)
+        return text if judged == text.text else replace(text, text=judged)
 
 
 RequestGroups = list[list[PlannedGeneration]]

@@ -31,6 +31,7 @@ FOLLOWS = (
     (r"betting_rule", ("selector", "stopping.budget", "certify", "dataset_fingerprint")),
     (r"target_forms", ("dataset_fingerprint", "objective")),
     (r"text_rules", ("models", "judge", "metrics", "certify")),
+    (r"cut_at_stop", PARTS),
     (r"deterministic(?:\[\d+\])?", ("judge", "fresh_generations", "selector", *PARTS)),
 )
 """Keys that no file has, and those of a file by whose change they change."""

@@ -8,7 +8,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.changes import Change, changes
-from winnow.tasks.spec.stored_spec import ONLY, fork_command, judge_entries
+from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command, judge_entries
 
 GROWING = (
     "models",
@@ -20,6 +20,7 @@ GROWING = (
     "served_at",
     "few_shot_examples",
     "left_out",
+    CUT_AT_STOP,
 )
 """Keys of an identity that say which candidates there are."""
 

@@ -42,7 +42,7 @@ from winnow.tasks.setup.identity import (
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
-from winnow.tasks.spec.stored_spec import ONLY, fork_command
+from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec
 
 FINGERPRINTS = (
@@ -64,6 +64,7 @@ FINGERPRINTS = (
     "left_out",
     TEXT_RULES,
     TARGET_FORMS,
+    CUT_AT_STOP,
 )
 """Keys of a stored identity beside the spec's own fields."""
 

@@ -38,6 +38,23 @@ NO_STORED_TEXT = "no_stored_text"
 """Reason of a pair for which no text is stored, where none is made."""
 
 
+CUT_AT_STOP = "cut_at_stop"
+"""Key of an identity: outputs are judged up to their stop sequences alone. Absent where no candidate has any,
+and of campaigns that began when outputs were judged whole."""
+
+
+def cuts_at_stop(identity: JsonView) -> bool:
+    """Whether a stored campaign judges outputs up to their stop sequences alone."""
+    return bool(identity.get(CUT_AT_STOP))
+
+
+def has_stop_sequences(identity: JsonView) -> bool:
+    """Whether a model or a way of sampling of a stored campaign has stop sequences."""
+    models = (each.get("generate_config") for each in identity.get("models") or ())
+    configs = [*models, *(identity.get("generate_configs") or ())]
+    return any(each.get("stop_seqs") for each in configs if each)
+
+
 HUMAN = "human"
 """The type of the judge that is no model and no code: people judge."""
 

@@ -237,7 +237,7 @@ def test_times_are_said_in_the_unit_that_suits_them(seconds, said):
 
 
 class Zeros:
-    def new(self, database, campaign, *, comparisons, stop):
+    def new(self, database, campaign, *, comparisons, stop, statuses):
         assert (comparisons, stop) == (150, False)
         return [SimpleNamespace(kind="all-zero", sentence="all 150 scores are 0: check some outputs")]
 

@@ -21,6 +21,7 @@ METRIC = f"metrics: [{{name: tone, judge: {RATER}}}]\n"
 PANEL = f"{{type: llm, template: mt-bench, models: [{GRADER}]}}"
 UCB_E, ASKED = "{name: ucb-e, params: {a: 1.0}}", 'template: "Q {{ input }}:"'
 SOLVED = f"{ASKED}\n    few_shot: {{n: 1, from: solved.jsonl}}"
+STOPS = {"{name: greedy}": "{name: greedy, stop_seqs: [';']}"}
 CERTIFY = "certify: {alpha: 0.2, cost: prompt-length}\n"
 EMBEDDER = "embedder: {type: precomputed, path: vectors.jsonl}\n"
 
@@ -29,7 +30,7 @@ FILES = {
         {UCB_E: "{name: champion}"},
         f"{METRIC}constraints: [{{metric: tone, at_least: 0.1}}]\nholdout: 0.4\n",
     ),
-    "best-duel": ({UCB_E: "{name: round-robin}", "{type: contains}": PANEL}, ""),
+    "best-duel": ({UCB_E: "{name: round-robin}", "{type: contains}": PANEL, **STOPS}, ""),
     "certify": ({UCB_E: "{name: r-eval}", "budget: 40": "budget: 4"}, METRIC + CERTIFY),
     "route": ({UCB_E: "{name: lin-ucb}", ", delta: 0.05": "", "budget: 40": "budget: 8"}, METRIC + EMBEDDER),
 }
@@ -111,6 +112,7 @@ APART = {
     "fresh_generations": "whether texts are made anew changes none of what they are made of",
     "text_rules": "they come with a release, and nobody chooses them in sight of scores",
     "target_forms": "it comes with a release, and nobody chooses it in sight of scores",
+    "cut_at_stop": "it follows from the stop sequences, and from when the campaign was begun",
     "deterministic": "it follows from the judge, the candidates and whether texts are made anew",
 }
 """Keys by which no other examples are drawn, and why not."""

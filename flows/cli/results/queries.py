@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
@@ -16,9 +16,16 @@ from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.views import VIEWS, ask, columns_of
 
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from winnow.storage.records.values import CampaignRecord
+
 # mypy knows the members of no StrEnum that is not written out.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
 FOR_PEOPLE = FormatChoice("table")
+SHOWN_WITH_WARNINGS = ("leaderboard", "coverage")
+"""Views with a row for each candidate, below which its warnings are told."""
 SHOWN_BY = "--columns NAME,... or --format csv"
 """Options that show the columns for which a terminal has no room."""
 
@@ -99,6 +106,19 @@ def query(
             if close := getattr(rows, "close", None):  # before the session, where its reader has seen enough
                 leaving.callback(close)
             tell(rows, view=view, heading=columns_of(rows))
+        if view in SHOWN_WITH_WARNINGS and chosen == FOR_PEOPLE:
+            _warn(session, campaign)
+
+
+def _warn(session: "Session", campaign: "CampaignRecord") -> None:
+    """Say below a table of candidates what is wrong with the outputs of some of them."""
+    from winnow.flows.reports.output import tell
+    from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.queries.warnings.from_outputs import output_warnings
+
+    has_ended = campaign_status(session, campaign).state == "ended"
+    for warning in output_warnings(session, campaign, has_ended=has_ended):
+        tell(f"check: {warning.sentence}")
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ the key of each must be those of the text that the comparison refers to. No chec
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
@@ -34,6 +34,7 @@ from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
+from winnow.tasks.spec.stored_spec import cuts_at_stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,13 @@ class _Auditor:
             if wrong is not None:
                 yield self._finding(comparison, name, wrong)
         samples = self._campaign.spec.get("samples")
-        if samples is not None and (wrong := _unlike_its_outputs(comparison, SamplesSpec(**samples))):
+        if samples is None:
+            return
+        try:
+            texts = [self._judged(comparison, 0, each.text) for each in comparison.outputs]
+        except Unchecked:  # as was said of each of them
+            return
+        if wrong := _unlike_its_outputs(comparison, texts, SamplesSpec(**samples)):
             yield self._finding(comparison, name, wrong)
 
     def _planned(self, comparison: RecordedComparison, side: int, replicate: int) -> PlannedGeneration:
@@ -170,7 +177,8 @@ class _Auditor:
     def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
         """The faults in the calls of a duel's judge, which is asked for them again."""
         example = _known(comparison.example)
-        answers = [text.text for text in comparison.texts if text is not None]
+        sides = enumerate(comparison.texts)
+        answers = [self._judged(comparison, side, text) for side, text in sides if text is not None]
         if len(answers) < 2:
             yield "it has judgments, and lacks an answer that they could be about"
             return
@@ -219,7 +227,7 @@ class _Auditor:
         asked, example = self._asked(comparison, 0), _known(comparison.example)
         told = text.choice_logprobs or {}
         return Sample(
-            output=text.text,
+            output=self._judged(comparison, 0, text),
             targets=self._targets(example),
             has_forms=has_forms(self._campaign.spec),
             fields=example.fields,
@@ -233,6 +241,13 @@ class _Auditor:
             choices=asked.texts,
             loglikelihoods=[told.get(each, math.nan) for each in asked.continuations],
         )
+
+    def _judged(self, comparison: RecordedComparison, side: int, text: RecordedText) -> str:
+        """The part of a side's text that the judge saw."""
+        if not cuts_at_stop(self._campaign.spec):
+            return text.text
+        planned = self._planned(comparison, side, text.replicate)
+        return replace(planned, cut_at_stop=True).judged(text.text)
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
         """The answers shown to the judge as right: to certify, a human's where the example has none."""
@@ -255,19 +270,21 @@ class _Auditor:
         )
 
 
-def _unlike_its_outputs(comparison: RecordedComparison, samples: SamplesSpec) -> str | None:
+def _unlike_its_outputs(
+    comparison: RecordedComparison, texts: Sequence[str], samples: SamplesSpec
+) -> str | None:
     """The way in which an outcome is not what its texts' scores come to; None if it is, or is missing."""
     if comparison.outcome is None:
         return None
     known = [
         ScoredText(
-            text=each.text.text,
+            text=text,
             score=each.score,
             answer=each.answer,
             no_answer=each.no_answer,
             preference=each.preference,
         )
-        for each in comparison.outputs
+        for each, text in zip(comparison.outputs, texts, strict=True)
         if each.score is not None
     ]
     if len(known) < samples.n:

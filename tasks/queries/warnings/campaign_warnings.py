@@ -1,12 +1,14 @@
 """Warnings of what may be wrong with a campaign, each in a sentence that says what to check."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import warnings as warning_views
+from winnow.storage.queries.candidate_outputs import ids_without_point
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
@@ -14,12 +16,15 @@ from winnow.tasks.answer.running import engines_by_model
 from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
+from winnow.tasks.queries.warnings.from_outputs import (
+    FEWEST_WITHOUT_POINT,
+    MOST_FLAGGED,
+    OUT,
+    output_warnings,
+)
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind, own_judge, there_twice
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.stored_spec import judge_entries, judge_parts, judging_models
-
-MOST_FLAGGED = 0.02
-"""Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
 
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
@@ -55,7 +60,7 @@ def campaign_warnings(
     counts = warning_views.counts(session, campaign.id)
     found = [
         _equal_scores(counts, campaign.objective, has_ended=has_ended),
-        _truncated(counts),
+        *output_warnings(session, campaign, has_ended=has_ended),
         _no_answer(counts, campaign),
         _cut_replies(session, campaign),
         _no_probabilities(session, campaign),
@@ -74,32 +79,59 @@ class EarlyWarnings:
     """The warnings about a campaign while it runs, each kind once.
 
     They are looked for whenever there are twice as many comparisons as at the last time, and not in the last
-    round, behind which the answer has it.
+    round, behind which the answer has it. Those about single candidates are looked for as well whenever
+    another one has only zeros, or is out, so that it is named before or as it is eliminated.
     """
 
     def __init__(self) -> None:
-        self._told: set[Kind] = set()
+        self._told: set[tuple[Kind, str | None]] = set()
         self._next = FEWEST_TOLD_EARLY
+        self._without_point: set[int] = set()
+        self._n_out = 0
 
     def new(
-        self, database: Database, campaign: CampaignRecord, *, comparisons: int, stop: bool
+        self,
+        database: Database,
+        campaign: CampaignRecord,
+        *,
+        comparisons: int,
+        stop: bool,
+        statuses: Sequence[str] = (),
     ) -> list[CampaignWarning]:
-        """Return the warnings of kinds that were not told before.
+        """Return the warnings of kinds, or about candidates, that were not told before.
 
         Args:
             database: Holds the campaign.
             campaign: The campaign.
             comparisons: Number of its comparisons.
             stop: Whether it stops after this round.
+            statuses: The status of each candidate after it.
         """
-        if stop or comparisons < self._next:
+        if stop:
             return []
-        self._next = 2 * comparisons
+        is_due = comparisons >= self._next
         with database.reading() as session:
+            if not (self._has_suspects(session, campaign, statuses) or is_due):
+                return []
             found = campaign_warnings(session, campaign, has_ended=False)
-        new = [warning for warning in found if warning.kind not in self._told]
-        self._told.update(warning.kind for warning in new)
+        if is_due:
+            self._next = 2 * comparisons
+        new = [each for each in found if (is_due or each.about) and not _keys(each) <= self._told]
+        self._told.update(key for warning in new for key in _keys(warning))
         return new
+
+    def _has_suspects(self, session: Session, campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
+        """Whether a candidate has no point, or is out, that had or was not at the last look."""
+        without_point = ids_without_point(session, campaign.id, fewest=FEWEST_WITHOUT_POINT)
+        n_out = sum(status in OUT for status in statuses)
+        is_new = not without_point <= self._without_point or n_out > self._n_out
+        self._without_point, self._n_out = without_point, n_out
+        return is_new
+
+
+def _keys(warning: CampaignWarning) -> set[tuple[Kind, str | None]]:
+    """The kind of a warning with each candidate that it is about."""
+    return {(warning.kind, name) for name in warning.about or (None,)}
 
 
 def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> CampaignWarning | None:
@@ -143,21 +175,6 @@ def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | N
         kind="one-side",
         sentence=f"the answer shown {place} was always preferred, also where the same two candidates stood "
         "the other way round: check whether the judge looks at the answers at all",
-    )
-
-
-def _truncated(counts: Counts) -> CampaignWarning | None:
-    if counts.truncated <= MOST_FLAGGED * counts.texts:
-        return None
-    were, are, ends = (
-        ("was", "is judged as it stands", "its end")
-        if counts.truncated == 1
-        else ("were", "are judged as they stand", "their ends")
-    )
-    return CampaignWarning(
-        kind="truncated",
-        sentence=f"{_share(counts.truncated, counts.texts)} {were} cut off by max_tokens or the context "
-        f"window and {are}: check whether answers are missing at {ends}, and raise max_tokens",
     )
 
 

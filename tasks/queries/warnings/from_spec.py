@@ -11,6 +11,15 @@ Kind = Literal[
     "all-zero",
     "all-equal",
     "truncated",
+    "refused",
+    "thoughts",
+    "in-thoughts",
+    "empty",
+    "stop-ignored",
+    "structure",
+    "zero-holds-target",
+    "zero-unread",
+    "zero-all-equal",
     "no-answer",
     "one-example",
     "own-judge",
@@ -25,6 +34,11 @@ Kind = Literal[
 * all-zero: no output got any point.
 * all-equal: every output got the same score.
 * truncated: texts were ended by max_tokens or the context window.
+* refused: a candidate's requests were refused, or answered by a call of a tool.
+* thoughts, in-thoughts, empty, stop-ignored, structure: see `tasks.rounds.outputs.Fault`.
+* zero-holds-target: a candidate never got a point, and its outputs hold their targets.
+* zero-unread: a candidate never got a point, and the judge could read none of its outputs.
+* zero-all-equal: a candidate never got a point, and its outputs are all the same.
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
 * cut-reply: replies of models that judge were ended by max_tokens before they came to a verdict.
 * no-probabilities: a model that rates outputs told no probabilities, so that it was asked again for texts.
@@ -43,6 +57,8 @@ class CampaignWarning:
     kind: Kind
     sentence: str
     """The finding, and what to check."""
+    about: tuple[str, ...] = ()
+    """The candidates that it names, if it is about some of them."""
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:

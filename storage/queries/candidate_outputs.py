@@ -1,0 +1,169 @@
+"""Counts and outputs of single candidates, which warnings about them are made from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Output, Round
+
+LONGEST_LOOKED_AT = 20_000
+"""Characters of an output that are looked at."""
+
+DUELS_LOOKED_AT = 2_000
+"""Newest duels of a campaign among which a candidate's are looked at: no index has the second sides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateCounts:
+    """Sums over one candidate's comparisons, as its stats have them."""
+
+    id: int
+    position: int
+    name: str
+    scored: int
+    unscored: int
+    highest: float | None
+    """The highest of its outcomes; None where it has none."""
+    texts: int
+    truncated: int
+    refused: int
+    """Comparisons without an outcome because a server refused what it was asked."""
+    refusal: str | None
+    """What the server said to one of them."""
+
+    @property
+    def has_no_point(self) -> bool:
+        """Whether all of its scores are 0, or it has none though it was compared."""
+        return self.highest == 0.0 if self.scored else self.unscored > 0
+
+
+def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> list[CandidateCounts]:
+    """The sums of each candidate that was compared; of more than `most`, those without a point come first."""
+    is_scored, is_refused = CandidateStats.reason == "", CandidateStats.reason == "refused"
+    highest = func.max(CandidateStats.highest)
+
+    def total(column: InstrumentedAttribute[int]) -> ColumnElement[int]:
+        return func.coalesce(func.sum(column), 0)
+
+    rows = session.execute(
+        select(
+            Candidate.id,
+            Candidate.position,
+            Candidate.name,
+            func.coalesce(func.sum(CandidateStats.comparisons).filter(is_scored), 0).label("scored"),
+            func.coalesce(func.sum(CandidateStats.comparisons).filter(~is_scored), 0).label("unscored"),
+            highest.label("highest"),
+            total(CandidateStats.texts).label("texts"),
+            total(CandidateStats.truncated).label("truncated"),
+            func.coalesce(func.sum(CandidateStats.comparisons).filter(is_refused), 0).label("refused"),
+            func.min(CandidateStats.detail).filter(is_refused).label("refusal"),
+        )
+        .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id, Candidate.position, Candidate.name)
+        .order_by(func.coalesce(highest, 0.0) > 0.0, Candidate.position)
+        .limit(most)
+    ).mappings()
+    sums = ("scored", "unscored", "texts", "truncated", "refused")  # PostgreSQL's are decimals
+    found = (CandidateCounts(**{**row, **{name: int(row[name]) for name in sums}}) for row in rows)
+    return sorted(found, key=attrgetter("position"))
+
+
+def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set[int]:
+    """The candidates with so many comparisons or more, none of which got a point."""
+    query = (
+        select(Candidate.id)
+        .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
+        .where(Candidate.campaign_id == campaign_id)
+        .group_by(Candidate.id)
+        .having(
+            func.coalesce(func.max(CandidateStats.highest), 0.0) == 0.0,
+            func.sum(CandidateStats.comparisons) >= fewest,
+        )
+    )
+    return set(session.scalars(query))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedOutput:
+    """An output of a candidate, and what became of it."""
+
+    example: str
+    targets: Sequence[str]
+    text: str
+    """Its beginning, as far as `LONGEST_LOOKED_AT`."""
+    reasoning: str | None
+    finish_reason: str
+    output_tokens: int
+    is_read: bool
+    """Whether the judge found an answer in it."""
+    reason: str | None
+    """The reason why its comparison has no outcome; None where it has one."""
+
+
+def some_outputs(
+    session: Session, candidate_id: int, *, most: int, duels_of: int | None, several: bool
+) -> list[JudgedOutput]:
+    """Some outputs of a candidate: its first ones by example; of duels, among the newest of its campaign.
+
+    Args:
+        session: Reads the results.
+        candidate_id: The candidate.
+        most: Number of outputs.
+        duels_of: The campaign, where its comparisons are duels; else None.
+        several: Whether comparisons are of several texts.
+    """
+    sides: list[tuple[InstrumentedAttribute[Any], InstrumentedAttribute[int | None]]] = [
+        (Comparison.candidate_a_id, Comparison.generation_a_id)
+    ]
+    if duels_of is not None:
+        sides.append((Comparison.candidate_b_id, Comparison.generation_b_id))
+    found: list[tuple[Any, ...]] = []
+    for candidate, generation in sides:
+        query = (
+            select(
+                Example.key,
+                Example.targets,
+                func.substr(Generation.text, 1, LONGEST_LOOKED_AT),
+                func.substr(Generation.reasoning, 1, LONGEST_LOOKED_AT),
+                Generation.finish_reason,
+                Generation.output_tokens,
+                (Output.no_answer if several else Comparison.no_answer),
+                Comparison.reason,
+            )
+            .select_from(Comparison)
+            .join(Example, Example.id == Comparison.example_id)
+        )
+        if several:
+            query = query.join(Output, Output.comparison_id == Comparison.id)
+            query = query.join(Generation, Generation.id == Output.generation_id)
+        else:
+            query = query.join(Generation, Generation.id == generation)
+        query = query.where(candidate == candidate_id)
+        if duels_of is not None:
+            newest = (
+                select(Comparison.id)
+                .join(Round, Round.id == Comparison.round_id)
+                .where(Round.campaign_id == duels_of)
+                .order_by(Round.number.desc(), Comparison.position.desc())
+                .limit(DUELS_LOOKED_AT)
+            )
+            query = query.where(Comparison.id.in_(newest.subquery().select()))
+        found += session.execute(query.order_by(Comparison.example_id).limit(most)).tuples()
+    return [
+        JudgedOutput(
+            example=key,
+            targets=[str(each) for each in targets or ()],
+            text=text,
+            reasoning=reasoning,
+            finish_reason=ended,
+            output_tokens=tokens,
+            is_read=not no_answer,
+            reason=reason,
+        )
+        for key, targets, text, reasoning, ended, tokens, no_answer, reason in found[:most]
+    ]

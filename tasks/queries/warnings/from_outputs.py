@@ -1,0 +1,436 @@
+"""Warnings from outputs themselves: what was judged is not what was meant, or a candidate is mute.
+
+Each candidate's first outputs are looked at, `MOST_LOOKED_AT` of a campaign in all, so that a look takes no
+longer the more there are. A warning names the candidates that it is about, those that are out first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.orm import Session
+
+from winnow.storage.json_types import Row
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.candidate_outputs import (
+    CandidateCounts,
+    JudgedOutput,
+    counts_by_candidate,
+    some_outputs,
+)
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.queries.printable import one_line
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
+from winnow.tasks.rounds.outputs import (
+    Fault,
+    Output,
+    Settings,
+    faults_of,
+    has_think_tags,
+    judged_text,
+)
+from winnow.tasks.spec.stored_spec import cuts_at_stop, judge_parts
+
+MOST_FLAGGED = 0.02
+"""Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
+
+MOST_OF_ONE = 0.5
+"""Share of one candidate's outputs from which on it is worth a warning, however few those of all are."""
+
+FEWEST_OF_ONE = 2
+"""Outputs of a candidate before that is said of it."""
+
+MOST_LOOKED_AT = 4_000
+"""Outputs of a campaign that are looked at."""
+
+MOST_CANDIDATES = 500
+"""Candidates whose outputs are looked at; those without a point come first."""
+
+FEWEST_WITHOUT_POINT = 5
+"""Outputs of a candidate without a point before it is looked at for a cause, while it is in question."""
+
+HOLDS_TARGET = 0.25
+"""Share of a candidate's outputs that hold their targets from which on scores of 0 are worth a warning."""
+
+MOST_SHOWN = 60
+"""Characters of an output, or a target, that a warning shows."""
+
+OF_TARGETS = frozenset({"no_target", "unreadable_target"})
+"""Reasons of comparisons without an outcome that are no fault of the output."""
+
+OUT = frozenset({"eliminated", "dropped", "infeasible", "unfit", "refuted", "worse"})
+"""Statuses of candidates that are out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A candidate with the outputs of it that were looked at."""
+
+    counts: CandidateCounts
+    status: str
+    settings: Settings
+    outputs: Sequence[JudgedOutput]
+    is_cut: bool
+    """Whether it is judged up to its stop sequences alone."""
+    faults: dict[Fault, list[JudgedOutput]] = field(default_factory=dict)
+
+    @property
+    def said(self) -> str | None:
+        """Its faults in a few words, such as "12 empty, 3 thoughts"; None where it has none."""
+        if not self.faults:
+            return None
+        found = ", ".join(f"{len(outputs)} {fault}" for fault, outputs in self.faults.items())
+        n, all_ = len(self.outputs), self.counts.texts
+        return found if n >= all_ else f"{found} (of the first {n} looked at)"
+
+    def judged(self, output: JudgedOutput) -> str:
+        """The part of one of its outputs that was judged."""
+        return judged_text(output.text, self.settings) if self.is_cut else output.text
+
+
+def looked_at(session: Session, campaign: CampaignRecord) -> list[Looked]:
+    """The candidates of a campaign, with some of their outputs; none where models weigh given texts."""
+    if campaign.spec.get("output_type", "generate") != "generate":
+        return []
+    counts = counts_by_candidate(session, campaign.id, most=MOST_CANDIDATES)
+    if not counts:
+        return []
+    records = campaign_records.candidates(session, campaign.id)
+    decision = outcome_records.latest_decision(session, campaign.id)
+    statuses = dict(enumerate(decision.status if decision else ()))
+    is_duel = campaign.objective == "best-duel"
+    found = []
+    for each in counts:
+        record = records[each.position]
+        outputs = [] if record.sampling.get("choices") else some_outputs(
+            session,
+            each.id,
+            most=max(1, MOST_LOOKED_AT // len(counts)),
+            duels_of=campaign.id if is_duel else None,
+            several="samples" in campaign.spec,
+        )  # fmt: skip
+        looked = Looked(
+            counts=each,
+            status=statuses.get(each.position, "active"),
+            settings=Settings.from_record(record.model, record.sampling),
+            outputs=outputs,
+            is_cut=cuts_at_stop(campaign.spec),
+        )
+        for output in outputs:
+            for fault in faults_of(
+                Output(output.text, output.reasoning, output.finish_reason), looked.settings
+            ):
+                looked.faults.setdefault(fault, []).append(output)
+        found.append(looked)
+    return found
+
+
+def _named(found: Sequence[Looked]) -> str:
+    """The names of candidates, with the status of those that are out."""
+    statuses = {each.status for each in found}
+    if len(statuses) == 1 and statuses <= OUT:
+        return f"{list_of([each.counts.name for each in found])} ({statuses.pop()})"
+    return list_of(
+        [f"{each.counts.name} ({each.status})" if each.status in OUT else each.counts.name for each in found]
+    )
+
+
+def coverage(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The rows of `campaign_views.coverage`, with the faults of each candidate's outputs in its first row."""
+    said = {each.counts.name: each.said for each in looked_at(session, campaign)}
+    return [
+        {name: value for name, value in row.items() if name != "detail"}
+        | {"flagged": said.pop(row["candidate"], None), "detail": row["detail"]}
+        for row in campaign_views.coverage(session, campaign.id)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """A number of a candidate's outputs, of all of them that were looked at."""
+
+    of: Looked
+    part: int
+    all_: int
+
+    @property
+    def is_most(self) -> bool:
+        """Whether that is worth a warning about the candidate, whatever the others do."""
+        return self.part >= FEWEST_OF_ONE and self.part >= MOST_OF_ONE * self.all_
+
+    def __str__(self) -> str:
+        whole = f"all {self.part:,}" if self.part == self.all_ else f"{self.part:,} of {self.all_:,}"
+        return f"{whole} of {_named([self.of])}"
+
+
+def whose(shares: Sequence[_Share]) -> str:
+    """The candidates that most of it is about, as an insertion; empty where that is nobody, or everybody."""
+    most = _in_order(shares)
+    if not most or len(most) == sum(each.all_ > 0 for each in shares) > 1:
+        return ""
+    if len(most) == 1:
+        return f", {most[0]}"
+    return f", all or most of {_named([each.of for each in most])}"
+
+
+def _in_order(shares: Sequence[_Share]) -> list[_Share]:
+    """Those worth a warning by themselves: who is out first, then who has most of it."""
+    most = [each for each in shares if each.is_most]
+    return sorted(most, key=lambda each: (each.of.status not in OUT, -each.part / each.all_))
+
+
+def about(shares: Sequence[_Share]) -> tuple[str, ...]:
+    """The names of the candidates that are named for it."""
+    return tuple(each.of.counts.name for each in _in_order(shares))
+
+
+def _is_worth_saying(shares: Sequence[_Share]) -> bool:
+    part, all_ = (sum(values) for values in zip(*((each.part, each.all_) for each in shares), strict=True))
+    return part > MOST_FLAGGED * all_ or any(each.is_most for each in shares)
+
+
+def output_warnings(session: Session, campaign: CampaignRecord, *, has_ended: bool) -> list[CampaignWarning]:
+    """The warnings about what candidates wrote."""
+    found = looked_at(session, campaign)
+    if not found:
+        return []
+    warnings = [_truncated(found), _refused(found), *(_of_fault(found, fault) for fault in SAID)]
+    said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
+    known = {name for warning in said for name in warning.about}
+    warnings += _without_point(campaign, found, known, has_ended=has_ended)
+    return [warning for warning in warnings if warning is not None]
+
+
+def _truncated(found: Sequence[Looked]) -> CampaignWarning | None:
+    shares = [_Share(of=each, part=each.counts.truncated, all_=each.counts.texts) for each in found]
+    if not _is_worth_saying(shares):
+        return None
+    part = sum(each.part for each in shares)
+    named = f"{which}," if (which := whose(shares)) else ""
+    were, are, ends = (
+        ("was", "is judged as it stands", "its end")
+        if part == 1
+        else ("were", "are judged as they stand", "their ends")
+    )
+    return CampaignWarning(
+        kind="truncated",
+        sentence=f"{_share(shares)} {were} cut off by max_tokens or the context window{named} and {are}: "
+        f"check whether answers are missing at {ends}, and raise max_tokens",
+        about=about(shares),
+    )
+
+
+def _refused(found: Sequence[Looked]) -> CampaignWarning | None:
+    shares = [
+        _Share(of=each, part=each.counts.refused, all_=each.counts.scored + each.counts.unscored)
+        for each in found
+    ]
+    most = _in_order(shares)
+    if not most:
+        return None
+    said = one_line(most[0].of.counts.refusal or "")
+    remedy = "check the prompt and what the server allows"
+    if "tool" in said or "function_call" in said:
+        remedy = "the model called a tool: tell it to answer in text, or serve it without tools"
+    return CampaignWarning(
+        kind="refused",
+        sentence=f"no text for {sum(each.part for each in shares):,} comparisons{whose(shares)} "
+        f"({_quoted(said, quote='')}): {remedy}",
+        about=about(shares),
+    )
+
+
+SAID: dict[Fault, tuple[str, str]] = {
+    "thoughts": (
+        "holds the model's thoughts and is judged with them",
+        "hold the model's thoughts and are judged with them",
+    ),
+    "in-thoughts": (
+        "ended within the model's thoughts, without an answer",
+        "ended within the model's thoughts, without an answer",
+    ),
+    "empty": ("is empty", "are empty"),
+    "stop-ignored": ("goes on after a stop sequence", "go on after a stop sequence"),
+    "structure": ("is not of its structured_output", "are not of their structured_output"),
+}
+"""The words for a fault, of one text and of several; what ends with a stop sequence is cut and needs none."""
+
+
+def _of_fault(found: Sequence[Looked], fault: Fault) -> CampaignWarning | None:
+    shares = [_Share(of=each, part=len(each.faults.get(fault, ())), all_=len(each.outputs)) for each in found]
+    if not any(each.part for each in shares) or not _is_worth_saying(shares):
+        return None
+    first = max(shares, key=lambda each: (each.is_most, each.of.status in OUT, each.part)).of
+    one, several = SAID[fault]
+    words = one if sum(each.part for each in shares) == 1 else several
+    kind: Kind = fault if fault != "stop-kept" else "stop-ignored"
+    return CampaignWarning(
+        kind=kind,
+        sentence=f"{_share(shares)} {words}{whose(shares)}: {_remedy(first, fault)}",
+        about=about(shares),
+    )
+
+
+def _remedy(looked: Looked, fault: Fault) -> str:
+    """The likely cause and what to do, by a candidate that has the fault."""
+    output, settings = looked.faults[fault][0], looked.settings
+    if fault == "thoughts":
+        return _of_thoughts(output, settings)
+    if fault == "in-thoughts":
+        if any(each.finish_reason == "length" for each in looked.faults[fault]):
+            return "raise max_tokens, or turn thinking off"
+        if settings.stop:
+            return "a stop sequence may stand in the thoughts; take it out of stop_seqs"
+        if settings.reasoning is not None and settings.reasoning.begins_inside:
+            return "check whether its texts really begin within the thoughts (begins_inside)"
+        return "check the model's reasoning parser, or turn thinking off"
+    if fault == "stop-ignored":
+        how = "it is judged up to there" if looked.is_cut else "it is judged whole"
+        return f"the server ignores stop_seqs; {how}, and all its tokens are paid for"
+    if fault == "structure":
+        return (
+            "the server ignores structured_output (plain completions of llama.cpp do; try chat: true); "
+            "leave it out, or serve the model where it is kept"
+        )
+    return _of_empty(looked, output)
+
+
+def _of_thoughts(output: JudgedOutput, settings: Settings) -> str:
+    if settings.reasoning is None and has_think_tags(output.text):
+        inside = "" if output.text.lstrip().startswith("<think>") else ", begins_inside: true"
+        return f"set the model's reasoning: {{parser: think-tags{inside}}}"
+    if (
+        has_think_tags(output.text)
+        and settings.reasoning is not None
+        and settings.reasoning.parser == "server"
+    ):
+        return "the server does not tell them apart; start it with a reasoning parser, or use think-tags"
+    return (
+        "start the server with a reasoning parser and set reasoning: {parser: server}, turn thinking off, or "
+        "set the judge's extract"
+    )
+
+
+def _of_empty(looked: Looked, output: JudgedOutput) -> str:
+    settings = looked.settings
+    if output.finish_reason == "length":
+        return "all tokens went elsewhere, such as thoughts; raise max_tokens, or turn thinking off"
+    if settings.stop:
+        first = next((each for each in settings.stop if output.text.lstrip(" ").startswith(each)), None)
+        named = first or settings.stop[0]
+        return (
+            f"stop sequence {named!r} may come first; end the prompt so that the answer begins at once, or "
+            "take it out of stop_seqs"
+        )
+    if output.output_tokens > 1:
+        return (
+            "their tokens may all be thoughts (reasoning_content) or special tokens; turn thinking off in "
+            "chat_template_args, or check the server's reasoning parser"
+        )
+    return "the model ends at once; check its prompt and its chat template"
+
+
+def _without_point(
+    campaign: CampaignRecord, found: Sequence[Looked], known: set[str], *, has_ended: bool
+) -> list[CampaignWarning | None]:
+    """Warnings about candidates without a point, by the likely cause; `known` are those explained already."""
+    if campaign.objective == "best-duel":
+        return []
+    suspects = [
+        each
+        for each in found
+        if each.counts.has_no_point
+        and each.outputs
+        and each.counts.name not in known
+        and not all(output.reason in OF_TARGETS for output in each.outputs)
+        and (has_ended or each.status in OUT or len(each.outputs) >= FEWEST_WITHOUT_POINT)
+    ]
+    by_cause: dict[Kind, list[Looked]] = {}
+    for each in suspects:
+        if (cause := _cause(each)) is not None:
+            by_cause.setdefault(cause, []).append(each)
+    return [_zero(campaign, cause, of_it) for cause, of_it in by_cause.items()]
+
+
+def _cause(looked: Looked) -> Kind | None:
+    """The likely cause of scores that are all 0, or all missing, by the outputs; None where none shows."""
+    outputs = looked.outputs
+    if sum(_holds_target(looked, each) for each in outputs) >= HOLDS_TARGET * len(outputs):
+        return "zero-holds-target"
+    if not any(each.is_read for each in outputs):
+        return "zero-unread"
+    targets = {tuple(each.targets) for each in outputs}
+    texts = {looked.judged(each).strip() for each in outputs}
+    if len(outputs) >= FEWEST_OF_ONE and len(texts) == 1 and (len(targets) > 1 or targets == {()}):
+        return "zero-all-equal"
+    return None
+
+
+def _holds_target(looked: Looked, output: JudgedOutput) -> bool:
+    """Whether an output holds one of its targets as a word; a single letter counts only as it is written."""
+    text = looked.judged(output)
+    return any(_holds(text, target.strip()) for target in output.targets)
+
+
+def _holds(text: str, word: str) -> bool:
+    if len(word) > 1:
+        text, word = text.casefold(), word.casefold()
+    start = text.find(word) if word else -1
+    while start >= 0:
+        end = start + len(word)
+        before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+        if not _joins(before, word[0]) and not _joins(word[-1], after):
+            return True
+        start = text.find(word, start + 1)
+    return False
+
+
+def _joins(first: str, second: str) -> bool:
+    """Whether two characters next to each other are of one word: no script without spaces is."""
+    both = first + second
+    return len(both) == 2 and both.isascii() and both.isalnum()
+
+
+def _zero(campaign: CampaignRecord, cause: Kind, found: Sequence[Looked]) -> CampaignWarning:
+    ordered = sorted(found, key=lambda each: (each.status not in OUT, -len(each.outputs)))
+    outputs = [(each, output) for each in ordered for output in each.outputs]
+    n, (looked, shown) = len(outputs), outputs[0]
+    scored = any(each.counts.scored for each in found)
+    said = f"{_named(ordered)} {'scored 0' if scored else 'got no score'} on all {n:,} outputs"
+    parts = list(judge_parts(campaign.spec.get("judge") or {}))
+    extract = f"{'check' if any(each.get('extract') for each in parts) else 'set'} the judge's extract"
+    if cause == "zero-holds-target":
+        held = [(each, output) for each, output in outputs if _holds_target(each, output)]
+        looked, shown = held[0]
+        said += f", and {len(held):,} of them hold the target"
+        contains = any(each.get("type") == "contains" for each in parts)
+        remedy = "check the judge's parameters" if contains else f"{extract}, or use judge contains"
+    elif cause == "zero-unread":
+        said += ", and the judge could read none of them"
+        remedy = f"{extract}, or say in the prompt how to answer"
+    else:
+        said += ", and wrote the same each time"
+        remedy = "check whether the prompt shows the input"
+    return CampaignWarning(
+        kind=cause,
+        sentence=f"{said}: example {_quoted(shown.example)} got {_quoted(looked.judged(shown))}"
+        f"{_for_target(shown)}; {remedy}",
+        about=tuple(each.counts.name for each in ordered),
+    )
+
+
+def _for_target(output: JudgedOutput) -> str:
+    return f", its target is {_quoted(output.targets[0])}" if output.targets else ""
+
+
+def _quoted(text: str, *, quote: str = "'") -> str:
+    """The beginning of a text, in one line."""
+    line = one_line(text)
+    return f"{quote}{line if len(line) <= MOST_SHOWN else line[: MOST_SHOWN - 1] + '…'}{quote}"
+
+
+def _share(shares: Sequence[_Share]) -> str:
+    part, all_ = (sum(values) for values in zip(*((each.part, each.all_) for each in shares), strict=True))
+    return f"{part:,} of {all_:,} texts ({part / all_:.1%})"

@@ -1,0 +1,209 @@
+"""Outputs before they are judged: the part that a judge sees, and what may be wrong with one.
+
+A fault is read from the output and the settings of its candidate alone. The same text has the same faults
+whenever it is looked at, so that nothing has to be stored.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from winnow.storage.json_types import JsonView
+from winnow.tasks.engines.chat import END, START, Reasoning
+from winnow.tasks.engines.protocol import Structure
+
+if TYPE_CHECKING:
+    import regex
+
+Fault = Literal["empty", "thoughts", "in-thoughts", "stop-ignored", "stop-kept", "structure"]
+"""A fault of an output:
+
+* empty: nothing of it is judged, and no reasoning was told apart from it.
+* thoughts: the model's reasoning is part of what is judged.
+* in-thoughts: it ended by itself within its reasoning, before any answer.
+* stop-ignored: it goes on after a stop sequence.
+* stop-kept: it ends with its stop sequence.
+* structure: it cannot be the beginning of its `structured_output`.
+"""
+
+PATTERN_SECONDS = 0.05
+"""Time for a `structured_output` pattern on one output; where it takes longer, nothing is said."""
+
+LONGEST_MATCHED = 10_000
+"""Characters of an output that such a pattern is tried on; longer outputs are passed over."""
+
+
+class Settings(NamedTuple):
+    """The settings of a candidate that say what its outputs are like."""
+
+    stop: tuple[str, ...] = ()
+    reasoning: Reasoning | None = None
+    structure: Structure | None = None
+
+    @classmethod
+    def from_record(cls, model: JsonView, sampling: JsonView) -> "Settings":
+        """The settings of a stored candidate, from its model and its sampling."""
+        reasoning, structure = model.get("reasoning"), sampling.get("structure")
+        return cls(
+            stop=tuple(sampling.get("stop") or ()),
+            reasoning=None if reasoning is None else Reasoning(*reasoning),
+            structure=None if structure is None else Structure(*structure),
+        )
+
+
+class Output(NamedTuple):
+    """A stored output, as far as faults are read from it."""
+
+    text: str
+    reasoning: str | None
+    finish_reason: str
+    """"stop" or "length"."""
+
+
+def judged_text(text: str, settings: Settings) -> str:
+    """The part of a stored text that judges see: all before its first complete stop sequence.
+
+    Servers end a text there themselves; some ignore stop sequences, or keep them. A stop sequence within
+    reasoning that a parser keeps in the text (`strip: false`) does not count.
+    """
+    found = _stop_in(text, settings)
+    return text if found is None else text[: found[0]]
+
+
+def faults_of(output: Output, settings: Settings) -> list[Fault]:
+    """The faults of an output."""
+    found: list[Fault] = []
+    text = judged_text(output.text, settings)
+    if text.strip():
+        if _is_within(text, settings.reasoning) and output.finish_reason != "length":
+            found.append("in-thoughts")
+        elif holds_thoughts(text, settings.reasoning):
+            found.append("thoughts")
+    else:
+        found.append("in-thoughts" if (output.reasoning or "").strip() else "empty")
+    if (stop := _stop_in(output.text, settings)) is not None:
+        found.append("stop-ignored" if output.text[stop[1] :].strip() else "stop-kept")
+    if text.strip() and settings.structure is not None and not can_begin(text, settings.structure):
+        found.append("structure")
+    return found
+
+
+def _stop_in(text: str, settings: Settings) -> tuple[int, int] | None:
+    """The beginning and end of the stop sequence that is complete first; of several, the first named."""
+    if not settings.stop:
+        return None
+    start = _end_of_thoughts(text, settings.reasoning)
+    places = [(at, at + len(each)) for each in settings.stop if (at := text.find(each, start)) >= 0]
+    return min(places, key=itemgetter(1)) if places else None
+
+
+def _end_of_thoughts(text: str, reasoning: Reasoning | None) -> int:
+    """The place where reasoning that is part of a text ends; the text's end if it never does."""
+    if reasoning is None or reasoning.parser == "server" or reasoning.strip:
+        return 0
+    end = text.find(END)
+    if end >= 0:
+        return end + len(END)
+    return len(text) if _is_within(text, reasoning) else 0
+
+
+def _is_within(text: str, reasoning: Reasoning | None) -> bool:
+    """Whether a text that keeps its reasoning (`strip: false`) ends within it."""
+    if reasoning is None or reasoning.parser == "server" or reasoning.strip:
+        return False
+    return (reasoning.begins_inside or text.lstrip().startswith(START)) and END not in text
+
+
+OF_MODELS = r"think|seed:think|thought|analysis_thought"
+OF_PROMPTS = r"thinking|thoughts|reasoning|reflection|scratchpad"
+"""Names of tags that prompts ask for as well: they count only where a text begins with one."""
+
+_BEGINNING = re.compile(
+    rf"\s*(?:<\|?(?:{OF_MODELS}|{OF_PROMPTS})\|?>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|thought))",
+    re.IGNORECASE,
+)
+_END = re.compile(rf"</(?:{OF_MODELS})>|\[/THINK\]|◁/think▷|<\|channel\|>\s*final", re.IGNORECASE)
+
+
+def holds_thoughts(text: str, reasoning: Reasoning | None) -> bool:
+    """Whether a text that is judged holds a model's reasoning, by the tags that models put around it."""
+    if reasoning is not None and reasoning.parser == "think-tags" and not reasoning.strip:
+        return False  # it was asked for
+    return _BEGINNING.match(text) is not None or _END.search(text) is not None
+
+
+def has_think_tags(text: str) -> bool:
+    """Whether the reasoning in a text stands between the tags that the parser think-tags reads."""
+    return text.lstrip().startswith(START) or END in text
+
+
+def can_begin(text: str, structure: Structure) -> bool:
+    """Whether a text can be the beginning of a structure; True where that is not known, as of a grammar."""
+    if structure.kind == "choice":
+        return any(each.startswith(text.strip()) for each in json.loads(structure.value))
+    if structure.kind == "json_schema":
+        return _can_begin_json(text, json.loads(structure.value))
+    if structure.kind == "regex" and len(text) <= LONGEST_MATCHED:
+        return _can_match(structure.value, text)
+    return True
+
+
+def _can_begin_json(text: str, schema: object) -> bool:
+    text = text.strip()
+    is_for_object = isinstance(schema, dict) and schema.get("type") == "object"
+    if is_for_object and not text.startswith("{"):
+        return not text
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError as error:
+        return _is_unfinished(error, text)
+    except (ValueError, RecursionError):  # a number too long, or brackets within brackets
+        return True
+    if text[end:].strip():
+        return False
+    required = schema.get("required") if isinstance(schema, dict) and isinstance(value, dict) else None
+    return not isinstance(required, Sequence) or all(each in value for each in required)
+
+
+WORDS = ("true", "false", "null")
+_IN_NUMBER = re.compile(r"-?|\.|\.?[0-9]*[eE][-+]?")
+"""Matches what is left of a text that ends within a number."""
+
+
+def _is_unfinished(error: json.JSONDecodeError, text: str) -> bool:
+    """Whether a text is no JSON only because it ends too early."""
+    rest = text[error.pos :]
+    is_within_text = error.msg.startswith("Unterminated string") or (
+        error.msg.startswith("Invalid \\") and len(rest) < len("\\ud800")
+    )
+    is_within_word = any(each.startswith(rest) for each in WORDS)
+    return is_within_text or is_within_word or _IN_NUMBER.fullmatch(rest) is not None
+
+
+_TOO_SLOW: set[str] = set()
+"""Patterns that took too long once, and are not tried again."""
+
+
+def _can_match(pattern: str, text: str) -> bool:
+    found = None if pattern in _TOO_SLOW else _compiled(pattern)
+    if found is None:
+        return True
+    try:
+        return found.fullmatch(text, partial=True, timeout=PATTERN_SECONDS) is not None
+    except TimeoutError:
+        _TOO_SLOW.add(pattern)
+        return True
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> "regex.Pattern[str] | None":
+    """None for a pattern of another dialect."""
+    import regex
+
+    try:
+        return regex.compile(pattern)
+    except regex.error:
+        return None

@@ -1,0 +1,364 @@
+"""A candidate that is mute, cut off, or reads as wrong because of the harness is named, with what to do."""
+
+import json
+
+import pytest
+from faulty_server import Fault, faulty_server
+from served_campaigns import run, served_model, served_spec, write_data
+from sqlalchemy import text, update
+from stored_campaigns import NOW, generation, new_database, store_campaign
+
+from winnow.storage.models import Campaign, Candidate, Example
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.values import NewComparison
+from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.views import ask
+from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings, campaign_warnings
+from winnow.tasks.queries.warnings.from_outputs import output_warnings
+
+OUT = ["best", "eliminated", "active"]
+TARGETS = ["bug", "feature", "question", "docs", "bug"]
+
+
+def play(campaign, outputs, number=0, status=OUT, **fields):
+    """A round in which each arm has these outputs, each a text, or a text and what else is stored of it."""
+    pairs = [(arm, example) for arm, row in enumerate(outputs) for example in range(len(row))]
+    round_ = campaign.plan(number, [arm for arm, _ in pairs], [example for _, example in pairs])
+    said = [outputs[arm][example] for arm, example in pairs]
+    texts = [each if isinstance(each, tuple) else (each, {}) for each in said]
+    keys = [f"{campaign.record.name}-{number}-{position}" for position in range(len(pairs))]
+    made = [
+        generation(key, text=each, **more)
+        for key, (each, more) in zip(keys, texts, strict=True)
+        if each is not None
+    ]
+    with campaign.database.writing() as session:
+        stored = generation_records.add_generations(session, round_.id, made, NOW)
+        rows = [
+            NewComparison(
+                position=position,
+                candidate_a_id=campaign.candidate_ids[arm],
+                example_id=campaign.example_ids[example],
+                generation_a_id=stored[keys[position]].id if keys[position] in stored else None,
+                judge="exact",
+                **{"outcome": float(said[position] == TARGETS[example])} | (fields if arm else {}),
+            )
+            for position, (arm, example) in enumerate(pairs)
+        ]
+        decision = campaign.decision(0, status=status)
+        outcome_records.add_outcomes(session, round_.id, rows, decision, NOW)
+
+
+@pytest.fixture
+def campaign(database):
+    """Three candidates on five examples with the targets of a classification."""
+    stored = store_campaign(database)
+    with database.writing() as session:
+        for id_, target in zip(stored.example_ids, TARGETS, strict=True):
+            session.execute(update(Example).where(Example.id == id_).values(targets=[target]))
+    return stored
+
+
+def sampling(campaign, arm, **settings):
+    with campaign.database.writing() as session:
+        of_it = Candidate.id == campaign.candidate_ids[arm]
+        session.execute(update(Candidate).where(of_it).values(sampling=settings))
+
+
+def told(campaign, *, has_ended=True):
+    with campaign.database.reading() as session:
+        record = campaign_records.get_campaign(session, campaign.record.name)
+        return output_warnings(session, record, has_ended=has_ended)
+
+
+def test_outputs_that_are_as_they_should_be_are_not_warned_of(campaign):
+    play(campaign, [TARGETS, [*TARGETS[1:], "docs"], TARGETS])
+    assert told(campaign) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "kind", "words"),
+    [
+        (("", {"output_tokens": 9}), "empty", "thoughts (reasoning_content)"),
+        (("", {"output_tokens": 1}), "empty", "the model ends at once; check its prompt"),
+        (("", {"finish_reason": "length", "output_tokens": 9}), "truncated", "raise max_tokens"),
+        (("<think>x</think>bug", {}), "thoughts", "set the model's reasoning: {parser: think-tags}"),
+        (("x</think>bug", {}), "thoughts", "{parser: think-tags, begins_inside: true}"),
+        (("[THINK]x[/THINK]bug", {}), "thoughts", "start the server with a reasoning parser"),
+        (("bu", {"finish_reason": "length"}), "truncated", "raise max_tokens"),
+    ],
+)
+def test_a_candidate_is_named_for_what_most_of_its_outputs_are_with_what_to_do(campaign, output, kind, words):
+    play(campaign, [TARGETS, [output] * 4])
+    found = [each for each in told(campaign) if each.kind == kind]
+    assert len(found) == 1
+    assert found[0].about == ("b",)
+    assert found[0].sentence.startswith("4 of 9 texts (44.4%) ")
+    assert "all 4 of b (eliminated)" in found[0].sentence
+    assert words in found[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("settings", "output", "kind", "words"),
+    [
+        ({"stop": ["\n"]}, "", "empty", r"stop sequence '\n' may come first"),
+        ({"stop": ["x", "\n"]}, "\nbug", "empty", r"stop sequence '\n' may come first"),
+        ({"stop": ["###"]}, "bug### and", "stop-ignored", "the server ignores stop_seqs; it is judged whole"),
+        ({"structure": ["choice", '["bug", "docs"]']}, "A bug.", "structure", "ignores structured_output"),
+    ],
+)
+def test_settings_that_make_an_output_what_it_is_are_in_the_remedy(campaign, settings, output, kind, words):
+    sampling(campaign, 1, **settings)
+    if kind == "empty" and output:  # it is judged up to its stop sequences
+        with campaign.database.writing() as session:
+            row = session.get_one(Campaign, campaign.record.id)
+            row.spec = {**row.spec, "cut_at_stop": True}
+    play(campaign, [TARGETS, [output] * 4])
+    (warning,) = [each for each in told(campaign) if each.kind == kind]
+    assert words in warning.sentence
+    assert "all 4 of b (eliminated)" in warning.sentence
+
+
+def test_an_answer_within_thoughts_names_the_stop_sequence(campaign):
+    with campaign.database.writing() as session:
+        of_it = Candidate.id == campaign.candidate_ids[1]
+        model = {"name": "m", "provider": "vllm", "reasoning": ["think-tags", True, False]}
+        session.execute(update(Candidate).where(of_it).values(sampling={"stop": ["\n"]}, model=model))
+    play(campaign, [TARGETS, [("", {"reasoning": "It could"})] * 4])
+    (warning,) = told(campaign)
+    assert warning.kind == "in-thoughts"
+    assert "a stop sequence may stand in the thoughts" in warning.sentence
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        ("the server ended it by 'tool_calls'", "the model called a tool: tell it to answer in text"),
+        ("the model says: I cannot\x1b[31m", "check the prompt and what the server allows"),
+    ],
+)
+def test_a_candidate_whose_requests_are_refused_is_named_with_the_servers_words(campaign, detail, words):
+    play(campaign, [TARGETS, [None] * 4], outcome=None, reason="refused", detail=detail)
+    (warning,) = told(campaign)
+    assert warning.kind == "refused"
+    assert warning.sentence.startswith("no text for 4 comparisons, all 4 of b (eliminated) (")
+    assert words in warning.sentence
+    assert "\x1b" not in warning.sentence
+
+
+@pytest.mark.parametrize(
+    ("outputs", "fields", "kind", "sentence"),
+    [
+        (
+            [f"The category is: {each}." for each in TARGETS],
+            {},
+            "zero-holds-target",
+            "b (eliminated) scored 0 on all 5 outputs, and 5 of them hold the target: example 'e0' got "
+            "'The category is: bug.', its target is 'bug'; set the judge's extract, or use judge contains",
+        ),
+        (
+            ["How can I help?"] * 5,
+            {},
+            "zero-all-equal",
+            "b (eliminated) scored 0 on all 5 outputs, and wrote the same each time: example 'e0' got "
+            "'How can I help?', its target is 'bug'; check whether the prompt shows the input",
+        ),
+        (
+            ["Sure", "Well", "Hm", "No", "So"],
+            {"no_answer": True},
+            "zero-unread",
+            "b (eliminated) scored 0 on all 5 outputs, and the judge could read none of them: example 'e0' "
+            "got 'Sure', its target is 'bug'; set the judge's extract, or say in the prompt how to answer",
+        ),
+        (
+            ["Sure", "Well", "Hm", "No", "So"],
+            {"no_answer": True, "outcome": None, "reason": "no_answer"},
+            "zero-unread",
+            "b (eliminated) got no score on all 5 outputs, and the judge could read none of them: example "
+            "'e0' got 'Sure', its target is 'bug'; set the judge's extract, or say in the prompt how "
+            "to answer",
+        ),
+    ],
+)
+def test_scores_that_are_all_0_are_looked_at_for_a_cause_that_is_not_the_model(
+    campaign, outputs, fields, kind, sentence
+):
+    play(campaign, [TARGETS, outputs], **fields)
+    (warning,) = told(campaign)
+    assert (warning.kind, warning.about, warning.sentence) == (kind, ("b",), sentence)
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        ["feature", "question", "docs", "bug", "docs"],  # wrong answers, no cause shows
+        ["a debugger", "features", "x", "y", "z"],  # no target as a word
+    ],
+)
+def test_a_model_that_is_wrong_is_not_explained_away(campaign, outputs):
+    play(campaign, [TARGETS, outputs])
+    assert told(campaign) == []
+
+
+def test_targets_that_cannot_be_read_are_no_fault_of_an_output(campaign):
+    play(campaign, [TARGETS, ["Sure"] * 5], outcome=None, reason="unreadable_target")
+    assert told(campaign) == []
+
+
+def test_a_hostile_output_is_shown_in_one_safe_short_line(campaign):
+    play(campaign, [TARGETS, [f"\x1b[2J\n{each}\r\n" + "x " * 500 for each in TARGETS]])
+    (warning,) = told(campaign)
+    assert warning.sentence.isprintable()
+    assert len(warning.sentence) < 300
+
+
+def test_a_few_faults_among_many_outputs_are_not_worth_a_line(database):
+    wide = store_campaign(database, names=[f"c{number}" for number in range(20)])
+    outputs = [["v", "w", "y", "z", "w"] for _ in range(20)]
+    outputs[3][2] = ""
+    play(wide, outputs, status=["active"] * 20)
+    assert [each.kind for each in told(wide)] == []
+
+
+def test_what_all_candidates_do_names_nobody(campaign):
+    play(campaign, [["<think>a</think>bug"] * 2] * 3)
+    warning, *_ = told(campaign)
+    assert warning.sentence.startswith(
+        "6 of 6 texts (100.0%) hold the model's thoughts and are judged with them: set"
+    )
+
+
+def test_a_suspect_is_named_while_the_campaign_runs_before_it_is_eliminated_and_once(campaign):
+    early = EarlyWarnings()
+
+    def new(status):
+        found = early.new(campaign.database, campaign.record, comparisons=10, stop=False, statuses=status)
+        return [each.kind for each in found]
+
+    play(campaign, [TARGETS, [f"It is {each}" for each in TARGETS[:4]]], status=["active"] * 3)
+    assert new(["active"] * 3) == []  # four zeros are few
+    campaign_round = campaign.plan(1, [1], [4])
+    with campaign.database.writing() as session:
+        made = [generation("fifth", text="It is bug")]
+        stored = generation_records.add_generations(session, campaign_round.id, made, NOW)
+        row = NewComparison(
+            position=0,
+            candidate_a_id=campaign.candidate_ids[1],
+            example_id=campaign.example_ids[4],
+            generation_a_id=stored["fifth"].id,
+            judge="exact",
+            outcome=0.0,
+        )
+        outcome_records.add_outcomes(session, campaign_round.id, [row], campaign.decision(0), NOW)
+    assert new(["active"] * 3) == ["zero-holds-target"]
+    assert new(["active", "eliminated", "active"]) == []
+
+
+def test_coverage_counts_the_faults_of_each_candidate(campaign):
+    play(campaign, [TARGETS, ["", "", "<think>a</think>bug"]])
+    with campaign.database.reading() as session:
+        rows = list(ask(session, campaign.record, "coverage"))
+    assert [(row["candidate"], row["flagged"]) for row in rows] == [("a", None), ("b", "2 empty, 1 thoughts")]
+
+
+def test_duels_are_looked_at_from_both_sides(database):
+    duels = store_campaign(database, objective="best-duel")
+    round_ = duels.plan(0, [[0, 1]] * 3, [0, 1, 2])
+    rows = duels.duels(round_, [(1.0, [])] * 3)
+    with database.writing() as session:
+        ids = ", ".join(str(row.generation_b_id) for row in rows)
+        session.execute(text(f"UPDATE generations SET text = '' WHERE id IN ({ids})"))
+        outcome_records.add_outcomes(session, round_.id, rows, duels.decision(0), NOW)
+    (warning,) = told(duels)
+    assert (warning.kind, warning.about) == ("empty", ("b",))
+
+
+@pytest.fixture
+def serving(tmp_path, monkeypatch):
+    """A folder with data, and a database in it."""
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path)
+    database = new_database(tmp_path / "results.db")
+    yield database
+    database.close()
+
+
+STOPS = {"generate_configs": [{"name": "g", "stop_seqs": ["###"]}], "judge": {"type": "exact"}}
+
+
+def letter(call):
+    """The right letter, and more behind a stop sequence that was to end it."""
+    number = call.prompt[0] if call.prompt[0] in "012345" else "0"
+    return f"{'abcdef'[int(number)]}###a and more"
+
+
+def scores(database, name):
+    with database.reading() as session:
+        rows = session.execute(
+            text("SELECT outcome, text FROM v_comparisons WHERE campaign = :name"), {"name": name}
+        )
+        return {(outcome, "###" in said) for outcome, said in rows}
+
+
+def warned(database, record):
+    with database.reading() as session:
+        record = campaign_records.get_campaign(session, record.name)
+        return {each.kind: each.sentence for each in campaign_warnings(session, record, has_ended=True)}
+
+
+def test_a_server_that_ignores_stop_is_judged_up_to_it_and_what_is_stored_stays_whole(serving):
+    with faulty_server(reply=letter) as server:
+        record = run(serving, served_spec(served_model(server.url), **STOPS))
+    assert scores(serving, "letters") == {(1.0, True)}
+    assert "it is judged up to there" in warned(serving, record)["stop-ignored"]
+    with serving.reading() as session:
+        assert list(findings(session)) == []
+
+
+def test_a_campaign_that_began_when_outputs_were_judged_whole_goes_on_so(serving):
+    with faulty_server(reply=letter) as server:
+        spec = served_spec(served_model(server.url), **STOPS)
+        record = run(serving, spec, rounds=0)
+        assert record.spec["cut_at_stop"] is True
+        with serving.writing() as session:
+            row = session.get_one(Campaign, record.id)
+            row.spec = {key: value for key, value in row.spec.items() if key != "cut_at_stop"}
+        record = run(serving, spec)
+    assert "cut_at_stop" not in record.spec
+    assert scores(serving, "letters") == {(0.0, True)}
+    assert "it is judged whole" in warned(serving, record)["stop-ignored"]
+
+
+def test_of_several_texts_a_majority_votes_by_what_is_judged(serving):
+    keys = {
+        "samples": {"n": 2, "reduce": "majority"},
+        "generate_configs": [{**STOPS["generate_configs"][0], "temperature": 1.0}],
+    }
+    with faulty_server(reply=letter) as server:
+        run(serving, served_spec(served_model(server.url), **{**STOPS, **keys}))
+    assert {outcome for outcome, _ in scores(serving, "letters")} == {1.0}
+    with serving.reading() as session:
+        assert list(findings(session)) == []
+
+
+def test_a_campaign_without_stop_sequences_is_defined_as_before(serving):
+    with faulty_server() as server:
+        record = run(serving, served_spec(served_model(server.url)), rounds=0)
+    assert "cut_at_stop" not in record.spec
+
+
+def test_an_answer_that_is_all_in_reasoning_content_is_told_as_empty(serving):
+    def thinking(call):
+        message = {"role": "assistant", "content": None, "reasoning_content": "The answer is: a"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 9}
+        body = {"choices": [{"finish_reason": "stop", "message": message}], "usage": usage}
+        return Fault(body=json.dumps(body).encode())
+
+    with faulty_server(thinking) as server:
+        record = run(serving, served_spec(served_model(server.url, chat=True)))
+    assert (
+        "12 of 12 texts (100.0%) are empty: their tokens may all be thoughts"
+        in warned(serving, record)["empty"]
+    )
