@@ -24,6 +24,7 @@ Use = Literal["always", "if unreadable", "never"]
 
 _USES: dict[str, Use] = {
     **dict.fromkeys(("exact", "f1", "math", "normalised", "numeric", "regex", "squad"), "always"),
+    **dict.fromkeys(("bleu", "chrf", "rouge", "ter"), "always"),
     **dict.fromkeys(("acc", "acc_norm", "choice"), "if unreadable"),
 }
 

@@ -6,8 +6,10 @@ the standard has it, and nothing is fetched: every $ref has to lead into the sch
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
 from typing import ClassVar, Protocol, cast
 
 from winnow.tasks.errors import JudgeError
@@ -15,7 +17,7 @@ from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 _PATH = "judge.schema"
@@ -80,16 +82,31 @@ class _Checker(Protocol):
     def check_schema(cls, schema: Mapping[str, object]) -> None: ...
     def iter_errors(self, instance: object) -> Iterable[_Wrong]: ...
     def is_valid(self, instance: object) -> bool: ...
+    def is_type(self, instance: object, type: str) -> bool: ...
 
 
 def _checker(schema: Mapping[str, object]) -> _Checker:
     from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend, validator_for
     from jsonschema_specifications import REGISTRY
 
+    def multiple_of(checker: _Checker, step: float, value: object, schema: object) -> Iterator[Exception]:
+        if checker.is_type(value, "number") and not is_multiple(cast("float", value), step):
+            yield ValidationError(f"{value!r} is not a multiple of {step}")
+
     # With a registry of our own, nothing is fetched from anywhere.
-    made = validator_for(schema, default=Draft202012Validator)
+    made = extend(validator_for(schema, default=Draft202012Validator), {"multipleOf": multiple_of})
     return cast("_Checker", made(schema, registry=REGISTRY))
+
+
+def is_multiple(value: float, step: float) -> bool:
+    """Whether a number is a multiple of another, as both are written: 19.99 is one of 0.01."""
+    return isfinite(value) and (_as_written(value) / _as_written(step)).denominator == 1
+
+
+def _as_written(number: float) -> Fraction:
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
 def check_schema(schema: Mapping[str, object], path: str) -> None:

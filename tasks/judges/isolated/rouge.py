@@ -1,4 +1,4 @@
-"""Overlap with reference summaries: ROUGE, by rouge-score."""
+"""Overlap with reference summaries: ROUGE, by rouge-score, with words of all scripts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.isolated.words import words
 from winnow.tasks.judges.protocol import Sample, Scale, Verdict
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
@@ -39,9 +40,17 @@ class RougeJudge:
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
     """The function that judges, for a process of its own, in which it may take its time."""
+    from nltk.stem.porter import PorterStemmer
     from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import Tokenizer
 
-    scorer = RougeScorer([variant], use_stemmer=stemmer)
+    stem = PorterStemmer().stem if stemmer else None
+
+    class AllScripts(Tokenizer):  # type: ignore[misc] -- the library has no types
+        def tokenize(self, text: str) -> list[str]:
+            return words(text, stem)
+
+    scorer = RougeScorer([variant], tokenizer=AllScripts())
 
     def judge(sample: Sample) -> Verdict:
         value = scorer.score_multi(sample.targets, sample.output)[variant].fmeasure

@@ -1,0 +1,61 @@
+"""The words of a text in any script, for ROUGE.
+
+ASCII is taken apart exactly as by rouge-score: in lower case, whatever is no letter or digit parts words. The
+same holds for all scripts that write blanks between words, with the marks that belong to a letter. Each
+character is a word in scripts that do not: Chinese and Japanese, Thai, Lao, Khmer and Burmese.
+"""
+
+import unicodedata
+from collections.abc import Callable
+
+import regex
+
+_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc\u3006"
+UNSPACED = rf"[{_SCRIPTS}&&[\p{{L}}\p{{N}}]]"
+"""A letter or digit of a script without blanks between words."""
+
+_WORD = regex.compile(
+    rf"{UNSPACED}\p{{M}}*|(?:(?!{UNSPACED})[\p{{L}}\p{{M}}\p{{N}}])+", regex.VERSION1 | regex.UNICODE
+)
+_LETTER = regex.compile(UNSPACED, regex.VERSION1)
+
+_SHORTEST_TO_STEM = 4
+_ZERO_WIDTH_SPACE = 0x200B
+
+_AS_ASCII = {
+    code: unicodedata.normalize("NFKC", chr(code))
+    for code in range(0xFF01, 0xFFEF)
+    if unicodedata.decomposition(chr(code)).startswith(("<wide>", "<narrow>"))
+}
+"""Full-width letters and digits, and half-width kana, as other texts write them."""
+
+_INVISIBLE = {
+    **dict.fromkeys(
+        code
+        for start, end in ((0xAD, 0xAE), (0x200C, 0x2010), (0x202A, 0x202F), (0x2060, 0x2070))
+        for code in range(start, end)
+    ),
+    _ZERO_WIDTH_SPACE: " ",
+    0xFEFF: None,
+}
+"""Characters that only say how a text is set; a space of no width parts words."""
+
+
+def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
+    """The words of a text.
+
+    Args:
+        text: Text in any script.
+        stem: Returns the stem of an English word; None to leave words as they are.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text.translate(_AS_ASCII).translate(_INVISIBLE))
+    found: list[str] = _WORD.findall(text.lower())
+    if stem is None:
+        return found
+    return [stem(each) if len(each) >= _SHORTEST_TO_STEM and each.isascii() else each for each in found]
+
+
+def unspaced_letters(text: str) -> int:
+    """Number of the letters of a text that belong to scripts without blanks between words."""
+    return 0 if text.isascii() else len(_LETTER.findall(text))
