@@ -42,18 +42,23 @@ def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
     """The function that judges, for a process of its own, in which it may take its time."""
     from nltk.stem.porter import PorterStemmer
     from rouge_score.rouge_scorer import RougeScorer
-    from rouge_score.tokenizers import Tokenizer
 
     stem = PorterStemmer().stem if stemmer else None
 
-    class AllScripts(Tokenizer):  # type: ignore[misc] -- the library has no types
-        def tokenize(self, text: str) -> list[str]:
-            return words(text, stem)
-
-    scorer = RougeScorer([variant], tokenizer=AllScripts())
+    scorer = RougeScorer([variant], tokenizer=_Tokenizer(stem))
 
     def judge(sample: Sample) -> Verdict:
         value = scorer.score_multi(sample.targets, sample.output)[variant].fmeasure
         return Verdict(score=value, answer=f"{variant} {value:.4f}")
 
     return judge
+
+
+@dataclass(frozen=True)
+class _Tokenizer:
+    """The words of all scripts, as rouge-score asks for them."""
+
+    stem: Callable[[str], str] | None
+
+    def tokenize(self, text: str) -> list[str]:
+        return words(text, self.stem)
