@@ -1,12 +1,17 @@
 """The command `winnow`."""
 
 import atexit
+import codecs
 import gc
+import io
+import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.flows.prefect_support.server import WORK_FOLDER, settle_environment
+from winnow.flows.reports.output import tell
 
 GARBAGE = 50_000
 """New objects after which Python looks for garbage among them."""
@@ -15,6 +20,7 @@ GARBAGE = 50_000
 def main() -> None:
     """Run the command line; never returns."""
     open_standard_streams()
+    escape_what_is_lacking()
     _require_folder()
     # Selectors multiply many small matrices: more threads cost time there, and would let sums, and so the
     # last bit of an estimate, depend on the number of cores. Engines do not use this library.
@@ -51,6 +57,39 @@ def open_standard_streams() -> None:
             stream = open(os.devnull, mode)  # noqa: SIM115 -- gets the lowest number that is free: theirs
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
+
+
+ESCAPES = "winnow-escapes"
+"""Name of the error handler of a standard output whose encoding lacks characters."""
+
+
+def escape_what_is_lacking() -> None:
+    """Let standard output escape the characters that its encoding lacks, as JSON does; say so once."""
+    if not isinstance(sys.stdout, io.TextIOWrapper) or codecs.lookup(sys.stdout.encoding).name == "utf-8":
+        return
+    codecs.register_error(ESCAPES, Escapes(sys.stdout.encoding))
+    sys.stdout.reconfigure(errors=ESCAPES)
+
+
+@dataclass
+class Escapes:
+    r"""Write characters that an encoding lacks as \uXXXX, so that JSON stays JSON of the same texts."""
+
+    encoding: str
+    is_told: bool = False
+
+    def __call__(self, error: UnicodeError) -> tuple[str, int]:
+        """The escapes of the characters that could not be written, and where to go on."""
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        if not self.is_told:
+            self.is_told = True
+            tell(
+                f"standard output is {self.encoding}, and characters that it lacks are written as \\uXXXX; "
+                "PYTHONIOENCODING=utf-8 writes them"
+            )
+        lacking = error.object[error.start : error.end]
+        return json.dumps(lacking)[1:-1], error.end
 
 
 def _require_folder() -> None:

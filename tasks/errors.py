@@ -99,6 +99,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
+def in_quotes(given: object) -> str:
+    """The end of a sentence about a value that must be a text: how YAML reads it as one."""
+    reads = (
+        "; YAML reads yes, no, on and off without them as true and false" if isinstance(given, bool) else ""
+    )
+    return f"; put it in quotes{reads}"
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The sentence for a name that is not among the known ones.
 

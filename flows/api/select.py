@@ -20,8 +20,7 @@ from winnow.flows.api.callers import has_running_loop, require_url
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.spec.error_probability import refuse_confidence
-from winnow.tasks.spec.selector_traits import PREFERS_COST
+from winnow.tasks.spec.selector_traits import PREFERS_COST, refuse_confidence
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,8 +39,7 @@ from winnow.tasks.setup.changes import Change
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
-from winnow.tasks.spec.error_probability import refuse_confidence
-from winnow.tasks.spec.selector_traits import GATE
+from winnow.tasks.spec.selector_traits import GATE, refuse_confidence
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
 IN_PROGRAM = Path("select")

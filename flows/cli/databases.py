@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage
+from winnow.storage.text import url_in_home
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def allow(
 
     from winnow.storage.engine.shared_files import allow as allow_writing
 
+    database = url_in_home(database)
     try:
         path = make_url(database).database if database.startswith("sqlite:///") else None
     except ArgumentError:

@@ -9,6 +9,7 @@ import typer
 
 from winnow.flows.reports.open_readonly import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
+from winnow.storage.text import url_in_home
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 
 
@@ -22,7 +23,7 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import WinnowError
 
-    named = context.params.get("storage") or os.environ.get("WINNOW_STORAGE") or DEFAULT_STORAGE
+    named = url_in_home(context.params.get("storage") or os.environ.get("WINNOW_STORAGE") or DEFAULT_STORAGE)
     try:
         with reading(last_used(named)) as session:
             names = [each.name for each in campaign_records.campaigns(session)]
@@ -33,13 +34,21 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
 
 def _database_to_read(context: typer.Context, storage: str) -> str:
     """A shell that completes a word is told nothing."""
-    return storage if context.resilient_parsing else to_read(storage)
+    return storage if context.resilient_parsing else to_read(url_in_home(storage))
+
+
+def _database_of_spec(storage: str | None) -> str | None:
+    return None if storage is None else url_in_home(storage)
 
 
 Storage = Annotated[
     str,
     typer.Option(
-        "--storage", envvar="WINNOW_STORAGE", help="URL of the results database.", show_default=True
+        "--storage",
+        envvar="WINNOW_STORAGE",
+        help="URL of the results database.",
+        show_default=True,
+        callback=url_in_home,
     ),
 ]
 ReadStorage = Annotated[
@@ -55,7 +64,10 @@ ReadStorage = Annotated[
 SpecStorage = Annotated[
     str | None,
     typer.Option(
-        "--storage", envvar="WINNOW_STORAGE", help="URL of the results database; overrides the file's."
+        "--storage",
+        envvar="WINNOW_STORAGE",
+        help="URL of the results database; overrides the file's.",
+        callback=_database_of_spec,
     ),
 ]
 Fork = Annotated[

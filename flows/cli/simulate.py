@@ -258,7 +258,7 @@ def _default_budgets(objective: str, delta: float | None) -> str:
 
 def _compared(selectors: "Sequence[str]", delta: float | None) -> "list[ComparedSelector]":
     from winnow.tasks.simulation.simulate import compared_selector
-    from winnow.tasks.spec.error_probability import refuse_confidence
+    from winnow.tasks.spec.selector_traits import refuse_confidence
 
     refuse_confidence(delta, "--delta")
     common = {} if delta is None else {"delta": delta}

@@ -28,6 +28,7 @@ from winnow.storage.errors import (
     StorageUnavailable,
     TookTooLong,
 )
+from winnow.storage.text import url_in_home
 
 BUSY_TIMEOUT_MS = 30_000
 """Milliseconds that a writer waits for another one before it gives up."""
@@ -155,6 +156,7 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
         StorageUnavailable: If the URL cannot be read or names no place that lasts, its driver is not
             installed, or it is to be written and is a SQLite file that others may write to unseen.
     """
+    url = url_in_home(url)
     shown = shown_url(url)
     _require_readable(url, shown)
     try:

@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 
 from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
+from winnow.tasks.errors import JudgeError, WinnowError, in_quotes, unknown_name
 from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
@@ -191,6 +191,10 @@ class Catalogue:
         )
 
 
+SCALARS = (bool, int, float)
+"""Types of what YAML reads where quotes would make a text of it."""
+
+
 def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any type and its values
     """The value, if it is of the type; nothing is converted.
 
@@ -203,7 +207,9 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
     except ValidationError as error:
         first = error.errors()[0]
         place = name + "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
-        raise JudgeError(f"{_demand(first)}, got {first['input']!r}", f"judge.{place}") from error
+        given = first["input"]
+        quotes = in_quotes(given) if first["type"] == "string_type" and isinstance(given, SCALARS) else ""
+        raise JudgeError(f"{_demand(first)}, got {given!r}{quotes}", f"judge.{place}") from error
 
 
 def _demand(found: ErrorDetails) -> str:

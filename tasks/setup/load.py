@@ -24,7 +24,7 @@ from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.queries.same_scores import exhaustive_name
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
-from winnow.tasks.spec.error_probability import refuse_confidence
+from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
 

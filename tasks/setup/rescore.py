@@ -29,8 +29,8 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import stored_dataset, values_of
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.error_probability import refuse_confidence
 from winnow.tasks.spec.sections.dataset import DatasetSpec
+from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 

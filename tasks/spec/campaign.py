@@ -25,7 +25,7 @@ from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, Samp
 from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
-from winnow.tasks.spec.spec_model import SpecModel
+from winnow.tasks.spec.spec_model import FilePath, SpecModel, StorageUrl
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, Kind, limits_of, own_kind
 
 Objective = Literal["best-mean", "best-duel", "certify", "route"]
@@ -177,7 +177,7 @@ class CampaignSpec(SpecModel):
     name: Name
     objective: Objective
     seed: int = Field(default=0, ge=0, lt=2**63)
-    storage: str = DEFAULT_STORAGE
+    storage: StorageUrl = DEFAULT_STORAGE
     models: list[ModelSpec] = Field(min_length=1)
     prompts: list[PromptSpec] = Field(min_length=1)
     guardrails: list[GuardrailSpec] = []
@@ -207,7 +207,7 @@ class CampaignSpec(SpecModel):
     fresh_generations: bool = True
     """For best-duel: whether a candidate that meets an example again answers it anew."""
     selector: SelectorSpec
-    history: list[str] = []
+    history: list[FilePath] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
     groups: GroupsSpec | None = None
     """For best-mean: candidates are compared by the weighted mean of the means of groups of examples, or by

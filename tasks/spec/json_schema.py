@@ -13,6 +13,7 @@ from pydantic_core.core_schema import ModelSchema
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.task_key import BECOMES
 from winnow.tasks.spec.campaign import CampaignFile
+from winnow.tasks.spec.yaml_file import FOR_MERGING
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -47,6 +48,7 @@ def campaign_schema(
     schema = CampaignFile.model_json_schema(schema_generator=_Explained)
     stood_for = [key for key in schema["required"] if key in BECOMES]
     schema["required"] = [key for key in schema["required"] if key not in BECOMES]
+    schema["patternProperties"] = {f"^{FOR_MERGING}": {}}
     schema["anyOf"] = [{"required": ["task"]}, {"required": stood_for}]
     parts = schema["$defs"]
     parts["SelectorSpec"]["properties"]["name"] |= _offered(selectors)

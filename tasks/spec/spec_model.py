@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
+
+from winnow.storage.text import in_home, url_in_home
 
 
 class SpecModel(BaseModel):
@@ -42,6 +44,34 @@ def _tree(value: object) -> object:
 
 
 JsonTree = Annotated[JsonValue, BeforeValidator(_tree)]
+
+
+def _in_home(value: object) -> object:
+    return in_home(value) if isinstance(value, str) else value
+
+
+FilePath = Annotated[str, BeforeValidator(_in_home)]
+"""A path of a file or folder; a leading `~` is the home folder."""
+
+
+def _url_in_home(value: object) -> object:
+    return url_in_home(value) if isinstance(value, str) else value
+
+
+StorageUrl = Annotated[str, BeforeValidator(_url_in_home)]
+"""URL of a results database; a leading `~` of a SQLite file is the home folder."""
+
+
+def matching(pattern: str, words: str) -> tuple[AfterValidator, FieldInfo]:
+    """Annotations of a text that must match a pattern; people are shown words, editors the pattern."""
+
+    def matched(value: str) -> str:
+        if re.fullmatch(pattern, value) is None:
+            raise ValueError(words)
+        return value
+
+    info: FieldInfo = Field(json_schema_extra={"pattern": f"^{pattern}$"})
+    return AfterValidator(matched), info
 
 
 SECRET = "secret"

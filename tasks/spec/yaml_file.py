@@ -12,8 +12,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.text import in_home
 from winnow.tasks.data.inspect.definition import InspectTask
-from winnow.tasks.errors import SpecError, SpecMistakes
+from winnow.tasks.errors import SpecError, SpecMistakes, in_quotes
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec, Objective
 from winnow.tasks.spec.sections.dataset import TaskSpec
@@ -36,7 +37,57 @@ ALMOST = 0.8
 """Such a share where the other is a key as it stands, but of another level."""
 
 ELSEWHERE = {
-    "model_base_url": ("api_base", "endpoint", "url", "server"),
+    "stop_seqs": (
+        "end_strings", "stop", "stop_sequence", "stop_sequences", "stop_string", "stop_strings", "stop_words",
+        "stops", "until",
+    ),
+    "max_tokens": (
+        "max_completion_tokens", "max_gen_toks", "max_gen_tokens", "max_generated_tokens", "max_length",
+        "max_new_tokens", "max_output_tokens", "max_tokens_to_sample", "n_predict", "num_predict",
+        "num_tokens",
+    ),
+    "temperature": ("do_sample", "temp"),
+    "top_p": ("nucleus", "nucleus_p"),
+    "repetition_penalty": ("repeat_penalty",),
+    "structured_output": (
+        "format", "guided_choice", "guided_decoding", "guided_grammar", "guided_json", "guided_regex",
+        "json_schema", "response_format",
+    ),
+    "samples": (
+        "best_of", "epochs", "k", "n", "n_repeats", "n_samples", "num_completions", "num_generations",
+        "num_repeats", "num_return_sequences", "num_samples", "num_trials", "repeat", "repeats", "trials",
+    ),
+    "template": (
+        "content", "doc_to_text", "instruction", "prompt", "prompt_template", "text", "user", "user_prompt",
+    ),
+    "system": ("system_instruction", "system_message", "system_prompt"),
+    "few_shot": ("examples", "fewshot", "num_fewshot", "num_few_shot", "shots"),
+    "messages": ("chat", "conversation"),
+    "prompts": ("prompt", "prompt_template", "prompt_templates"),
+    "models": ("engines", "llms", "model_list", "providers", "targets"),
+    "dataset": ("data", "datasets", "examples", "test_cases", "testcases", "tests"),
+    "generate_configs": (
+        "decoding", "generation_config", "generation_kwargs", "generation_params", "gen_kwargs",
+        "sampling", "sampling_params",
+    ),
+    "generate_config": (
+        "decoding", "generation_config", "generation_kwargs", "generation_params", "gen_kwargs",
+        "sampling", "sampling_params",
+    ),
+    "fields": ("columns", "features", "mapping"),
+    "input": ("prompt", "query", "question"),
+    "target": ("answer", "expected", "expected_output", "gold", "ideal", "label", "reference"),
+    "path": ("data_files", "file", "files"),
+    "hub": ("dataset_path", "hf", "huggingface", "hugging_face"),
+    "limit": (
+        "max_examples", "max_rows", "max_samples", "n", "n_examples", "n_rows", "num_examples", "num_rows",
+    ),
+    "model": ("checkpoint", "id", "model_id", "model_name", "model_name_or_path", "model_path", "pretrained"),
+    "provider": ("api", "backend", "engine", "type", "vendor"),
+    "lora": ("adapter", "adapter_path", "peft", "peft_path"),
+    "api_key": ("apikey", "key", "token"),
+    "seed": ("random_seed", "random_state", "rng_seed"),
+    "model_base_url": ("api_base", "api_url", "base_url", "endpoint", "host", "server", "url"),
     "model_args.{}": (
         "device_map", "dtype", "enforce_eager", "gpu_memory_utilization", "max_model_len", "max_num_seqs",
         "quantization", "tensor_parallel_size", "torch_dtype", "trust_remote_code",
@@ -47,12 +98,18 @@ ELSEWHERE = {
     ),
     "request_timeout": ("timeout",),
     "max_retries": ("num_retries", "retries"),
-    "judge": ("evaluator", "grader", "scorer"),
+    "judge": ("assert", "assertion", "assertions", "evaluator", "grader", "scorer"),
+    "budget": ("max_comparisons", "max_evals", "max_evaluations", "n_trials"),
+    "delta": ("alpha", "confidence", "significance"),
     "selector": ("sampler", "strategy"),
     "stopping": ("early_stopping", "pruner", "n_trials"),
 }  # fmt: skip
 """Words of other tools for a key, or for a setting that they keep at another place, by the key."""
-WORDS = {word: key.format(word) for key, words in ELSEWHERE.items() for word in words}
+
+FOR_MERGING = "x-"
+"""The beginning of keys at the top of a file whose values are there to be merged into others."""
+
+MERGE = "tag:yaml.org,2002:merge"
 
 TO_WRITE = {
     "campaign": "a campaign into it, `winnow init` gives one to begin with",
@@ -110,7 +167,7 @@ def read_spec_file(
     Raises:
         SpecError: If the file cannot be read or is not YAML, or an override is not `key=value`.
     """
-    path = Path(path)
+    path = Path(in_home(str(path)))
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -136,6 +193,7 @@ def read_spec_file(
         raise SpecError(f"{path} is empty; write {TO_WRITE[kind]}")
     if not isinstance(values, dict):
         raise SpecError(f"{path}: a {kind} file is a mapping of keys to values, this is {_kind(values)}")
+    values = {key: value for key, value in values.items() if not str(key).startswith(FOR_MERGING)}
     return overriding(SpecFile(path, values, lines), overrides)
 
 
@@ -233,22 +291,9 @@ def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
 def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path | str) -> object:
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
-        values: dict[object, object] = {}
-        for key_node, value_node in node.value:
-            key, line = key_node.value, key_node.start_mark.line + 1
-            if not isinstance(key, str):
-                where = ": ".join(filter(None, (_at(file, line), format_key(path))))
-                raise SpecError(
-                    f"{where}: a key must be plain text; put a value that begins with '{{{{' in quotes"
-                )
-            if key in values:
-                first = lines[(*path, key)]
-                raise SpecError(
-                    f"{_at(file, line)}: {key}: the key stands twice (first in line {first}); keep one"
-                )
-            lines[(*path, key)] = line
-            values[key] = _value(value_node, (*path, key), lines, file)
-        return values
+        entries = _entries(node, path, file)
+        lines.update({(*path, key): key_node.start_mark.line + 1 for key, (key_node, _) in entries.items()})
+        return {key: _value(each, (*path, key), lines, file) for key, (_, each) in entries.items()}
     if isinstance(node, yaml.SequenceNode):
         return [_value(child, (*path, index), lines, file) for index, child in enumerate(node.value)]
     try:
@@ -257,6 +302,47 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
         return node.value
     # A date or binary scalar is text to us: nothing in a campaign is either.
     return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
+
+
+Entries = dict[str, tuple[yaml.Node, yaml.Node]]
+
+
+def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries:
+    """The nodes of each key of a mapping and of its value, after those of the mappings merged into it.
+
+    As in YAML 1.1, the mapping's own keys come before those of `<<`, and of a list the first mapping's.
+    """
+    own: Entries = {}
+    merged: Entries = {}
+    for key_node, value_node in node.value:
+        key, line = key_node.value, key_node.start_mark.line + 1
+        if not isinstance(key, str):
+            where = ": ".join(filter(None, (_at(file, line), format_key(path))))
+            raise SpecError(
+                f"{where}: a key must be plain text; put a value that begins with '{{{{' in quotes"
+            )
+        if key in own:
+            first = own[key][0].start_mark.line + 1
+            several = ", with a list of what is merged" if key_node.tag == MERGE else ""
+            raise SpecError(
+                f"{_at(file, line)}: {key}: the key stands twice (first in line {first}); keep one{several}"
+            )
+        own[key] = key_node, value_node
+        if key_node.tag == MERGE:
+            merged = _merged(value_node, (*path, key), file)
+    return {**merged, **{key: nodes for key, nodes in own.items() if nodes[0].tag != MERGE}}
+
+
+def _merged(node: yaml.Node, path: KeyPath, file: Path | str) -> Entries:
+    """The entries of a mapping that is merged into another one, or of a list of such mappings."""
+    mappings = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    found: Entries = {}
+    for each in mappings:
+        if not isinstance(each, yaml.MappingNode):
+            where = f"{_at(file, each.start_mark.line + 1)}: {format_key(path)}"
+            raise SpecError(f"{where}: merges a mapping, such as *name, or a list of mappings")
+        found = {**_entries(each, path, file), **found}
+    return found
 
 
 def _at(file: Path | str, line: int) -> str:
@@ -300,7 +386,9 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
         known, meant = _known_keys(parts[:-1]), _meant(parts[:-1], str(parts[-1]))
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"known here: {', '.join(known)}"
-        return f"{where}: unknown key; {hint}"
+        may_be_merged = len(parts) == 1 and not meant and isinstance(detail["input"], dict)
+        merging = f"; a mapping that others merge by << has a key such as {FOR_MERGING}base" * may_be_merged
+        return f"{where}: unknown key; {hint}{merging}"
     if detail["type"] == "missing":
         return f"{where}: is missing; add it{to_add(format_key(parts), file.values)}"
     message = detail["msg"].removeprefix("Value error, ")
@@ -309,7 +397,7 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
     given = detail.get("input")
     is_shown = detail["type"] != SECRET and (isinstance(given, (str, int, float, bool)) or given is None)
     shown = f" (got {given!r})" if is_shown else ""
-    quotes = "; put it in quotes" if detail["type"] == "string_type" and shown else ""
+    quotes = in_quotes(given) if detail["type"] == "string_type" and shown else ""
     return f"{where}: {message}{shown}{quotes}"
 
 
@@ -356,13 +444,22 @@ def _meant(parts: KeyPath, key: str) -> list[str]:
     They are the key that other tools call so, or one at the top of the file; else the nearest of the part's
     own keys, and then that of a section of it.
     """
-    if (word := WORDS.get(key, "")).partition(".")[0] in (known := _known_keys(parts)):
-        return [f"'{word}'"]
-    if key in _known_keys(()):
-        return [f"'{key}' at the top of the file"]
-    below = _one_level_down(parts, key)
-    near = get_close_matches(key, known, n=1, cutoff=ALMOST if below else ALIKE)
-    return [f"'{each}'" for each in (*near, *below)]
+    plain, known, top = _plain(key), _known_keys(parts), _known_keys(())
+    words = [word.format(plain) for word, others in ELSEWHERE.items() if plain in others]
+    if here := next((word for word in (plain, *words) if word.partition(".")[0] in known), None):
+        return [f"'{here}'"]
+    if plain in top:
+        return [f"'{plain}' at the top of the file"]
+    below = [each for word in (plain, *words) for each in _one_level_down(parts, word)][:1]
+    elsewhere = [f"'{word}' at the top of the file" for word in words if word in top]
+    elsewhere += [each for word in (plain, *words) for each in _in_lists(parts, word)]
+    near = get_close_matches(plain, known, n=1, cutoff=ALMOST if below or elsewhere else ALIKE)
+    return [f"'{each}'" for each in (*near, *below)] or elsewhere[:1]
+
+
+def _plain(key: str) -> str:
+    """A key in the way of this file: maxTokens, max-tokens and max_tokens_ are max_tokens."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).replace("-", "_").strip("_").lower()
 
 
 def _one_level_down(parts: KeyPath, key: str) -> list[str]:
@@ -374,6 +471,18 @@ def _one_level_down(parts: KeyPath, key: str) -> list[str]:
         if isinstance(section, type) and issubclass(section, BaseModel) and key in keys_of(section)
     ]
     return found if len(found) == 1 else []
+
+
+def _in_lists(parts: KeyPath, key: str) -> list[str]:
+    """The first list of a part of the file whose entries have this key, as `'key' in list`."""
+    lists = {
+        name: get_args(info.annotation)[0]
+        for name, info in keys_of(_model_of(parts)).items()
+        if get_origin(info.annotation) is list
+    }
+    models = {name: entry for name, entry in lists.items() if isinstance(entry, type)}
+    found = (name for name, entry in models.items() if issubclass(entry, BaseModel) and key in keys_of(entry))
+    return [f"'{key}' in {name}" for name in found][:1]
 
 
 def _known_keys(parts: KeyPath) -> list[str]:

@@ -1,6 +1,7 @@
 """A run does not end because nobody reads what it tells on the way."""
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -78,3 +79,35 @@ def test_garbage_is_left_but_by_libraries_that_would_print_it(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch")
     leave_garbage()
     assert froze
+
+
+TEXT = {"text": 'é 日本 🚀 \\ "q"'}
+
+
+def printed(encoding, what, tmp_path):
+    """Standard output and error of a program that prints with this encoding, as the command does."""
+    program = f"from winnow.flows.main import escape_what_is_lacking\nescape_what_is_lacking()\n{what}"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+    return done.stdout, done.stderr.decode()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso8859-1", "cp1252"])
+@pytest.mark.parametrize("format_", ["json", "jsonl", "csv", "table"])
+def test_characters_that_standard_output_lacks_are_escaped_and_that_is_said_once(encoding, format_, tmp_path):
+    what = f"from winnow.flows.reports.rows.writer import print_rows\nprint_rows([{TEXT!r}] * 3, {format_!r})"
+    out, err = printed(encoding, what, tmp_path)
+    said = out.decode(encoding)
+    assert said.count("\\u65e5\\u672c") == 3
+    assert ("é" in said) == (encoding != "ascii")
+    if format_ == "json":
+        assert json.loads(said) == [TEXT] * 3
+    if format_ == "jsonl":
+        assert [json.loads(line) for line in said.splitlines()] == [TEXT] * 3
+    assert err.count("standard output is ") == 1
+    assert f"standard output is {encoding}, and characters that it lacks are written as \\uXXXX;" in err
+
+
+def test_a_standard_output_of_utf_8_stays_as_it_is(tmp_path):
+    out, err = printed("utf-8", "import sys\nprint(sys.stdout.errors, '日')", tmp_path)
+    assert (out.decode(), err) == ("strict 日\n", "")

@@ -72,7 +72,17 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
         ("seed: 7", "seed: 7.5", 3, "seed: input should be a valid integer (got 7.5)"),
         ("seed: 7", "seed: -1", 3, "seed: input should be greater than or equal to 0 (got -1)"),
         ("name: letters", "name: no", 1, "name: input should be a valid string (got False); put"),
-        ("name: letters", "name: a/b", 1, "name: string should match pattern"),
+        ("name: letters", "name: a/b", 1, "name: may hold letters (a to z), digits, '.', '_' and '-', and"),
+        ("seed: 7", "defaults: {a: 1}", 3, "defaults: unknown key; known here: "),
+        ("seed: 7", "<<: 3", 3, "<<: merges a mapping, such as *name, or a list of mappings"),
+        ("seed: 7", "<<: [{seed: 1}, 3]", 3, "<<: merges a mapping, such as *name, or a list of mappings"),
+        (
+            "seed: 7",
+            "<<: {seed: 1}\n<<: {seed: 2}",
+            4,
+            "<<: the key stands twice (first in line 3); keep one, with",
+        ),
+        ("seed: 7", "<<: {sede: 7}", 3, "sede: unknown key; did you mean 'seed'?"),
         (
             "best-mean",
             "best-meen",
@@ -139,6 +149,152 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
 def test_a_mistake_is_named_with_file_line_key_and_remedy(campaign_file, replace, by, line, said):
     where = "campaign.yaml" if line is None else f"campaign.yaml:{line}"
     assert complaint(campaign_file(replace, by)).startswith(f"{where}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("my run", "and no '.', '_' or '-' first; write my-run (got 'my run')"),
+        ("_début!", "first; write d-but (got '_début!')"),
+        ("'??'", "first (got '??')"),
+        ("''", "must not be empty (got '')"),
+        ("x" * 101, "is longer than 100 characters; shorten it (got"),
+    ],
+)
+def test_a_name_that_is_none_is_answered_in_words_with_one_that_is(campaign_file, given, said):
+    found = complaint(campaign_file("name: letters", f"name: {given}"))
+    assert found.startswith("campaign.yaml:1: name: ")
+    assert said in found
+    assert "pattern" not in found
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "part"),
+    [("choices: {texts: [yes, no]}", 4, "choices.texts[0]"), ("tags: [on]", 4, "tags[0]")],
+)
+def test_a_text_that_yaml_reads_as_true_needs_quotes(campaign_file, section, line, part):
+    path = campaign_file("seed: 7\n", f"seed: 7\n{section}\n")
+    assert complaint(path).splitlines()[0] == (
+        f"campaign.yaml:{line}: {part}: input should be a valid string (got True); put it in quotes; YAML "
+        "reads yes, no, on and off without them as true and false"
+    )
+
+
+def test_a_number_where_a_text_belongs_needs_quotes_too(campaign_file):
+    said = complaint(campaign_file("name: smaller", "name: 3"))
+    assert said.endswith("models[1].name: input should be a valid string (got 3); put it in quotes")
+
+
+MERGED = """\
+x-small: &small
+  provider: transformers
+  generate_config: {max_tokens: 12, temperature: 0.5}
+models:
+  - &first {<<: *small, name: small, model: checkpoints/small}
+  - {<<: *first, name: smaller, model: checkpoints/smaller, generate_config: {max_tokens: 3}}
+  - <<: [{revision: main}, *small, {provider: vllm, revision: other}]
+    name: third
+    model: m
+"""
+
+
+def test_a_mapping_is_merged_into_others_which_may_say_otherwise(campaign_file, folder):
+    text = (folder / campaign_file()).read_text()
+    begin, end = text.index("models:"), text.index("prompts:")
+    (folder / "merged.yaml").write_text(text[:begin] + MERGED + text[end:])
+    models = load_spec("merged.yaml").models
+    assert [each.name for each in models] == ["small", "smaller", "third"]
+    assert [each.provider for each in models] == ["transformers"] * 3
+    assert [each.revision for each in models] == [None, None, "main"]  # of a list, the first one
+    assert [each.generate_config.max_tokens for each in models] == [12, 3, 12]
+    assert models[1].generate_config.temperature == 0.0  # a mapping is merged, and not those in it
+    folder.joinpath("wrong.yaml").write_text(text[:begin] + MERGED.replace("max_t", "maxi_t") + text[end:])
+    said = complaint("wrong.yaml").splitlines()
+    assert all(": unknown key; did you mean 'max_tokens'?" in each for each in said)
+    assert [each.partition(": ")[0] for each in said] == [f"wrong.yaml:{n}" for n in (6, 9, 6)]
+
+
+def test_a_key_in_quotes_merges_nothing(campaign_file):
+    said = complaint(campaign_file("seed: 7", '"<<": {seed: 7}'))
+    assert said.startswith("campaign.yaml:3: <<: unknown key; known here: ")
+
+
+def test_what_is_there_to_be_merged_may_stand_by_itself(campaign_file):
+    said = complaint(campaign_file("seed: 7", "defaults: &d {max_tokens: 3}"))
+    assert said.endswith("; a mapping that others merge by << has a key such as x-base")
+    assert load_spec(campaign_file("seed: 7", "seed: 7\nx-y: [1, 2]\nx-: 3")).seed == 7
+
+
+HINTS = {
+    "generate_configs[0].": {
+        "stop until stops stop_sequences stop_strings stop_words": "'stop_seqs'",
+        "max_new_tokens max_gen_toks max_completion_tokens num_predict maxTokens max-tokens": "'max_tokens'",
+        "n num_samples num_return_sequences best_of repeats": "'samples' at the top of the file",
+        "temperature_ temp Temperature do_sample": "'temperature'",
+        "topP top-p": "'top_p'",
+        "random_seed": "'seed' at the top of the file",
+        "guided_json response_format": "'structured_output'",
+    },
+    "": {
+        "prompt prompt_template": "'prompts'",
+        "tests data examples": "'dataset'",
+        "providers": "'models'",
+        "n num_samples epochs": "'samples'",
+        "stop until": "'stop_seqs' in generate_configs",
+        "temperature temperature_": "'temperature' in generate_configs",
+        "api_key": "'api_key' in models",
+        "generation_kwargs": "'generate_configs'",
+        "num_examples": "'dataset.limit'",
+        "grader": "'judge'",
+    },
+    "models[0].": {
+        "stop until": "'generate_config.stop_seqs'",
+        "max_new_tokens max_tokens maxTokens": "'generate_config.max_tokens'",
+        "temperature temperature_": "'generate_config.temperature'",
+        "base_url url": "'model_base_url'",
+        "id model_name": "'model'",
+        "key": "'api_key'",
+    },
+    "prompts[0].": {
+        "prompt text content": "'template'",
+        "system_prompt": "'system'",
+        "examples": "'few_shot'",
+    },
+    "dataset.": {"n max_samples": "'limit'", "file": "'path'"},
+    "dataset.fields.": {"question prompt": "'input'", "answer expected": "'target'"},
+    "stopping.": {"confidence": "'delta'", "max_evaluations": "'budget'"},
+}
+
+
+@pytest.mark.parametrize("part", HINTS)
+def test_words_of_other_tools_are_answered_with_keys(campaign_file, part):
+    path = campaign_file()
+    for words, meant in HINTS[part].items():
+        for word in words.split():
+            said = complaint(path, [f"{part}{word}=1"])
+            assert f"{part}{word}: unknown key; did you mean {meant}?" in said
+
+
+def test_a_path_begins_in_the_home_folder(campaign_file, folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    path = campaign_file("path: letters.jsonl", "path: ~/d.jsonl", add="storage: sqlite:///~/results.db\n")
+    values = {
+        "models[0].model": "~/m",
+        "history": "['~/h.csv', 'campaign:~x']",
+        "execution.log_folder": "~/logs",
+        "dataset.path": "['~/a.jsonl', b.jsonl]",
+        "prompts[0].few_shot": "{n: 1, from: ~/shots.jsonl}",
+    }
+    home = f"{folder}/home"
+    spec = load_spec(path)
+    assert (spec.dataset.path, spec.storage) == (f"{home}/d.jsonl", f"sqlite:///{home}/results.db")
+    spec = load_spec(path, [f"{key}={value}" for key, value in values.items()])
+    assert (spec.models[0].model, spec.execution.log_folder) == (f"{home}/m", f"{home}/logs")
+    assert spec.history == [f"{home}/h.csv", "campaign:~x"]
+    assert spec.dataset.path == [f"{home}/a.jsonl", "b.jsonl"]
+    assert spec.prompts[0].few_shot.source.path == f"{home}/shots.jsonl"
+    (folder / "~").mkdir()
+    assert load_spec(path).dataset.path == "~/d.jsonl"  # what is here is meant
 
 
 def test_a_missing_key_is_named_at_the_nearest_line_there_is(campaign_file):

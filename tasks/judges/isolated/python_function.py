@@ -19,6 +19,7 @@ from pydantic import Field
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject
+from winnow.storage.text import in_home
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import JUDGE_FAILED, Sample, Scale, Verdict
@@ -95,7 +96,7 @@ def located(path: str) -> tuple[Path, str]:
     file, colon, function = path.rpartition(":")
     if not colon or not function.isidentifier():
         raise JudgeError(f"must be FILE.py:FUNCTION, got {path!r}", _PATH)
-    found = Path(file)
+    found = Path(in_home(file))
     try:
         is_file = found.suffix == ".py" and found.is_file()
     except (OSError, ValueError):

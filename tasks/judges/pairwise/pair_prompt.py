@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.text import in_home
 from winnow.tasks.candidates.sandboxed_templates import compile_template, render
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
@@ -91,7 +92,7 @@ def _source(template: str) -> str:
         return (folder / f"{template}.j2").read_text(encoding="utf-8")
     if template.endswith(_FILE_SUFFIXES) and "\n" not in template:
         try:
-            return Path(template).read_text(encoding="utf-8")
+            return Path(in_home(template)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
             sentence = f"the file {template!r} cannot be read as text ({error}); give its path from here"
             raise JudgeError(f"{sentence}, {Path.cwd()}", _PATH) from error

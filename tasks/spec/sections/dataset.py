@@ -5,11 +5,12 @@ from glob import has_magic
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from winnow.tasks.spec.spec_model import SpecModel
+from winnow.storage.text import in_home
+from winnow.tasks.spec.spec_model import FilePath, SpecModel, matching
 
-Commit = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}$")] | None
+Commit = Annotated[str, *matching("[0-9a-f]{40}", "must be a commit of 40 hexadecimal digits")] | None
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -40,16 +41,16 @@ def _listed(value: object) -> object:
     """The value, checked with one complaint in place of one per type of a union."""
     texts = value if isinstance(value, list) else [value]
     if texts and all(isinstance(each, str) and each for each in texts):
-        return value
+        return in_home(value) if isinstance(value, str) else list(map(in_home, texts))
     raise ValueError("must be a file, a pattern such as shards/*.parquet, or a list of these")
 
 
 class LmEvalSpec(SpecModel):
     """The documents of a task of lm-eval, as it shows them to models."""
 
-    task: str = Field(min_length=1)
+    task: FilePath = Field(min_length=1)
     """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
-    include_path: str | None = Field(default=None, min_length=1)
+    include_path: FilePath | None = Field(default=None, min_length=1)
     """A folder in which a task of this name is looked for first."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
     """Number of solved examples before each document; None is what the task says, or none."""
@@ -57,7 +58,7 @@ class LmEvalSpec(SpecModel):
     """Seed that draws the solved examples, as lm-eval does."""
     chat: Literal["single-turn", "multiturn"] | None = None
     """For models that chat: show solved examples in the user's message, or as turns; None is plain text."""
-    hub: str | None = Field(default=None, min_length=1)
+    hub: FilePath | None = Field(default=None, min_length=1)
     """The hub's dataset that the documents come from, if they do; Winnow writes it here."""
     revision: str | None = Field(default=None, min_length=1)
     """The revision of the hub's dataset that the task asks for; None is the main branch."""
@@ -70,11 +71,11 @@ class LmEvalSpec(SpecModel):
 class InspectSpec(SpecModel):
     """The samples of a task of Inspect, as its solvers show them to models."""
 
-    task: str = Field(min_length=1)
+    task: FilePath = Field(min_length=1)
     """FILE.py@TASK, FILE.py with one task, or the name of a task of an installed package."""
     args: dict[str, JsonValue] = {}
     """The task's arguments."""
-    python: str | None = Field(default=None, min_length=1)
+    python: FilePath | None = Field(default=None, min_length=1)
     """The interpreter that has Inspect; None is Winnow's own."""
 
     @property
@@ -103,11 +104,11 @@ _FOR_INSPECT = ("args", "scorer", "grader", "python")
 class TaskSpec(SpecModel):
     """A benchmark of lm-eval or Inspect, which stands for a dataset, prompts, an output type and a judge."""
 
-    lm_eval: str | None = Field(default=None, min_length=1)
+    lm_eval: FilePath | None = Field(default=None, min_length=1)
     """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
-    inspect: str | None = Field(default=None, min_length=1)
+    inspect: FilePath | None = Field(default=None, min_length=1)
     """In the place of lm_eval: FILE.py@TASK of Inspect, or the name of a package's task; it needs --trust."""
-    include_path: str | None = Field(default=None, min_length=1)
+    include_path: FilePath | None = Field(default=None, min_length=1)
     """For lm_eval: a folder in which a task of this name is looked for first."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
     """For lm_eval: number of solved examples before each; None is what the task says, or none."""
@@ -125,7 +126,7 @@ class TaskSpec(SpecModel):
     """For inspect: one of the task's scorers; None is the first that there is a judge for."""
     grader: dict[str, JsonValue] | None = None
     """For inspect: the model that grades, with the keys of a campaign's models."""
-    python: str | None = Field(default=None, min_length=1)
+    python: FilePath | None = Field(default=None, min_length=1)
     """For inspect: the interpreter that has Inspect; None is Winnow's own."""
 
     @model_validator(mode="after")
@@ -144,7 +145,7 @@ class SourceSpec(SpecModel):
 
     path: Annotated[str | list[str], BeforeValidator(_listed)] | None = None
     """Files or patterns such as "shards/*.jsonl": .jsonl, .json or .csv, each also with .gz, or .parquet."""
-    hub: str | None = Field(default=None, min_length=1)
+    hub: FilePath | None = Field(default=None, min_length=1)
     """In the place of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one as
     the hub or `save_to_disk` lays it out."""
     name: str | None = Field(default=None, min_length=1)

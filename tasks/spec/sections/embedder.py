@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from winnow.tasks.spec.spec_model import JsonScalar, SpecModel
+from winnow.tasks.spec.spec_model import FilePath, JsonScalar, SpecModel
 
 BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
 
@@ -14,11 +14,11 @@ class EmbedderSpec(SpecModel):
 
     type: str = Field(default="transformers", min_length=1)
     """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
-    model: str | None = None
+    model: FilePath | None = None
     """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
     pooling: Literal["mean", "cls", "last"] = "mean"
     """For transformers: how the vectors of a text's tokens become one."""
-    path: str | None = None
+    path: FilePath | None = None
     """For precomputed: a file with the columns id and vector."""
     params: dict[str, JsonScalar] = {}
     """For an embedder of a package or a program: the parameters that it is made with."""

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from winnow.tasks.spec.sections.budget import PriceSpec
-from winnow.tasks.spec.spec_model import SECRET, SpecModel
+from winnow.tasks.spec.spec_model import SECRET, FilePath, SpecModel
 from winnow.tasks.spec.stored_spec import ONLY
 
 Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "regression"]
@@ -110,7 +110,7 @@ class ExecutionSpec(SpecModel):
     """Number of times that one request to a server is sent again, at the most."""
     allow_missing: bool = False
     """Begin without models that cannot be asked when the campaign begins; they can join it later."""
-    log_folder: str = ".winnow/logs"
+    log_folder: FilePath = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
     """Addresses that are told how a run ends."""
     prices: dict[str, PriceSpec] = {}

@@ -16,7 +16,7 @@ from pydantic import (
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import Structure, StructureKind
 from winnow.tasks.spec.sections.prompts import Name
-from winnow.tasks.spec.spec_model import SpecModel
+from winnow.tasks.spec.spec_model import SpecModel, matching
 
 Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
 
@@ -128,7 +128,12 @@ class SamplesSpec(SpecModel):
 
     n: int = Field(ge=2, le=100)
     """Texts, each drawn with a seed of its own."""
-    reduce: Annotated[str, Field(pattern=r"^(mean|majority|best-of|pass@[1-9][0-9]{0,2})$")] = "mean"
+    reduce: Annotated[
+        str,
+        *matching(
+            "(mean|majority|best-of|pass@[1-9][0-9]{0,2})", "must be mean, majority, best-of or pass@K"
+        ),
+    ] = "mean"
     """mean of the scores; score of the answer that most texts give; pass@K: of K texts, the best; best-of:
     score of the text that judge best-of prefers."""
 

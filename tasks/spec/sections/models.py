@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 from winnow.tasks.engines.providers import REMOTE, is_provider
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
-from winnow.tasks.spec.spec_model import BaseUrl, JsonScalar, JsonTree, KeyVariable, SpecModel
+from winnow.tasks.spec.spec_model import BaseUrl, FilePath, JsonScalar, JsonTree, KeyVariable, SpecModel
 
 
 class ReasoningSpec(SpecModel):
@@ -33,7 +33,7 @@ class ModelSpec(SpecModel):
 
     name: Name
     provider: str = "vllm"
-    model: str = Field(min_length=1)
+    model: FilePath = Field(min_length=1)
     """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it; for
     litellm, API/MODEL, such as anthropic/claude-x."""
     model_base_url: BaseUrl = None
@@ -52,13 +52,13 @@ class ModelSpec(SpecModel):
     chat: bool = False
     """Send each prompt as the messages of a chat, through the checkpoint's chat template; a prompt that is a
     text is the one message of a user."""
-    chat_template: str | None = Field(default=None, min_length=1)
+    chat_template: FilePath | None = Field(default=None, min_length=1)
     """A file with a chat template in jinja2, which takes the place of the checkpoint's own."""
     chat_template_args: dict[str, JsonScalar] = {}
     """Variables of the chat template, such as `enable_thinking`."""
     reasoning: ReasoningSpec | None = None
     """For models that think before they answer; None takes texts as they are."""
-    lora: str | None = Field(default=None, min_length=1)
+    lora: FilePath | None = Field(default=None, min_length=1)
     """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
 

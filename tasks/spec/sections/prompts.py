@@ -1,15 +1,33 @@
 """Prompts of models: a text, or the messages of a chat, with solved examples before the question."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from winnow.tasks.spec.sections.dataset import SolvedSpec
 from winnow.tasks.spec.spec_model import SpecModel
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 
-Name = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}$")]
+
+def _name(value: str) -> str:
+    if NAME.fullmatch(value):
+        return value
+    if not value:
+        raise ValueError("must not be empty")
+    if len(value) > LONGEST_NAME:
+        raise ValueError(f"is longer than {LONGEST_NAME} characters; shorten it")
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", value).strip("-._")
+    instead = f"; write {plain}" if plain else ""
+    raise ValueError(
+        f"may hold letters (a to z), digits, '.', '_' and '-', and no '.', '_' or '-' first{instead}"
+    )
+
+
+NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
+
+Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME.pattern}$"})]
 """Letters, digits, '.', '_' and '-': safe in a file name, a URL and a table."""
 
 

@@ -88,7 +88,12 @@ def acme(tmp_path, monkeypatch):
         ("numeric", {"tolerance": -1}, "judge.tolerance", "greater than or equal to 0, got -1"),
         ("numeric", {"relative": 1}, "judge.relative", "must be a valid boolean, got 1"),
         ("contains", {"match": "some"}, "judge.match", "must be 'any' or 'all', got 'some'"),
-        ("choice", {"options": ["A", True]}, "judge.options[1]", "must be a valid string, got True"),
+        (
+            "choice",
+            {"options": ["A", True]},
+            "judge.options[1]",
+            "must be a valid string, got True; put it in quotes; Y",
+        ),
         ("choice", {"options": ["A", "a"]}, "judge", "options must be different and not empty"),
         ("regex", {}, "judge.pattern", "regex needs pattern (str); add it"),
         ("regex", {"pattern": "("}, "judge", "'(' is not a regular expression"),
