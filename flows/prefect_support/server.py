@@ -25,6 +25,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from urllib.request import getproxies_environment
 
 from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
 from winnow.flows.run.parent_watchdog import exit_with_parent
@@ -50,6 +51,8 @@ DRAIN_TIMEOUT = 10.0
 START_TIMEOUT = 180.0
 """Seconds until a start is given up; a cold one takes about 12 on two cores, and minutes on busy ones."""
 
+
+THIS_MACHINE = ("127.0.0.1", "localhost")
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
 """The environment in which a server runs without its services for schedules and automations."""
@@ -105,6 +108,16 @@ def settle_environment(folder: Path) -> None:
     os.environ.setdefault("DO_NOT_TRACK", "1")
 
 
+def reach_this_machine_directly() -> None:
+    """Have no proxy of the environment asked for this machine, by libraries and children neither."""
+    if not {"http", "https", "all"} & getproxies_environment().keys():
+        return
+    for name in ("no_proxy", "NO_PROXY"):
+        known = os.environ.get(name) or os.environ.get(name.swapcase(), "")
+        hosts = [host for each in known.split(",") if (host := each.strip())]
+        os.environ[name] = ",".join([*hosts, *(each for each in THIS_MACHINE if each not in hosts)])
+
+
 @contextmanager
 def early_server() -> Generator[None, None, None]:
     """Start a temporary server beside other work; `prefect_server` within the block then finds it."""
@@ -127,6 +140,7 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
     Raises:
         PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.
     """
+    reach_this_machine_directly()
     with ExitStack() as stack:
         server = stack.enter_context(_begun(log, schedules=schedules))
         with not_collecting():  # it takes seconds to import, in which the server comes up

@@ -8,6 +8,7 @@ from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, badge
 from winnow.tasks.answer.sentences.phrases import Line, list_of, rounds
 from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
+from winnow.tasks.engines.protocol import NO_SEED
 
 NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""
@@ -55,6 +56,10 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
         "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
         f"others: what {whose} {verb} may depend on what is written beside it"
     )
+    if seedless := [each for each in engines if each.endswith(NO_SEED)]:
+        said += (
+            f"; {list_of(seedless)} is sent no seed, so that texts drawn at a temperature differ each time"
+        )
     return [("again", said)]
 
 

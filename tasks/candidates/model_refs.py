@@ -12,7 +12,7 @@ from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.external.scoring_function import is_scoring
 from winnow.tasks.engines.litellm.apis import APIS, UNKNOWN, api_of, why_unaskable
-from winnow.tasks.engines.openai.requests import RESERVED
+from winnow.tasks.engines.openai.requests import reserved_args
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import (
     ADAPTING,
@@ -113,9 +113,10 @@ def _check_litellm(model: ModelSpec, place: str) -> None:
 
 
 def _refuse_reserved(model: ModelSpec, place: str) -> None:
-    if taken := sorted(RESERVED & model.model_args.keys()):
+    if taken := reserved_args(model.model_args):
         path = f"{place}.model_args.{taken[0]}"
-        raise SpecError("is what Winnow itself puts into each request; leave it out", path=path)
+        but = ", or set it to null for a server that takes none" if taken[0] == "seed" else ""
+        raise SpecError(f"is what Winnow itself puts into each request; leave it out{but}", path=path)
 
 
 def _refuse_missing_key(variable: str, place: str) -> None:

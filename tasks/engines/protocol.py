@@ -12,6 +12,9 @@ from winnow.tasks.engines.chat import Message, Prompt, Reasoning
 JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
 
+NO_SEED = "(no seed)"
+"""The end of the identity of an engine whose server is sent no seed."""
+
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
 GREEDY_BELOW = 1e-5  # temperatures: dividing logits by less overflows float32; vLLM draws the same line
 TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them, of canaries, in 32 bits
@@ -283,9 +286,10 @@ class GenerationFailure:
 
     reason: str
     """One machine-readable word. The prompt's fault: "not_rendered" (its template fails), "empty_prompt",
-    "prompt_too_long", "bad_prompt" (cannot be encoded); the choices' fault: "bad_choices"; the engine would
-    not: "refused", "no_logprobs" (or none that can be used); the model's: "load_failed", "engine_failed",
-    "bad_logits" (they are no numbers); and where none may be made, "no_stored_text"."""
+    "prompt_too_long", "no_room" (for the tokens that the request allows), "bad_prompt" (cannot be encoded);
+    the choices' fault: "bad_choices"; the engine would not: "refused", "no_logprobs" (or none that can be
+    used); the model's: "load_failed", "engine_failed", "bad_logits" (they are no numbers); and where none may
+    be made, "no_stored_text"."""
     detail: str
     """One sentence for people."""
     spent: Completion | None = None

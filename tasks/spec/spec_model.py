@@ -92,6 +92,7 @@ def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the f
     if value is None:
         return None
     try:
+        value = value.strip()
         parts = urlsplit(value)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except (AttributeError, TypeError, ValueError):

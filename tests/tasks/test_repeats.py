@@ -8,6 +8,7 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.tasks.answer.running import unsteady_engines
 from winnow.tasks.answer.status_lines import repeat_lines
+from winnow.tasks.engines.protocol import NO_SEED
 
 LOW, HIGH = "vllm 0.32.0 NVIDIA H100 bfloat16", "vllm 0.32.0 cpu float32"
 PLAIN, WARM = "transformers 5.19.0 cpu float32", {"generate_configs": [{"name": "w", "temperature": 0.7}]}
@@ -55,6 +56,11 @@ def test_texts_that_depend_on_what_is_beside_them_are_told_unless_the_calls_are_
     assert unsteady(tmp_path, engines, **spec) == found
 
 
+def unsteady_said(*engines):
+    ((_, said),) = repeat_lines(engines)
+    return said
+
+
 def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_texts():
     assert repeat_lines(()) == []
     ((word, said),) = repeat_lines((LOW,))
@@ -64,5 +70,9 @@ def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_text
         f"others: what {LOW} writes may depend on what is written beside it",
     )
     assert f": what {LOW}, {SERVER} write may depend on what" in repeat_lines((LOW, SERVER))[0][1]
+    seedless = f"openai m {NO_SEED}"
+    assert unsteady_said(seedless).endswith(
+        f"; {seedless} is sent no seed, so that texts drawn at a temperature differ each time"
+    )
     many = repeat_lines([f"openai {number}" for number in range(60)])[0][1]
     assert ": what openai 0, openai 1, openai 2, openai 3, openai 4 and 55 more write may" in many

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from winnow.tasks.candidates.cache_keys import fingerprint_model
+from winnow.tasks.candidates.cache_keys import fingerprint_model, request_content
 from winnow.tasks.candidates.model_refs import model_ref
 from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import ModelRef
@@ -103,11 +103,32 @@ def test_a_key_that_is_a_number_is_not_repeated_either(campaign_file):
 
 @pytest.mark.parametrize("name", ["stream", "n", "seed", "messages"])
 def test_what_every_request_has_from_winnow_is_refused_when_the_file_is_read(campaign_file, name):
-    model = f"provider: openai, model: qwen, model_base_url: '{URL}', model_args: {{{name}: null}}"
+    value = "1" if name == "seed" else "null"
+    model = f"provider: openai, model: qwen, model_base_url: '{URL}', model_args: {{{name}: {value}}}"
     with pytest.raises(SpecError) as refused:
         check_campaign_file(campaign_file(LOCAL, model))
     said = f"models[0].model_args.{name}: is what Winnow itself puts into each request; leave it out"
     assert said in str(refused.value)
+
+
+def test_a_server_may_be_sent_no_seed_which_makes_it_another_model(campaign_file):
+    model = f"provider: openai, model: qwen, model_base_url: '{URL}'"
+    plain = check_campaign_file(campaign_file(LOCAL, model)).candidates[0]
+    seedless = check_campaign_file(campaign_file(LOCAL, f"{model}, model_args: {{seed: null}}")).candidates[0]
+    assert seedless.model.model_args == {"seed": None}
+    requests = [request_content(each.model, "f", "p", each.sampling, 0) for each in (plain, seedless)]
+    assert requests[0] != requests[1]
+
+
+@pytest.mark.parametrize("blanks", [" {}", "{} ", "\t{}\n", " {}/ "])
+def test_blanks_around_a_base_url_are_no_part_of_it(campaign_file, blanks):
+    def identity(url):
+        written = json.dumps(url)
+        model = f"provider: openai, model: qwen, model_base_url: {written}"
+        checked = check_campaign_file(campaign_file(LOCAL, model))
+        return checked.identity(), checked.spec.execution_fields()
+
+    assert identity(blanks.format(URL)) == identity(URL)
 
 
 @pytest.mark.parametrize("key", [f"model_base_url: '{URL}'", "api_key: $MY_KEY"])

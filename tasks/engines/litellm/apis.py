@@ -38,7 +38,7 @@ ARGS = frozenset(
 )  # fmt: skip
 """Keys that `model_args` may hold: none of them can name another address, key, file or piece of code."""
 
-REMOVABLE = frozenset({"max_tokens", "temperature"})
+REMOVABLE = frozenset({"max_tokens", "seed", "temperature"})
 """Keys that a null in `model_args` may leave out of a request."""
 
 UNKNOWN = ("min_p", "repetition_penalty", "stop_token_ids")
@@ -68,6 +68,6 @@ def why_unaskable(model: str, *, chat: bool, model_args: Mapping[str, object]) -
         return (
             "model_args",
             f"provider litellm takes no {unknown[0]!a}; it takes {', '.join(sorted(ARGS))}, and null for "
-            f"{' and '.join(sorted(REMOVABLE))}",
+            f"{', '.join(sorted(REMOVABLE))}",
         )
     return None

@@ -36,7 +36,7 @@ class LitellmEngine(OpenaiEngine):
     def identity(self) -> str:
         """Version of litellm and the id of the model; waits until litellm is loaded, and asks no server."""
         self._probed()
-        return f"litellm {self._version} {self._model.model}"
+        return " ".join(filter(None, ["litellm", self._version, self._model.model, self._seedless]))
 
     @property
     def pid(self) -> int:
@@ -63,6 +63,9 @@ class LitellmEngine(OpenaiEngine):
         self._takes = frozenset(map(str, said.get("takes", ())))
         return ServerInfo()
 
+    def _right_url(self) -> str:
+        return ""  # litellm knows the addresses of the APIs that it speaks
+
     def _why_unsendable(self, request: Request, info: ServerInfo) -> GenerationFailure | None:
         why = None
         if request.continuations or request.sampling.choices or request.sampling.logprobs:
@@ -84,7 +87,7 @@ class LitellmEngine(OpenaiEngine):
             **_asked_for(sampling),
             **dict(self._model.model_args),
         }
-        if sampling.temperature > 0.0 and "seed" in self._takes:
+        if sampling.temperature > 0.0 and "seed" in self._takes and "seed" not in self._model.model_args:
             body["seed"] = request.seed
         return {key: value for key, value in body.items() if value is not None}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -13,6 +14,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.litellm.apis import api_origin
 from winnow.tasks.engines.openai.errors import NoAnswer, RequestRefused, Server, StatusError, Unreadable
+from winnow.tasks.engines.openai.http_connection import is_loopback
 from winnow.tasks.engines.openai.requests import ESCAPED, MIB
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.subprocess.launching import log_file
@@ -28,6 +30,9 @@ INHERITED = frozenset(
     | {*_PROXIES, *(name.lower() for name in _PROXIES)}
 )
 """The user's variables that litellm sees: keys and addresses are not among them."""
+
+PROXYLESS = {"NO_PROXY": "*", "no_proxy": "*"}
+"""Variables for a server of this machine, which is asked without the proxy of the environment."""
 
 FORCED = {
     "HOME": os.devnull,  # nor are files with keys, such as those of AWS
@@ -70,7 +75,7 @@ class LitellmConnection:
             WORKER,
             log=log_file(log_folder, model.name),
             environment={},
-            forced=FORCED,
+            forced=FORCED | (PROXYLESS if is_loopback(urlsplit(server.url).hostname or "") else {}),
             inherited=INHERITED,
         )
         self._replies = Replies(lambda timeout, most_bytes: self._worker.receive(timeout, most_bytes))

@@ -58,11 +58,13 @@ class Usage(_Part):
     @model_validator(mode="before")
     @classmethod
     def _with_thoughts(cls, told: object) -> object:
-        """Gemini and xAI count thoughts, which they charge, in the total alone."""
+        """Gemini and xAI count thoughts, which they charge, in the total alone; some tell null."""
         if not isinstance(told, dict):
             return told
         read, total = told.get("prompt_tokens"), told.get("total_tokens")
         written = told.get("completion_tokens")
+        if read is None and type(written) is type(total) is int:
+            return told | {"prompt_tokens": max(0, total - written)}
         if type(read) is type(total) is int and type(written) in (int, type(None)) and total < TOKEN_LIMIT:
             return told | {"completion_tokens": max(written or 0, total - read)}
         return told
@@ -289,7 +291,7 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     """The answer to a request for a text; raises `Unreadable`."""
     _require_answer(value)
     is_counted = True
-    if isinstance(value, dict) and value.get("choices") and value.get("usage") is None:
+    if isinstance(value, dict) and value.get("choices") and not _is_counted(value.get("usage")):
         value, is_counted = value | NOTHING_COUNTED, False
     generated = read(Generated, value)
     choice = generated.choices[0]
@@ -300,6 +302,14 @@ def read_generated(value: object, *, chat: bool) -> Generated:
     if not is_counted:
         raise Uncounted("it counts no tokens (`usage`), by which costs and limits are reckoned")
     return generated
+
+
+def _is_counted(usage: object) -> bool:
+    """Whether the tokens of prompt and text are told; null is no number, and the total may stand for one."""
+    if not isinstance(usage, dict):
+        return usage is not None  # what is no mapping is refused as unreadable
+    counts = ("prompt_tokens", "completion_tokens", "total_tokens")
+    return sum(usage.get(key) is not None for key in counts) >= 2
 
 
 def _require_answer(value: object) -> None:

@@ -13,20 +13,24 @@ from anyio.from_thread import start_blocking_portal
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
-from winnow.tasks.engines.errors import EngineError, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
-from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, Server
-from winnow.tasks.engines.openai.http_connection import HttpConnection
+from winnow.tasks.engines.openai.errors import NoRoom, NotThere, RequestRefused, Server, Unreadable
+from winnow.tasks.engines.openai.http_connection import HttpConnection, through_proxy
 from winnow.tasks.engines.openai.requests import (
-    RESERVED,
     answer_bytes,
     generation_body,
     generation_path,
+    is_seedless,
+    other_base_urls,
+    reserved_args,
     why_unsendable,
 )
 from winnow.tasks.engines.openai.server_calls import Connection, ServerCalls, ServerInfo, ask_about, probe
+from winnow.tasks.engines.openai.token_room import TokenRoom, why_no_room
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import (
+    NO_SEED,
     Answer,
     BatchUnfinished,
     Engine,
@@ -71,6 +75,7 @@ class OpenaiEngine:
             url=model.model_base_url or OPENAI_URL,
             key=key_in(model.api_key) if model.api_key else "",
             variable=model.api_key,
+            proxy=through_proxy(model.model_base_url or OPENAI_URL),
         )
         self._root = self._server.url.removesuffix("/v1")
         self._info: ServerInfo | None = None
@@ -98,7 +103,13 @@ class OpenaiEngine:
     def identity(self) -> str:
         """Software as far as the server tells it, and the id of the model; asks the server once."""
         version = self._probed().vllm
-        return " ".join(filter(None, ["openai", version and f"vllm/{version}", self._model.model]))
+        parts = ["openai", version and f"vllm/{version}", self._model.model, self._seedless]
+        return " ".join(filter(None, parts))
+
+    @property
+    def _seedless(self) -> str:
+        """The part of an identity that says that texts drawn at a temperature cannot be had again."""
+        return NO_SEED if is_seedless(self._model.model_args) else ""
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
@@ -136,7 +147,24 @@ class OpenaiEngine:
             listed = self._server.shown(", ".join(info.listed)) or "no models"
             may_chat = not self._model.chat and self._model.model in info.listed
             remedy = ", so that it may only chat: set chat: true" if may_chat else ""
+            if not info.listed and (url := self._right_url()):
+                remedy = f"; {url}"
             raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}{remedy}") from error
+        except EngineDied as error:
+            if info.listed or not isinstance(error.__cause__, Unreadable) or not (url := self._right_url()):
+                raise
+            raise EngineLoadFailed(self._model.name, f"{error.why}; {url}") from error
+
+    def _right_url(self) -> str:
+        """The words for the base URL that was probably meant, where this one has no models; else empty."""
+        others = other_base_urls(self._server.url)
+        self._deadline = _from_now(self._settings.batch_timeout)
+        lists = self._ask_all(self._calls.lists_models, others)
+        found = next((url for url, is_it in zip(others, lists, strict=True) if is_it), None)
+        if found is not None:
+            return f"models are listed at {found}: set model_base_url to that"
+        versioned = f"{self._server.url}/v1"
+        return f"the base URL of most servers ends with /v1: {versioned}" if versioned in others else ""
 
     def close(self) -> None:
         """Give up what is under way, close all connections and end the thread."""
@@ -155,7 +183,7 @@ class OpenaiEngine:
         await self._calls.close()
 
     def _check_args(self, model: ModelRef) -> None:
-        if taken := sorted(RESERVED & model.model_args.keys()):
+        if taken := reserved_args(model.model_args):
             raise EngineLoadFailed(model.name, f"model_args may not set {taken[0]}: Winnow does")
 
     def _open_connection(self) -> Connection:
@@ -211,20 +239,34 @@ class OpenaiEngine:
     async def _generated(
         self, info: ServerInfo, request: Request
     ) -> tuple[Generated, float] | GenerationFailure:
-        """The server's answer and its latency, or the failure that the request has instead."""
-        body = self._body(request, info)
-        answer: tuple[Generated, float] | GenerationFailure
-        try:
-            answer = await self._calls.timed_post(
-                generation_path(self._model),
-                body,
-                partial(read_generated, chat=self._model.chat),
-                most_bytes=answer_bytes(body),
-            )
-        except RequestRefused as error:
-            answer = error.failure
-        self._be_patient()
-        return answer
+        """The server's answer and its latency, or the failure that the request has instead.
+
+        Where the server has less room for tokens than the request allows, it is asked for what it has room
+        for, as an engine of ours would write.
+        """
+        body, room = self._body(request, info), TokenRoom()
+        while True:
+            try:
+                answer = await self._sent(body)
+            except NoRoom as refusal:
+                smaller = room.narrowed(body, refusal.sentence)
+                if smaller is not None:
+                    body = smaller
+                    continue
+                answer = why_no_room(body, refusal)
+            except RequestRefused as error:
+                answer = error.failure
+            self._be_patient()
+            return answer
+
+    async def _sent(self, body: JsonObject) -> tuple[Generated, float] | GenerationFailure:
+        """The server's answer to a body and its latency; raises like `ServerCalls.post`."""
+        return await self._calls.timed_post(
+            generation_path(self._model),
+            body,
+            partial(read_generated, chat=self._model.chat),
+            most_bytes=answer_bytes(body),
+        )
 
     def _be_patient(self) -> None:
         """Count the time that groups may take from now on: they wait for each other's connections."""
@@ -300,7 +342,7 @@ class OpenaiEngine:
         except TimeoutError as error:
             missing = f"{len(items) - len(answers)} of {len(items)} requests"
             raise EngineTimeout(
-                self._model.name, f"{self._server.url} did not answer {missing} in time"
+                self._model.name, f"{self._server.where} did not answer {missing} in time"
             ) from error
         raise CancelledError  # closed meanwhile
 

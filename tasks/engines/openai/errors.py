@@ -31,17 +31,47 @@ PASSING = frozenset({408, 409, 424, 425, 429, 498})
 LOADING_WORDS = ("loading model", "is loading", "currently loading")
 """Words by which llama.cpp and others say, with status 503, that the model is not there yet."""
 
+PROMPT_WORDS = (
+    "max_tokens must be at least 1",  # of vLLM: the prompt leaves no room for a token
+    "prompt is too long",  # of Anthropic and Fireworks
+    "input token count",  # of Gemini
+    "available context size",  # of llama.cpp
+    "longer than the model's context",  # of SGLang
+    "longer than the maximum model length",  # of vLLM
+)
+"""Words by which servers say that a prompt alone is too long."""
+
 CONTEXT_WORDS = (
     "context length",
     "context_length",
     "context window",
-    "context size",  # of llama.cpp
-    "max_tokens must be at least 1",  # of vLLM: the prompt leaves no room for a token
+    "context_window",
+    "context size",
+    "context limit",  # of Anthropic
+    "n_ctx",
+    "max_model_len",  # of vLLM
     "`inputs` tokens + `max_new_tokens` must be <=",  # of TGI, and of Together, whose status is 403
-    "prompt is too long",  # of Anthropic and Fireworks
-    "input token count",  # of Gemini
 )
-"""Words by which servers say that a prompt is too long."""
+"""Words by which servers say that a prompt is too long, or a prompt and the tokens that it asks for."""
+
+TOO_MANY_TOKENS = re.compile(
+    r"(?:max_(?:completion_|new_|output_)?tokens|maxoutputtokens|(?:maximum|completion|output) tokens)"
+    r".*?(?:too (?:large|high|big|many)|exceed|greater than|less than|lower than|at most|up to|<=|>(?!=)|"
+    r"range|maximum (?:value|allowed))"
+    r"|(?:requested|too many) (?:\w+ )?tokens.*exceed",
+    re.DOTALL,
+)
+"""Words by which servers say that they do not write as many tokens as a request allows."""
+
+READ_FOR_NUMBERS = 2 * SHOWN
+"""Characters of a server's sentence that numbers are read from: what follows may quote a prompt."""
+
+UNKNOWN_SEED = re.compile(
+    r"\bseed\b.*(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden)"
+    r"|(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden).*\bseed\b",
+    re.DOTALL,
+)
+"""Words by which servers say that they take no seed."""
 
 TITLE = re.compile(r"<title>\s*([^<]*[^<\s])", re.IGNORECASE)
 
@@ -78,6 +108,13 @@ class Server:
     """The key that is sent, which no sentence may repeat; empty for none."""
     variable: str | None
     """Name of the environment variable that it came from."""
+    proxy: str = ""
+    """The words for the proxy of the environment through which it is asked, in brackets; empty for none."""
+
+    @property
+    def where(self) -> str:
+        """The base URL, and the proxy on the way to it, as the subject of a sentence."""
+        return f"{self.url}{self.proxy}"
 
     def shown(self, text: str) -> str:
         """The words of the server or a library, on one line of bounded length, without the key."""
@@ -92,6 +129,15 @@ class RequestRefused(Exception):
     def __init__(self, failure: GenerationFailure) -> None:
         super().__init__(failure)
         self.failure = failure
+
+
+class NoRoom(RequestRefused):
+    """The server does not write as many tokens as the request allows, at least not after this prompt."""
+
+    def __init__(self, failure: GenerationFailure, sentence: str) -> None:
+        super().__init__(failure)
+        self.sentence = sentence
+        """The server's words, as far as they are about the request."""
 
 
 class NotThere(EngineLoadFailed):
@@ -186,11 +232,18 @@ def retryable_error(error: Exception, server: Server) -> RetryableError:
 def _of_status(error: StatusError, server: Server) -> RetryableError:
     status, told = error.status, _words(error.said)
     said = server.shown(told.sentence)
+    if status == 407:
+        raise EngineLoadFailed(
+            server.model,
+            f"{server.where} cannot be asked: the proxy wants a user and password (407: {said}); put them "
+            "into the variable, or name the server in $NO_PROXY",
+        )
     if status == 402 or told.is_one_of(USED_UP):
         account = f"the account of ${server.variable}" if server.variable else "its account"
         raise EngineLoadFailed(
             server.model,
-            f"{server.url} wants to be paid ({status}: {said}); add credit to {account}, or raise its limit",
+            f"{server.where} wants to be paid ({status}: {said}); add credit to {account}, or raise its "
+            "limit",
         )
     if status >= 500 or status in PASSING:
         wait = seconds_to_wait({**told.headers, **error.headers})
@@ -199,20 +252,27 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
         return RetryableError(
             why=f"answered {status}: {said}", too_much=too_much, wait=wait, is_loading=is_loading
         )
-    detail = f"the server says {status}: {said}"
-    reason = "prompt_too_long" if told.has_any(CONTEXT_WORDS) else "refused"
+    detail = f"the server{server.proxy} says {status}: {said}"
+    if status in (400, 422) and UNKNOWN_SEED.search(told.sentence.lower()):
+        detail = f"{detail}; model_args: {{seed: null}} leaves the seed out of requests"
+    is_prompt, is_window = told.has_any(PROMPT_WORDS), told.has_any(CONTEXT_WORDS)
+    reason = "prompt_too_long" if is_prompt or is_window else "refused"
     about_prompt = reason == "prompt_too_long" or told.has_any(MODERATION_WORDS)
     if status == 401 or (status == 403 and not about_prompt) or told.is_one_of(BAD_KEY):
         refused = f"the key in ${server.variable}" if server.variable else "requests without a key"
         remedy = "look at the key and at what it may use" if server.variable else "name its key as api_key"
-        why = f"{server.url} refuses {refused} ({status}: {said}); {remedy}"
+        why = f"{server.where} refuses {refused} ({status}: {said}); {remedy}"
         raise Forbidden(server.model, why, detail) if status == 403 else EngineLoadFailed(server.model, why)
     if status in (404, 405) or told.is_one_of(NO_MODEL):
         raise NotThere(
             server.model,
-            f"{server.url} does not know it ({status}: {said}); look at `model` and `model_base_url`",
+            f"{server.where} does not know it ({status}: {said}); look at `model` and `model_base_url`",
         )
-    raise RequestRefused(GenerationFailure(reason=reason, detail=detail))
+    failure = GenerationFailure(reason=reason, detail=detail)
+    sentence = told.sentence[:READ_FOR_NUMBERS]
+    if not is_prompt and (is_window or TOO_MANY_TOKENS.search(sentence.lower())):
+        raise NoRoom(failure, sentence)
+    raise RequestRefused(failure)
 
 
 def _words(said: bytes) -> Told:

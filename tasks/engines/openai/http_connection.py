@@ -8,6 +8,9 @@ HTTP library (100 KiB), the time by the caller.
 import os
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -40,9 +43,12 @@ class HttpConnection:
         self._server = server
         try:
             self._origin = origin_of(httpx.URL(server.url))
+            is_local = is_loopback(httpx.URL(server.url).host)
             self._client = httpx.AsyncClient(
                 headers=_headers(server, is_openai=self._origin == origin_of(httpx.URL(OPENAI_URL))),
                 timeout=None,  # the caller bounds the whole exchange
+                trust_env=not is_local,  # proxies
+                verify=httpx.create_ssl_context() if is_local and server.url.startswith("https") else True,
                 limits=httpx.Limits(
                     max_connections=max_connections, max_keepalive_connections=max_connections
                 ),
@@ -156,3 +162,35 @@ def _headers(server: Server, *, is_openai: bool) -> Mapping[str, str]:
             )
         headers[header] = value
     return headers
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself, so that no proxy can reach it in its place."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def through_proxy(url: str) -> str:
+    """The words for the proxy through which a URL is asked, without a password; empty where there is none."""
+    proxies = getproxies()
+    try:
+        parts = urlsplit(url)
+        scheme = parts.scheme if parts.scheme in proxies else "all"
+        if scheme not in proxies or is_loopback(parts.hostname or "") or proxy_bypass(parts.hostname or ""):
+            return ""
+        proxy = proxies[scheme]
+        shown = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    except ValueError:  # of a URL that is none, which is said where it is used
+        return ""
+    address = shown._replace(netloc=shown.netloc.rpartition("@")[2]).geturl()
+    named = (
+        name for name, value in os.environ.items() if name.lower() == f"{scheme}_proxy" and value == proxy
+    )
+    variable = next((f" of ${name}" for name in named), "")
+    return f" (through the proxy {address}{variable})"

@@ -25,7 +25,7 @@ def escape_special_tokens(prompt: str) -> str:
 
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
-"""Keys of a body that `model_args` may not set."""
+"""Keys of a body that `model_args` may not set; a null leaves the seed out, for servers without one."""
 
 TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
 """Keys of a body that say how many tokens the answer may have; `model_args` may put one for the other."""
@@ -44,6 +44,22 @@ SHAPING = ("top_k", *PLAIN_VLLM, "logit_bias", "stop_token_ids")
 
 GUIDED_BEFORE = (0, 11)
 """The version of vLLM from which on its server knows `structured_outputs`; before, `guided_` keys."""
+
+
+def reserved_args(model_args: JsonView) -> list[str]:
+    """The keys of `model_args` that Winnow sets itself."""
+    return sorted(key for key in RESERVED & model_args.keys() if key != "seed" or model_args[key] is not None)
+
+
+def is_seedless(model_args: JsonView) -> bool:
+    """Whether no seed is sent, so that texts drawn at a temperature are others each time."""
+    return "seed" in model_args and model_args["seed"] is None
+
+
+def other_base_urls(url: str) -> list[str]:
+    """The base URLs that may be meant by one at which a server has no models, the likeliest first."""
+    bare = re.sub(r"/v\d+[a-z]*\d*$", "", url)
+    return [f"{url}{path}" for path in ("/v1", "/api/v1", "/openai/v1")] if bare == url else [bare]
 
 
 def generation_path(model: ModelRef) -> str:

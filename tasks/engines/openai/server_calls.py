@@ -153,6 +153,17 @@ class ServerCalls:
             lambda: self._connection.send("POST", url, content, most_bytes=most_bytes), counted
         )
 
+    async def lists_models(self, url: str) -> bool:
+        """Whether the server lists models at another base URL; it is asked once."""
+        try:
+            with anyio.fail_after(min(self._timeout, CONTROL_TIMEOUT)):
+                said = await self._connection.send("GET", f"{url}/models", None, most_bytes=LISTING_BYTES)
+                return bool(read_listing(json_value(said)))
+        except Exception as error:
+            with suppress(EngineError, RequestRefused):
+                retryable_error(error, self._server)  # raises what it does not know
+            return False
+
     async def close(self) -> None:
         """Close all connections."""
         await self._connection.close()
@@ -204,7 +215,7 @@ class ServerCalls:
             if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
                 raise EngineTimeout(
                     self._server.model,
-                    f"{self._server.url} wants to be left alone for {trouble.wait:g} s, longer than "
+                    f"{self._server.where} wants to be left alone for {trouble.wait:g} s, longer than "
                     "execution.batch_timeout leaves",
                 )
             self._places.pause(trouble.wait)
@@ -238,12 +249,12 @@ class ServerCalls:
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         if self._never_counts(error):
             why = f"{trouble.why} (after {times}); have it, or the gateway before it, send `usage`"
-            return EngineLoadFailed(self._server.model, f"{self._server.url} {why}")
+            return EngineLoadFailed(self._server.model, f"{self._server.where} {why}")
         is_load = isinstance(error, StatusError) and error.status in TOO_MUCH
         if not is_load and await self._answers_others(self._n_answered if since is None else since):
             detail = f"the server {trouble.why} (after {times}), and answered others meanwhile"
             return RequestRefused(GenerationFailure(reason="refused", detail=detail))
-        return EngineDied(self._server.model, f"{self._server.url} {trouble.why} (after {times})")
+        return EngineDied(self._server.model, f"{self._server.where} {trouble.why} (after {times})")
 
     async def _answers_others(self, since: int) -> bool:
         """Whether others were answered since there were so many, or else a control is now."""

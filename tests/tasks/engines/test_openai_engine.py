@@ -2,10 +2,11 @@
 
 import json
 import math
+import re
 import threading
 import time
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from email.utils import formatdate
 
@@ -33,7 +34,7 @@ from faulty_server import (
 )
 from waiting import PATIENCE_S, eventually
 
-from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai import engine as engine_module
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
@@ -44,6 +45,7 @@ from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import (
+    NO_SEED,
     BatchUnfinished,
     Completion,
     ModelRef,
@@ -432,8 +434,7 @@ def test_a_request_that_hangs_is_given_up_while_there_is_time_to_ask_a_control(s
 @pytest.mark.parametrize(
     ("sentence", "reason"),
     [
-        ("max_tokens is too large", "refused"),
-        ("This model's maximum context length is 64 tokens", "prompt_too_long"),
+        ("response_format is no object", "refused"),
         ("the request exceeds the available context size", "prompt_too_long"),
         ("prompt is too long: 200001 tokens > 200000 maximum", "prompt_too_long"),
         ("The input token count (9) exceeds the maximum number of tokens allowed (8).", "prompt_too_long"),
@@ -499,7 +500,7 @@ def test_a_text_that_a_server_broke_off_is_asked_for_again(serve, ended):
     [
         ("Your input was flagged", "refused"),
         ("refused by moderation: violence", "refused"),
-        ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193", "prompt_too_long"),
+        ("prompt is too long: 9000 tokens of 8193", "prompt_too_long"),
     ],
 )
 def test_a_prompt_that_a_gateway_does_not_let_pass_fails_alone(serve, sentence, reason):
@@ -651,6 +652,83 @@ def test_a_server_that_never_counts_tokens_fails_the_model_at_the_second_answer(
         "(after 2 attempts); have it, or the gateway before it, send `usage`"
     )
     assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": None, "completion_tokens": 3, "total_tokens": 10}, (7, 3)),
+        ({"prompt_tokens": 7, "completion_tokens": None, "total_tokens": 10}, (7, 3)),
+        ({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": None}, (7, 3)),
+        ({"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": None}, (7, 3)),
+        ({"completion_tokens": 3, "total_tokens": 10}, (7, 3)),
+        ({"prompt_tokens": 7, "completion_tokens": None, "total_tokens": None}, None),
+        ({"prompt_tokens": None, "completion_tokens": None, "total_tokens": 10}, None),
+        ({"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}, None),
+        ({}, None),
+    ],
+)
+def test_a_count_that_is_null_follows_from_the_others_or_is_not_told(serve, usage, counts):
+    body = json.dumps({"choices": [{"finish_reason": "stop", "text": "a"}], "usage": usage}).encode()
+    _, engine = serve(always(Fault(body=body)))
+    if counts is None:
+        with pytest.raises(EngineLoadFailed, match="send `usage`"):
+            engine.generate(ask("1"))
+        return
+    [answer] = engine.generate(ask("1"))
+    assert (answer.input_tokens, answer.output_tokens) == counts
+
+
+def test_a_server_is_sent_no_seed_where_its_model_says_so(serve):
+    """The reproduction: a server that refuses seeds could not be asked at any temperature."""
+
+    def script(call):
+        if "seed" not in call.body:
+            return None
+        return Fault(
+            status=422,
+            body=json.dumps(
+                {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}
+            ).encode(),
+        )
+
+    _, engine = serve(script)
+    [failure] = engine.generate(ask("1", temperature=0.7))
+    assert failure.detail.endswith("; model_args: {seed: null} leaves the seed out of requests")
+    assert not engine.identity.endswith(NO_SEED)
+    _, engine = serve(script, model_args={"seed": None})
+    assert len(texts(engine.generate(ask("1", temperature=0.7)))) == 1
+    assert engine.identity == f"openai {MODEL} {NO_SEED}"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "models are listed at {root}/v1: set model_base_url to that"),
+        ("/v2", "look at `model` and `model_base_url`; it lists no models"),
+        ("/api", "the base URL of most servers ends with /v1: {root}/api/v1"),
+    ],
+)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Fault(status=404, body=b'{"detail": "Not Found"}'),
+        Fault(status=405, body=b"Method Not Allowed"),
+        Fault(body=b"<html><title>A page</title></html>"),
+        Fault(body=b'{"error": "Unexpected endpoint or method. (POST /chat/completions)"}'),
+    ],
+)
+def test_a_base_url_without_its_version_is_named_with_the_right_one(serve, answer, path, said):
+    """The reproduction: the sentence did not say what is missing; the address stays as it was given."""
+    server, _ = serve(lambda call: None if call.path.startswith("/v1/") else answer)
+    root = server.url.removesuffix("/v1")
+    ref = reference(root + path, chat=True)
+    with closing(start_engine(ref, EngineSettings(log_folder=None, max_retries=1))) as engine:
+        if path == "/v2" and answer.status == 200:
+            said = "sent what is no answer"
+        with pytest.raises(EngineError, match=re.escape(said.format(root=root))):
+            engine.generate(ask("1"))
+    assert {call.path for call in server.calls} <= {f"{path}/chat/completions"}
 
 
 def test_a_server_that_forgets_to_count_now_and_then_is_asked_again(serve):
