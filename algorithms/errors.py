@@ -139,6 +139,18 @@ class ToldOutOfOrder(RefusedTell):
         self.first = first
 
 
+ROUNDING = 1e-9
+"""A score that computing has put outside of its range by no more than this is the bound."""
+
+
+def at_bound(value: float, low: float = 0.0, high: float = 1.0) -> float:
+    """The bound for a value that lies at most `ROUNDING` times the range's length outside; else the value."""
+    slack = ROUNDING * (high - low)
+    if low - slack <= value < low:
+        return low
+    return high if high < value <= high + slack else value
+
+
 class OutcomeOutOfRange(RefusedTell):
     """An outcome that is neither in the allowed range nor NaN."""
 

@@ -21,7 +21,7 @@ from winnow.algorithms.errors import (
     PairRepeated,
 )
 from winnow.algorithms.protocols import Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_bounds
 from winnow.algorithms.state.dropping import LEAST_TOLD_TO_DROP
 from winnow.algorithms.state.in_flight import InFlight
 
@@ -251,7 +251,7 @@ class DuelRecord:
         if scores.shape != batch.examples.shape:
             raise MalformedBatch("outcomes", f"of shape {batch.examples.shape}", f"shape {scores.shape}")
         duels = []
-        for (first, second, example), outcome in zip(_keys(batch), scores.tolist(), strict=True):
+        for (first, second, example), outcome in zip(_keys(batch), at_bounds(scores).tolist(), strict=True):
             for arm in (first, second):
                 if not (0 <= arm < self.n_arms and 0 <= example < self.n_examples):
                     raise PairOutsideGrid(arm, example, self.n_arms, self.n_examples)

@@ -12,7 +12,7 @@ from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import Groups, draw_weighted
 from winnow.algorithms.errors import MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_bounds, with_more
 from winnow.algorithms.state.dropping import too_many_unscored
 from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
@@ -194,7 +194,7 @@ class ScoreMatrix:
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
-        scores = np.array(outcomes, dtype=np.float64)
+        scores = at_bounds(np.array(outcomes, dtype=np.float64))
         if scores.shape != arms.shape:
             raise MalformedBatch("outcomes", f"of shape {arms.shape}", f"shape {scores.shape}")
         require_untold(arms, examples, self._told)

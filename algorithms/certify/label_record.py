@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.certify.config import CertifyConfig
 from winnow.algorithms.errors import MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_bounds
 from winnow.algorithms.state.dropping import too_many_unscored
 from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
@@ -188,6 +188,7 @@ class LabelRecord:
         if losses.shape[1] == MISSING:
             losses = np.column_stack([losses, np.zeros(len(batch))])
         require_untold(arms, examples, self._told)
+        losses = at_bounds(losses)
         is_bad: BoolArray = (losses < 0.0) | (losses > 1.0)
         if (where := first_of(is_bad.ravel())) is not None:
             value = float(losses.flat[where])

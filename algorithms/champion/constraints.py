@@ -21,7 +21,7 @@ from winnow.algorithms.champion.thrift import Prefer
 from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_bounds
 
 
 class Constraint(NamedTuple):
@@ -123,7 +123,7 @@ class Constraints:
         """
         if not self._each:
             return outcomes, np.zeros((len(batch), 0))
-        given, shape = np.array(outcomes, dtype=np.float64), (len(batch), 1 + len(self))
+        given, shape = at_bounds(np.array(outcomes, dtype=np.float64)), (len(batch), 1 + len(self))
         if given.shape != shape:
             raise MalformedBatch("outcomes", f"of shape {shape}", f"shape {given.shape}")
         values = given[:, 1:]

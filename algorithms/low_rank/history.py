@@ -11,6 +11,7 @@ from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 from winnow.algorithms.low_rank.joint_fit import fit_table, weight_of_ridge, with_rows_spread_evenly
 from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
 from winnow.algorithms.low_rank.logistic import LOGISTIC
+from winnow.algorithms.state.arrays import at_bounds
 
 TABLES_REMEMBERED = 2
 
@@ -37,7 +38,7 @@ class History:
             )
         if scores.dtype.kind not in "fiub":
             raise InvalidParameter("history", str(scores.dtype), "an array of numbers")
-        copied = np.array(scores, dtype=np.float32, order="C")
+        copied = np.array(at_bounds(np.array(scores, dtype=np.float64)), dtype=np.float32, order="C")
         for outside in copied[~np.isnan(copied) & ~((copied >= 0.0) & (copied <= 1.0))][:1]:
             raise InvalidParameter("history", float(outside), "scores in [0, 1], NaN where there is none")
         if np.isnan(copied).all():

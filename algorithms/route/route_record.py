@@ -18,6 +18,7 @@ from winnow.algorithms.errors import (
     PairRepeated,
     PromptTaken,
     UnusableContexts,
+    at_bound,
 )
 from winnow.algorithms.protocols import Batch, frozen_integers
 from winnow.algorithms.route.config import RouteConfig
@@ -250,7 +251,7 @@ class RouteRecord:
         scores = np.array(outcomes, dtype=np.float64)
         if scores.shape != batch.arms.shape:
             raise MalformedBatch("outcomes", f"of shape {batch.arms.shape}", f"shape {scores.shape}")
-        listed: list[float] = scores.tolist()
+        listed: list[float] = [at_bound(score, -1.0) for score in scores.tolist()]
         seen: set[Pair] = set()
         for arm, example, score in zip(batch.arms.tolist(), batch.examples.tolist(), listed, strict=True):
             if not (0 <= arm < self.n_arms and 0 <= example < self._config.n_examples):

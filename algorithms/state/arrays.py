@@ -1,9 +1,11 @@
-"""Types of the arrays of algorithms, by the type of their elements, and a longer copy of arrays by arm."""
+"""Types of the arrays of algorithms, by the type of their elements, and copies of arrays."""
 
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from winnow.algorithms.errors import ROUNDING
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
@@ -11,6 +13,12 @@ FloatArray = NDArray[np.float64]
 
 
 ScalarT = TypeVar("ScalarT", bound=np.generic)
+
+
+def at_bounds(values: FloatArray) -> FloatArray:
+    """A copy in which values at most `ROUNDING` outside of [0, 1] are the bound; others and NaN stay."""
+    is_near = (values >= -ROUNDING) & (values <= 1.0 + ROUNDING)
+    return np.where(is_near, values.clip(0.0, 1.0), values)
 
 
 def with_more(values: NDArray[ScalarT], count: int, value: float = 0, *, axes: int = 1) -> NDArray[ScalarT]:

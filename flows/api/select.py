@@ -12,7 +12,7 @@ import numpy as np
 
 from winnow.algorithms.claims import HEURISTIC, ArmStatus, Claim
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.errors import AlgorithmError
+from winnow.algorithms.errors import AlgorithmError, at_bound
 from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
@@ -140,10 +140,10 @@ def select(
     again; one that has ended only answers.
 
     Args:
-        score: Called with a candidate and an example, never twice with the same two; a number in [0, 1], or
-            None where there is no score, which counts as the least or the greatest, whichever is worse for
-            what is claimed. What it raises is passed on. A coroutine function is refused: give one that waits
-            for it.
+        score: Called with a candidate and an example, never twice with the same two; a number in [0, 1] (one
+            that rounding puts outside by at most 1e-9 is the bound), or None where there is no score, which
+            counts as the least or the greatest, whichever is worse for what is claimed. What it raises is
+            passed on. A coroutine function is refused: give one that waits for it.
         candidates: K of them, at least two.
         examples: N of them.
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
@@ -354,8 +354,10 @@ def _checked(value: object, arm: int, example: int) -> float:
     """A score as a float, NaN for None."""
     if value is None:
         return np.nan
-    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)) and 0.0 <= value <= 1.0:
-        return float(value)
+    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)):
+        number = at_bound(float(value))
+        if 0.0 <= number <= 1.0:
+            return number
     if inspect.iscoroutine(value):
         value.close()  # or Python warns that nobody waited for it
         raise WinnowError(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.algorithms.state.arrays import FloatArray, IntArray
+from winnow.algorithms.errors import at_bound
+from winnow.algorithms.state.arrays import FloatArray, IntArray, at_bounds
 from winnow.storage.json_types import JsonView
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.dataset_files import other_separator, read_rows
@@ -262,7 +263,7 @@ def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
 def _is_score(cell: str) -> bool:
     """Whether a cell may stand for a score, or for none."""
     try:
-        return cell.strip().lower() in MISSING or 0.0 <= float(cell) <= 1.0
+        return cell.strip().lower() in MISSING or 0.0 <= at_bound(float(cell)) <= 1.0
     except ValueError:
         return False
 
@@ -280,7 +281,7 @@ def checked_table(table: ScoreTable) -> ScoreTable:
     Raises:
         ScoreTableError: If there is none, one is not in [0, 1], or two candidates have one name.
     """
-    scores, source = table.scores, table.source
+    scores, source = at_bounds(table.scores), table.source
     if scores.size == 0:
         shape = f"{scores.shape[0]} candidates x {scores.shape[1]} examples"
         raise ScoreTableError(f"{source} has {shape}; a table needs at least one of each")

@@ -29,11 +29,13 @@ Everything that is proved of scores is proved of numbers in [0, 1]: a measure wi
 there, by the same formula for every output, whatever others are like.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Protocol, Self, TypeVar
 
+from winnow.algorithms.errors import at_bound
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
 
@@ -224,9 +226,10 @@ def checked_score(value: object, what: str) -> float:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return float(bool(value))  # as a comparison of arrays has it; it is no number to Python
-    if not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+    score = at_bound(float(value)) if isinstance(value, Real) else math.nan
+    if not 0.0 <= score <= 1.0:
         raise InvalidScore(f"{what} lies in [0, 1], got {repr(value)[:100]}")
-    return float(value)
+    return score
 
 
 def checked_kind(value: object, kind: type[Expected]) -> Expected:

@@ -44,7 +44,7 @@ def test_a_loss_out_of_range_is_named():
         )
 
 
-JUST_OUTSIDE = (np.nextafter(1.0, 2.0), -5e-324, 2.0, np.inf, -np.inf)
+JUST_OUTSIDE = (1.0 + 2e-9, -2e-9, 2.0, np.inf, -np.inf)
 HOSTILE = {
     **{str(value): ([[0.0] * 3, [0.5, np.nan, value]], OutcomeOutOfRange) for value in JUST_OUTSIDE},
     "words": ([[0.0] * 3, [0.5, 0.5, "low"]], MalformedBatch),

@@ -365,6 +365,19 @@ BAD_TELLS = {
 }
 
 
+@every_selector
+def test_an_outcome_that_rounding_puts_outside_of_its_range_is_the_bound(name):
+    world = WORLDS[describe(name).objective]()
+    told, exact = (world.selector(name, delta=0.2) for _ in range(2))
+    for number in range(3):
+        batch = world.ask(told, round_rng(7, number))
+        world.ask(exact, round_rng(7, number))
+        outcomes = np.array(world.outcomes(batch, number), dtype=np.float64)
+        told.tell(batch, outcomes + np.select([outcomes == 1.0, outcomes == 0.0], [3e-16, -9e-10]))
+        exact.tell(batch, outcomes)
+        assert told.decision() == exact.decision()
+
+
 @best_mean
 def test_a_tell_that_cannot_be_right_is_refused_and_changes_nothing(name):
     world = BestMeanWorld()

@@ -175,6 +175,14 @@ def test_a_score_that_is_none_names_its_place(value):
         winnow.select(lambda *_: value, PROMPTS, QUESTIONS)
 
 
+@pytest.mark.parametrize("options", [{}, {"storage": "sqlite:///rounding.db"}])
+def test_a_score_that_rounding_puts_outside_of_the_unit_interval_is_the_bound(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    beyond = {0: 1.0000000000000002, 1: -1e-17, 2: 1.0 + 9e-10, 3: np.float64(-9e-10)}
+    found = winnow.select(lambda _, i: beyond[i % 4], ["a", "b"], range(40), **options)
+    assert {*found.scores[np.isfinite(found.scores)].tolist()} == {0.0, 1.0}
+
+
 def test_what_the_function_raises_is_passed_on():
     with pytest.raises(ZeroDivisionError):
         winnow.select(lambda *_: 1 / 0, PROMPTS, QUESTIONS)

@@ -77,6 +77,13 @@ def test_a_cell_without_a_score_is_missing_and_not_zero(cell):
     assert np.isnan(load("table.csv").scores[0, 1])
 
 
+def test_a_score_that_rounding_puts_outside_of_the_unit_interval_is_the_bound():
+    write_csv("model,e1,e2\none,1.0000000000000002,-3e-17\n")
+    assert load("table.csv").scores.tolist() == [[1.0, 0.0]]
+    np.savez("table.npz", scores=[[1.0 + 9e-10, 0.5, np.nan]])
+    assert load("table.npz").scores[0, 0] == 1.0
+
+
 def test_a_parquet_file_is_laid_out_like_a_csv_file():
     write_parquet(model=["one", "two"], e1=[1.0, 0.25], e2=[0.0, None], e3=pyarrow.array([0.5, 1.0]))
     table = load("table.parquet")

@@ -1,6 +1,7 @@
 """A user's function in the process that it runs in: imported, called, and held to what it may return."""
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -9,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from numbers import Real
 from pathlib import Path
 
+from winnow.algorithms.errors import at_bound
 from winnow.tasks.judges.protocol import InvalidScore, Sample, Verdict
 
 
@@ -50,9 +52,10 @@ def _require_one_argument(function: str, call: Callable[..., object]) -> None:
 def _verdict(said: object, low: float, high: float) -> Verdict:
     if isinstance(said, Verdict):
         return said
-    if not isinstance(said, Real) or not low <= float(said) <= high:
+    number = at_bound(float(said), low, high) if isinstance(said, Real) else math.nan
+    if not low <= number <= high:
         raise InvalidScore(f"a score is a number from {low:g} to {high:g}, got {repr(said)[:100]}")
-    return Verdict(score=(float(said) - low) / (high - low), answer=f"{float(said):g}")
+    return Verdict(score=(number - low) / (high - low), answer=f"{number:g}")
 
 
 def _require_unchanged(digests: Mapping[str, str]) -> None:

@@ -95,6 +95,13 @@ def test_a_functions_every_way_to_fail_is_a_reason_and_the_next_output_is_judged
     assert "did not answer within 0.3 s" in judge.judge(Sample(output="hang")).detail
 
 
+def test_a_number_that_rounding_puts_outside_of_its_range_is_the_bound(tmp_path):
+    (tmp_path / "near.py").write_text("def score(sample):\n    return float(sample.output)\n")
+    judge = create_judge("python", path=f"{tmp_path}/near.py:score", range=[-5, 5])
+    assert [said(judge, each) for each in ("5.000000000000001", "-5.000000009")] == [1.0, 0.0]
+    assert said(judge, "5.0000001") == "invalid_score"
+
+
 def test_a_function_sees_the_whole_sample(file):
     judge = create_judge("python", path=f"{file}:score")
     assert said(judge, "seen", prompt="p", candidate={"model": "m"}) == 1.0

@@ -51,6 +51,19 @@ def test_a_plug_in_that_gives_no_score_leaves_the_output_unscored(say, no_answer
     assert verdict.detail
 
 
+@pytest.mark.parametrize(
+    ("value", "score"),
+    [(1.0000000000000002, 1.0), (1.0 + 1e-10, 1.0), (-2e-17, 0.0), (np.float64(1.0 + 9e-10), 1.0)],
+)
+def test_a_score_that_rounding_puts_outside_of_the_unit_interval_is_the_bound(value, score):
+    assert Verdict(score=value).score == score
+    plug_in = SimpleNamespace(judge=lambda sample: Verdict(score=value))
+    verdict = AnswerlessJudge(inner=plug_in, no_answer="wrong").judge(Sample(output="x", targets=["y"]))
+    assert verdict.score == score
+    with pytest.raises(ValueError, match=r"a score lies in \[0, 1\]"):
+        Verdict(score=value + (2e-9 if score else -2e-9))
+
+
 def test_numbers_of_other_kinds_become_plain_ones():
     for value in (np.float32(0.5), np.float64(0.5), True):
         assert type(Verdict(score=value).score) is float
