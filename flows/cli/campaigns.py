@@ -45,6 +45,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
     from winnow.tasks.queries.warnings.from_spec import own_judge, there_twice
     from winnow.tasks.setup.check import without_targets
+    from winnow.tasks.setup.likely_mistakes import likely_mistakes
     from winnow.tasks.setup.load import check_spec_file, with_stored_labels
     from winnow.tasks.setup.trust import permissions
     from winnow.tasks.spec.yaml_file import read_spec_file
@@ -65,6 +66,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
             print(f"check: {warning.sentence}")
     for remark in checked.dataset.remarks:
         print(f"check: {remark}")
+    for mistake in likely_mistakes(checked):
+        print(f"check: {file.locate(mistake.path)}: {mistake.sentence}")
     if lacking := without_targets(checked):
         print(
             f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "

@@ -14,11 +14,12 @@ from decimal import Decimal
 from glob import glob, has_magic
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import orjson
 
 from winnow.storage.json_types import JsonObject, JsonView, Row
+from winnow.tasks.data.file_contents import JSON_LINES, JSON_LIST, SNIFFED, contents_of
 from winnow.tasks.errors import DatasetError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ GZIP = ".gz"
 
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
 """Characters that some programs write between the columns of a CSV file instead of commas; their names."""
+
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 BATCH = 1024
 """Rows of a Parquet file that are held at once."""
@@ -80,7 +83,8 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
     """The rows of a file in order, read according to its suffix as they are asked for.
 
     Args:
-        path: A .jsonl, .json, .csv or .parquet file; the first three may be compressed, as .jsonl.gz.
+        path: A .jsonl (or .ndjson), .json, .csv or .parquet file; all but the last may be compressed, as
+            .jsonl.gz. JSON is read as it stands, as a list or as lines, whichever of the two is named.
 
     Raises:
         DatasetError: If the file is missing, cannot be read, or is not what its suffix says; for a row, when
@@ -92,20 +96,51 @@ def read_rows(path: Path) -> Iterator[PlacedRow]:
 
 
 def _rows(path: Path) -> Iterator[PlacedRow]:
-    suffix = _suffix(path)
-    reader = _READERS.get(suffix)
     if path.is_dir():
         raise DatasetError(f"{path} is a folder; name a file in it, or all as {path}/*.jsonl", PATH_KEY)
-    if reader is None:
-        raise DatasetError(f"{unknown_name('suffix', suffix, _READERS)}; rename or convert {path}", PATH_KEY)
+    suffix = _suffix(path)
     if not path.is_file():
+        if suffix not in _READERS:
+            _refuse_suffix(path, suffix)
         raise DatasetError(_missing(path), PATH_KEY)
     try:
-        yield from reader(path)
+        yield from _reader(path, suffix)(path)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DatasetError(f"{path} is no whole gzip file ({error}); compress it again", PATH_KEY) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
+
+
+def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
+    """The reader of a file's format: of JSON, the one that its content calls for, list or lines.
+
+    Raises:
+        DatasetError: If there is none, or the file holds something else than its suffix says.
+    """
+    plain = suffix.removesuffix(GZIP)
+    with _opened(path) as file:
+        found = contents_of(file.read(SNIFFED))
+    if plain in JSON_SUFFIXES and found in (JSON_LINES, JSON_LIST):
+        return _json_rows if found == JSON_LIST else _jsonl_rows
+    if suffix in _READERS and (found is None or found.suffix == plain):
+        return _READERS[suffix]
+    if found is None:
+        _refuse_suffix(path, suffix)
+    remedy = found.remedy or f"rename it to {_with_suffix(path, found.suffix or '')}"
+    raise DatasetError(f"{path} is {found.what}, which its suffix does not say; {remedy}", PATH_KEY)
+
+
+def _with_suffix(path: Path, suffix: str) -> str:
+    """The name of a file of this format, compressed where it is."""
+    if suffix == GZIP:
+        return f"{path}{GZIP}"
+    is_compressed = path.suffix.lower() == GZIP
+    named = (path.with_suffix("") if is_compressed else path).with_suffix(suffix)
+    return f"{named}{GZIP}" if is_compressed else str(named)
+
+
+def _refuse_suffix(path: Path, suffix: str) -> NoReturn:
+    raise DatasetError(f"{unknown_name('suffix', suffix, _READERS)}; rename or convert {path}", PATH_KEY)
 
 
 @contextmanager
@@ -197,7 +232,12 @@ def _json_rows(path: Path) -> Iterator[PlacedRow]:
         text = _decoded(path, file.read(), first_line=1, begins=True)
     rows = _json(path, text, first_line=1)
     if not isinstance(rows, list):
-        raise DatasetError(f"{path} holds {_kind(rows)}; a .json dataset is one list of objects", PATH_KEY)
+        lists = (
+            [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
+        )
+        remedy = f": write what is under {lists[0]!r} alone" if lists else ""
+        sentence = f"{path} holds {_kind(rows)}; a .json dataset is one list of objects{remedy}"
+        raise DatasetError(sentence, PATH_KEY)
     has_constants = _CONSTANT.search(text) is not None
     for number, row in enumerate(rows, start=1):
         yield f"item {number}", _object(path, f"item {number}", row, has_constants=has_constants)
@@ -316,6 +356,8 @@ _READERS: Mapping[str, Callable[[Path], Iterator[PlacedRow]]] = {
     ".json.gz": _json_rows,
     ".jsonl": _jsonl_rows,
     ".jsonl.gz": _jsonl_rows,
+    ".ndjson": _jsonl_rows,
+    ".ndjson.gz": _jsonl_rows,
     ".parquet": _parquet_rows,
 }
 

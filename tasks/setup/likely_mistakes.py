@@ -1,0 +1,241 @@
+r"""Parts of a campaign's file that can be run and hardly mean what they say.
+
+* A prompt that is the same for every example: `{input}` where `{{ input }}` is meant.
+* `'\n'` in single quotes, which is a backslash and an n.
+* Targets that are compared as text and are spelled as nobody writes an answer, such as 5.0.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from winnow.storage.json_types import JsonView
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.dotted_names import column_of
+from winnow.tasks.engines.chat import Prompt
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.judges.target_forms import other_forms, use_of
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.sections.prompts import PromptSpec
+from winnow.tasks.spec.stored_spec import judge_parts
+
+MOST_RENDERED = 20_000
+"""Examples, at the most, for which a prompt is looked at."""
+
+MOST_SHOWN = 60
+"""Characters of a text that are quoted."""
+
+
+class LikelyMistake(NamedTuple):
+    """A place in the file, and what is odd about it with the likely spelling."""
+
+    path: str
+    sentence: str
+
+
+def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    """What a user of the file should look at once more, in the order of its keys."""
+    yield from _prompts(checked)
+    yield from _line_breaks(checked.spec)
+    yield from _targets(checked)
+
+
+_NAME = r"\s*([A-Za-z_][\w.]*)\s*"
+
+_AS_A_FIELD = re.compile(rf"[$#]\{{{_NAME}\}}|(?<![{{}}$#\\\w])\{{{_NAME}\}}(?!\}})|%\({_NAME}\)s")
+"""A name as templates of other tools have a field: ${name}, #{name}, {name}, %(name)s."""
+
+_MAYBE_A_FIELD = re.compile(
+    rf"<{_NAME}>|\[\[?{_NAME}\]\]?|\$([A-Za-z_]\w*)|\{{\{{\s*['\"]{_NAME}['\"]\s*\}}\}}"
+)
+"""What may be one where a prompt has no field: <name>, [name], [[name]], $name, {{ 'name' }}."""
+
+_NO_NAME = re.compile(r"\{\d*\}|%s")
+
+_IN_BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+"""What jinja2 reads of a template; the rest is printed as it stands."""
+
+
+def _prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    of_prompts = {each.names.prompt: each for each in reversed(checked.candidates)}
+    for index, prompt in enumerate(checked.spec.prompts):
+        candidate = of_prompts.get(prompt.name)
+        if candidate is None:
+            continue
+        places = list(_templates(prompt, f"prompts[{index}]")) or [(f"prompts[{index}]", "")]
+        if checked.spec.output_type == "generate" and _never_changes(candidate, checked.dataset):
+            yield _same_for_all(prompt.name, candidate, places, checked.dataset)
+            continue
+        for path, source in places:
+            for spelled, name in _fields_as_text(source, _AS_A_FIELD):
+                if column_of(name, checked.dataset.field_names) is not None:
+                    yield LikelyMistake(
+                        path,
+                        f"prompt '{prompt.name}' shows {spelled} as it stands, and no field: write "
+                        f"{{{{ {name} }}}}",
+                    )
+
+
+def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
+    """The templates of a prompt that are about the example, with their places."""
+    for key in ("system", "template"):
+        if (source := getattr(prompt, key)) is not None:
+            yield f"{path}.{key}", source
+    for number, message in enumerate(prompt.messages or ()):
+        if message.content is not None:
+            yield f"{path}.messages[{number}].content", message.content
+
+
+def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
+    """Whether examples that differ are all asked the same, solved examples apart."""
+    template = replace(candidate.template, few_shot=None)
+    first: Prompt | None = None
+    asked: Example | None = None
+    differ = False
+    for example in islice(dataset.examples, MOST_RENDERED):
+        try:
+            prompt = template.render(example.fields, example.key)
+        except TemplateError:  # which is told of elsewhere
+            return False
+        if asked is None:
+            first, asked = prompt, example
+        elif prompt != first:
+            return False
+        differ = differ or example.question != asked.question
+    return differ
+
+
+def _same_for_all(
+    name: str, candidate: Candidate, places: Sequence[tuple[str, str]], dataset: Dataset
+) -> LikelyMistake:
+    shown = sorted(candidate.template.variables & set(dataset.field_names))
+    for path, source in places:
+        for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
+            for spelled, field in _fields_as_text(source, pattern):
+                known = {each.casefold(): each for each in dataset.field_names}
+                guess = "input" if pattern is _AS_A_FIELD else None
+                if (meant := known.get(field.casefold(), guess)) is not None:
+                    sentence = f"it shows {spelled} as it stands; write {{{{ {meant} }}}}"
+                    return LikelyMistake(path, _same(name, sentence))
+        if found := _NO_NAME.search(_IN_BRACES.sub("", source)):
+            return LikelyMistake(
+                path, _same(name, f"it shows {found[0]} as it stands; write {{{{ input }}}}")
+            )
+    why = (
+        f"{' and '.join(shown)} never changes; show another field, such as"
+        if shown
+        else "it shows none of its fields; show what is asked, as"
+    )
+    return LikelyMistake(places[-1][0], _same(name, f"{why} {{{{ input }}}}"))
+
+
+def _same(name: str, why: str) -> str:
+    return f"prompt '{name}' is the same for every example: {why}"
+
+
+def _fields_as_text(source: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Names that a template shows as text, each as it is spelled and by itself."""
+    text = source if pattern is _MAYBE_A_FIELD else _IN_BRACES.sub(" ", source)
+    for found in pattern.finditer(text):
+        yield found[0], next(each for each in found.groups() if each is not None)
+
+
+_BREAK = re.compile(r"\\[ntr]")
+_BREAK_IN_TEXT = re.compile(r"\\(?:n[a-z]*|[tr](?![a-z]))")
+
+_COMMANDS = """
+    nabla natural ncong ne nearrow neg neq newcommand newenvironment newline newpage nexists ngeq ngtr ni
+    nleftarrow nleq nless nmid nobreak nocite node noindent nolimits nonumber normalsize not notag notin
+    nparallel nprec nrightarrow nsim nsubseteq nsucc nu null nwarrow
+"""
+_LATEX = frozenset(_COMMANDS.split())
+"""Commands of LaTeX that begin with an n."""
+
+
+def _line_breaks(spec: CampaignSpec) -> Iterator[LikelyMistake]:
+    for path, text in _delimiters(spec):
+        if _BREAK.search(text):
+            yield _literal(path, text, _BREAK)
+    for path, source in _all_templates(spec):
+        text = _IN_BRACES.sub(" ", source)
+        found = [each for each in _BREAK_IN_TEXT.finditer(text) if each[0][1:] not in _LATEX]
+        if found:
+            yield LikelyMistake(
+                path,
+                f"shows a backslash and {_letter(found[0][0])}, and no line break: put the text in double "
+                "quotes, or write it in lines after a |",
+            )
+
+
+def _delimiters(spec: CampaignSpec) -> Iterator[tuple[str, str]]:
+    """Texts that stand between others or end them, with their places."""
+    settings = [
+        (f"models[{at}].generate_config", each.generate_config) for at, each in enumerate(spec.models)
+    ]
+    settings += [(f"generate_configs[{at}]", each) for at, each in enumerate(spec.generate_configs)]
+    for path, config in settings:
+        yield from ((f"{path}.stop_seqs[{at}]", each) for at, each in enumerate(config.stop_seqs))
+    if spec.target_delimiter is not None:
+        yield "target_delimiter", spec.target_delimiter
+    for at, prompt in enumerate(spec.prompts):
+        if prompt.few_shot is not None:
+            for key in ("target_delimiter", "delimiter"):
+                yield f"prompts[{at}].few_shot.{key}", getattr(prompt.few_shot, key)
+
+
+def _all_templates(spec: CampaignSpec) -> Iterator[tuple[str, str]]:
+    for at, prompt in enumerate(spec.prompts):
+        yield from _templates(prompt, f"prompts[{at}]")
+        if prompt.few_shot is not None:
+            for key in ("question", "answer"):
+                if (source := getattr(prompt.few_shot, key)) is not None:
+                    yield f"prompts[{at}].few_shot.{key}", source
+    for at, guardrail in enumerate(spec.guardrails):
+        yield f"guardrails[{at}].template", guardrail.template
+    if spec.certify is not None and spec.certify.autoevaluator is not None:
+        yield "certify.autoevaluator.prompt", spec.certify.autoevaluator.prompt
+
+
+def _literal(path: str, text: str, pattern: re.Pattern[str]) -> LikelyMistake:
+    meant = pattern.sub(lambda found: {"n": "\n", "t": "\t", "r": "\r"}[found[0][1]], text)
+    return LikelyMistake(
+        path,
+        f"'{text[:MOST_SHOWN]}' holds a backslash and {_letter(pattern.findall(text)[0])}, as single quotes "
+        f"leave them: write {json.dumps(meant[:MOST_SHOWN], ensure_ascii=False)} in double quotes",
+    )
+
+
+def _letter(escape: str) -> str:
+    return {"n": "an n", "t": "a t", "r": "an r"}[escape[1]]
+
+
+AS_TEXT = ("choice", "contains", "exact", "exact_match", "f1", "inspect", "normalised", "regex", "squad")
+"""Judges that compare an output with targets as text."""
+
+
+def _targets(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    spec, examples = checked.spec, checked.dataset.examples
+    spelled = [target for each in examples for target in each.targets if other_forms(target)]
+    judges = [part for part in _judges(spec) if part["type"] in AS_TEXT]
+    if not (spelled and judges):
+        return
+    judge, (form, *_) = judges[0]["type"], other_forms(spelled[0])
+    those = "a target is" if len(spelled) == 1 else f"{len(spelled)} targets are"
+    counts = f"{form} counts as right, too; write them as answers should be, if {form} is no right answer"
+    if use_of(judge, judges[0]) == "never":
+        counts = f"judge {judge} takes {form} as wrong; write them as answers should be"
+    yield LikelyMistake(
+        "dataset.fields.target", f"{those} spelled as nobody answers, such as {spelled[0]}: {counts}"
+    )
+
+
+def _judges(spec: CampaignSpec) -> Iterable[JsonView]:
+    """The judges that score an output, those within others too, each with its type and parameters."""
+    scorer = spec.judge.params.get("scorer")
+    own = scorer if isinstance(scorer, dict) else {"type": spec.judge.type, **spec.judge.params}
+    return [part for part in judge_parts(own) if "type" in part]

@@ -1,0 +1,175 @@
+"""What `winnow validate` asks to look at once more: it can be run, and hardly means what it says."""
+
+import json
+
+import pytest
+from test_command_line import winnow
+
+from winnow.tasks.setup.likely_mistakes import likely_mistakes
+from winnow.tasks.setup.load import check_campaign_file
+
+
+@pytest.fixture
+def found(campaign_file, folder):
+    """The likely mistakes of a campaign whose first prompt, or another key, is set."""
+
+    def mistakes(*settings, rows=None):
+        if rows is not None:
+            (folder / "letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return [*likely_mistakes(check_campaign_file(campaign_file(), settings))]
+
+    return mistakes
+
+
+def prompt(template):
+    return f"prompts[0].template={json.dumps(template)}"
+
+
+def rows_of(**columns):
+    return [{"id": f"e{i}", "input": f"{i} plus", "target": "x", **columns} for i in range(3)]
+
+
+SAME = "prompt 'plain' is the same for every example: "
+
+
+@pytest.mark.parametrize(
+    ("template", "sentence"),
+    [
+        ("Question: {input}", "it shows {input} as it stands; write {{ input }}"),
+        ("Q: { input }\nA:", "it shows { input } as it stands; write {{ input }}"),
+        ("Q: ${input}", "it shows ${input} as it stands; write {{ input }}"),
+        ("Q: #{input}", "it shows #{input} as it stands; write {{ input }}"),
+        ("Q: %(input)s", "it shows %(input)s as it stands; write {{ input }}"),
+        ("Q: $input", "it shows $input as it stands; write {{ input }}"),
+        ("Q: <input>", "it shows <input> as it stands; write {{ input }}"),
+        ("Q: <INPUT>", "it shows <INPUT> as it stands; write {{ input }}"),
+        ("Q: [input]", "it shows [input] as it stands; write {{ input }}"),
+        ("Q: [[ input ]]", "it shows [[ input ]] as it stands; write {{ input }}"),
+        ("Q: {{ 'input' }}", "it shows {{ 'input' }} as it stands; write {{ input }}"),
+        ("Q: {question}", "it shows {question} as it stands; write {{ input }}"),
+        ("Q: {Subject}", "it shows {Subject} as it stands; write {{ subject }}"),
+        ("Q: {0}", "it shows {0} as it stands; write {{ input }}"),
+        ("Q: {}", "it shows {} as it stands; write {{ input }}"),
+        ("Q: %s", "it shows %s as it stands; write {{ input }}"),
+        ("Answer in <b>one</b> word.", "it shows none of its fields; show what is asked, as {{ input }}"),
+        ("On {{ subject }}:", "subject never changes; show another field, such as {{ input }}"),
+        ("On {{ subject }}: {input}", "it shows {input} as it stands; write {{ input }}"),
+        ("{% if input %}Say yes.{% endif %}", "input never changes; show another field, such as {{ input }}"),
+    ],
+)
+def test_a_prompt_that_is_the_same_for_every_example_is_told_with_the_spelling(found, template, sentence):
+    (mistake,) = found(prompt(template), rows=rows_of(subject="art"))
+    assert mistake.path == "prompts[0].template"
+    assert mistake.sentence == SAME + sentence
+
+
+def test_a_chat_is_looked_at_as_a_whole(found, folder):
+    system = "prompts[0]={name: plain, system: 'About {input}', template: 'Answer.'}"
+    (folder / "chat.jinja").write_text("{{ messages }}")
+    chats = [f"models[{at}].{key}" for at in range(2) for key in ("chat=true", "chat_template=chat.jinja")]
+    (mistake,) = found(system, "prompts[1].template='{{ input }}'", *chats)
+    assert mistake == ("prompts[0].system", f"{SAME}it shows {{input}} as it stands; write {{{{ input }}}}")
+    assert found(system.replace("{input}", "{{ input }}"), *chats) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<input>{{ input }}</input> [input] $input",
+        'Reply as {"input": ...}, {{ input }}',
+        "\\frac{input}{input} {{ input }}",
+        "{% for word in input.split() %}{{ word }} {% endfor %}",
+        "{{ input }} {other} ${name} %s {} {0}",
+    ],
+)
+def test_a_prompt_that_shows_its_example_may_hold_anything(found, template):
+    assert found(prompt(template)) == []
+
+
+def test_a_field_that_stands_as_text_beside_another_is_told(found):
+    (mistake,) = found(prompt("{context}\n{{ input }}"), rows=rows_of(context="c"))
+    assert (
+        mistake.sentence == "prompt 'plain' shows {context} as it stands, and no field: write {{ context }}"
+    )
+
+
+def test_examples_that_ask_the_same_may_have_one_prompt(found):
+    assert found(prompt("Say something."), rows=[{**row, "input": "-"} for row in rows_of()]) == []
+    assert found(prompt("Say something."), rows=rows_of()[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "written"),
+    [
+        ("generate_configs[1].stop_seqs", r"\n\n", r'"\n\n"'),
+        ("models[0].generate_config.stop_seqs", r"\nQ:", r'"\nQ:"'),
+        ("models[0].generate_config.stop_seqs", r"\tQ:", r'"\tQ:"'),
+        ("prompts[1].few_shot.delimiter", r"\n---\r\n", r'"\n---\r\n"'),
+        ("prompts[1].few_shot.target_delimiter", r"\n", r'"\n"'),
+    ],
+)
+def test_a_backslash_and_a_letter_where_a_line_break_is_meant(found, key, text, written):
+    is_list = key.endswith("stop_seqs")
+    settings = [f"{key}={json.dumps([text, 'Q:'] if is_list else text)}"]
+    if "few_shot" in key:
+        settings.insert(0, "prompts[1].few_shot.n=2")
+    (mistake,) = found(*settings)
+    assert mistake.path == f"{key}[0]" if is_list else key
+    assert mistake.sentence.startswith(f"'{text}' holds a backslash and a")
+    assert mistake.sentence.endswith(f"as single quotes leave them: write {written} in double quotes")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        r"Q: {{ input }}\nA:",
+        r"{{ input }}\n\n",
+        r"{{ input }}\nanswer:",
+        r"{{ input }}\tA",
+        r"{{ input }}\r\n",
+    ],
+)
+def test_a_template_in_single_quotes_is_told(found, template):
+    (mistake,) = found(prompt(template))
+    assert mistake.path == "prompts[0].template"
+    assert "shows a backslash and a" in mistake.sentence
+    assert mistake.sentence.endswith("put the text in double quotes, or write it in lines after a |")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        r"Is $\nabla f \neq \nu$, \theta \to \text{x} \times \rho?\right) {{ input }}",
+        r"{{ input.split('\n') | join('\n\n') }}",
+        "{{ input }}\n\n",
+    ],
+)
+def test_latex_and_the_texts_of_expressions_are_meant(found, template):
+    assert found(prompt(template)) == []
+    assert found('generate_configs[1].stop_seqs=["\\n\\n", "Q:"]') == []
+
+
+@pytest.mark.parametrize(
+    ("judge", "end"),
+    [
+        ("{type: exact}", "counts as right, too; write them as answers should be, if 5 is no right answer"),
+        ("{type: exact_match}", "judge exact_match takes 5 as wrong; write them as answers should be"),
+        ("{type: all, judges: [{type: score}, {type: normalised}]}", "if 5 is no right answer"),
+        ("{type: numeric}", None),
+    ],
+)
+def test_targets_that_are_spelled_as_nobody_answers_are_told(found, judge, end):
+    rows = [{**row, "target": target} for row, target in zip(rows_of(), [5.0, "x", [True, 7.0]], strict=True)]
+    mistakes = found(f"judge={judge}", rows=rows)
+    assert [each.path for each in mistakes] == ["dataset.fields.target"] * (end is not None)
+    if end is not None:
+        assert mistakes[0].sentence.startswith("2 targets are spelled as nobody answers, such as 5.0: ")
+        assert mistakes[0].sentence.endswith(end)
+
+
+def test_validate_names_the_line(campaign_file, folder):
+    path = campaign_file('template: "{{ input }}="', "template: 'Solve {input}\\n'")
+    validated = winnow(folder, "validate", path)
+    assert validated.returncode == 0
+    assert "check: campaign.yaml:10: prompts[0].template: prompt 'plain' is the same" in validated.stdout
+    assert "check: campaign.yaml:10: prompts[0].template: shows a backslash and an n" in validated.stdout
