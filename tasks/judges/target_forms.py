@@ -7,12 +7,12 @@ the form that people write. What is stored of it stays as it is.
 A campaign stores whether it began with this rule; those that do not judge by the targets alone.
 """
 
+import math
 import re
+import struct
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Literal
-
-import numpy as np
 
 from winnow.storage.json_types import JsonView
 
@@ -33,6 +33,9 @@ MOST_DIGITS = 32
 
 SPARED_DIGITS = 4
 """Digits, at the least, by which the form of a number of 32 bits is shorter."""
+
+DIGITS_OF_32_BITS = 9
+"""Digits by which any number of 32 bits is told from all others."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
@@ -83,9 +86,16 @@ def _whole(number: str) -> str | None:
 def _shortest(number: str) -> str | None:
     """The shortest text of a number that 32 bits hold; None where 64 bits are as short."""
     value = float(number)
-    with np.errstate(over="ignore"):
-        single = np.float32(value)
-    if float(single) != value:
+    if _in_32_bits(value) != value:
         return None
-    shortest = repr(float(str(single)))
+    found = (float(f"{value:.{digits}g}") for digits in range(1, DIGITS_OF_32_BITS + 1))
+    shortest = repr(next(each for each in found if _in_32_bits(each) == value))
     return shortest if len(shortest) <= len(number) - SPARED_DIGITS else None
+
+
+def _in_32_bits(value: float) -> float:
+    try:
+        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return math.inf
+    return rounded
