@@ -16,6 +16,7 @@ from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_
 from winnow.tasks.answer.sentences.phrases import Line, list_of
 from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
 from winnow.tasks.answer.status_lines import named_winner, status_lines
+from winnow.tasks.campaign.canaries.changes import N_PROMPTS
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 
@@ -198,7 +199,7 @@ def _canaries(status: CampaignStatus) -> str:
     if not asked or not asked["prompts"]:
         return ""
     prompts, tokens = count_of(asked["prompts"], "canary prompt"), count_of(asked["tokens"], "token")
-    return f"; and {prompts}, {tokens}, which no limit counts"
+    return f"; and {prompts} ({asked['different']} of {N_PROMPTS} each time), {tokens}"
 
 
 def _coverage(status: CampaignStatus) -> str:

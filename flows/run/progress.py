@@ -24,6 +24,7 @@ from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, i
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences.rounding import amount, ends
+from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
@@ -105,6 +106,7 @@ class LiveProgress(Tally):
         yield self._heading(campaign)
         yield self._bar(campaign)
         yield from _loading(campaign)
+        yield from _meeting(campaign)
         if campaign.n_in_flight > 1:
             yield Text(f"{campaign.n_in_flight} rounds in flight")
         if made:
@@ -171,6 +173,12 @@ def _loading(campaign: CampaignSession) -> list[Text]:
     return [
         Text(f"loading {name}, {duration(seconds)}", style="yellow") for name, seconds in under_way.items()
     ]
+
+
+def _meeting(campaign: CampaignSession) -> list[Text]:
+    """A line while no served model has answered its canary prompts."""
+    asked = None if campaign.contacts.by_name or campaign.known else canary_words(campaign.checked)
+    return [] if asked is None else [Text(f"served models are asked first: {asked}", style="yellow")]
 
 
 def _race(campaign: CampaignSession, decision: Decision) -> str:

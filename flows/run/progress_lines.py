@@ -9,6 +9,7 @@ from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.answer.sentences.rounding import amount, ends, percentage, rounded
+from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
@@ -96,6 +97,8 @@ class PlainProgress(Tally):
             f"campaign {campaign.record.name}: {len(checked.candidates)} candidates x "
             f"{amount(len(checked.dataset.examples))} examples, {amount(self.told)} comparisons stored"
         )
+        if (asked := canary_words(checked)) is not None:
+            tell(f"served models are asked first: {asked}")
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""

@@ -59,6 +59,7 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
         ("decided", _decided(plan)),
         ("tokens", _tokens(plan)),
         *([("judging", _judging(plan))] if plan.expected.judge_calls else []),
+        *_canaries(plan),
         ("price", _price(plan)),
         ("hours", _hours(plan)),
         *_gaps(plan),
@@ -97,10 +98,22 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
             f"long as max_tokens lets it be, by the dearest candidates; {_rendered(ceiling)}",
         ),
         *([("judging", judging)] if most.judge_calls else []),
+        *_canaries(ceiling),
         ("price", price),
         ("hours", hours),
         ("unforeseen", f"{ceiling.unforeseen}; the run may end sooner than the budget does"),
     ]
+
+
+def _canaries(plan: Plan | Ceiling) -> list[tuple[str, str]]:
+    """What served models are asked to be known again."""
+    if plan.canaries is None:
+        return []
+    said = (
+        f"{plan.canaries}, when a run begins, and a second time where the database has not met the model; "
+        "each takes about 50 tokens, which limits of tokens and cost count and these numbers leave out"
+    )
+    return [("canaries", said)]
 
 
 def _requests(plan: Plan) -> str:

@@ -37,6 +37,23 @@ def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.da
     )
 
 
+def repeat_canary(
+    session: Session,
+    canary_id: int,
+    texts: Sequence[str | None],
+    *,
+    input_tokens: int,
+    output_tokens: int,
+) -> None:
+    """Add what a canary's prompts were answered the second time; the first canary's answers may differ."""
+    row = session.get_one(Canary, canary_id)
+    row.repeated = list(texts)
+    if row.verdict == "first":
+        row.changed = sum(one != other for one, other in zip(row.texts, texts, strict=True))
+    row.input_tokens += input_tokens
+    row.output_tokens += output_tokens
+
+
 def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
     """The canaries of a campaign, in the order in which it asked."""
     rows = session.scalars(select(Canary).where(Canary.campaign_id == campaign_id).order_by(Canary.id))
@@ -44,12 +61,26 @@ def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
 
 
 def spent(session: Session, campaign_id: int) -> dict[str, int]:
-    """The number of canary `prompts` that a campaign has asked, and of their `tokens`."""
+    """The number of canary `prompts` that a campaign has asked, of different ones and of their `tokens`.
+
+    Of models that were asked different numbers, `different` is the largest.
+    """
     asked = canaries(session, campaign_id)
     return {
         "prompts": sum(len(each.texts) + len(each.repeated) for each in asked),
+        "different": max((len(each.texts) for each in asked), default=0),
         "tokens": sum(each.input_tokens + each.output_tokens for each in asked),
     }
+
+
+def tokens_by_model(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
+    """The tokens that canary prompts of each model of a campaign took, in and out, by the model's name."""
+    rows = session.execute(
+        select(Canary.name, func.sum(Canary.input_tokens), func.sum(Canary.output_tokens))
+        .where(Canary.campaign_id == campaign_id)
+        .group_by(Canary.name)
+    )
+    return {name: (int(read), int(written)) for name, read, written in rows}
 
 
 def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""The part of its budget that a campaign has spent, counted from its rows: what was reused cost nothing."""
+"""The part of its budget that a campaign has spent, counted from its rows: what was reused cost nothing.
+
+Canary prompts of served models count among tokens and cost, though no total of texts has them.
+"""
 
 import math
 from collections.abc import Container, Iterable, Mapping
@@ -8,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import costs
-from winnow.storage.records import rounds
+from winnow.storage.records import canaries, rounds
 from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
@@ -193,23 +196,35 @@ class BudgetTracker:
         if self._limits.keys() & {"gpu_seconds", "cost"}:
             for each in costs.of_models(session, self._campaign_id, after=self._last):
                 self._seconds[each.model] = self._seconds.get(each.model, 0.0) + each.seconds
-                if price := self._prices.get(each.model):
-                    paid = price["input"] * each.input_tokens + price["output"] * each.output_tokens
-                    self._token_cost += paid / TOKENS_PER_PRICE
+                self._token_cost += self._cost(each.model, each.input_tokens, each.output_tokens)
         self._last = finished.last
+
+    def _cost(self, model: str, input_tokens: int, output_tokens: int) -> float:
+        """The price of tokens of a model; 0 where they have none."""
+        price = self._prices.get(model)
+        if not price:
+            return 0.0
+        return float(price["input"] * input_tokens + price["output"] * output_tokens) / TOKENS_PER_PRICE
 
     def _spent(self, session: Session, kind: Kind) -> float:
         match kind:
             case "comparisons":
                 return self._comparisons
             case "tokens":
-                return self._tokens
+                asked = canaries.tokens_by_model(session, self._campaign_id)
+                return self._tokens + sum(map(sum, asked.values()))
             case "human_labels":
                 return labels.spent(session, self._campaign_id)
             case "gpu_seconds":
                 return self._device_seconds(session)
             case "cost":
-                return self._token_cost + self._hourly * self._device_seconds(session) / SECONDS_PER_HOUR
+                asked = canaries.tokens_by_model(session, self._campaign_id)
+                of_canaries = sum(self._cost(model, *tokens) for model, tokens in asked.items())
+                return (
+                    self._token_cost
+                    + of_canaries
+                    + self._hourly * self._device_seconds(session) / SECONDS_PER_HOUR
+                )
 
     def _device_seconds(self, session: Session) -> float:
         loading = loads_by_model(session, self._campaign_id)

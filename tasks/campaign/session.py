@@ -17,6 +17,7 @@ from winnow.tasks.campaign.replay import batch_of, restored, retold, take_up_rou
 from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
+from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
@@ -39,13 +40,26 @@ class Contact:
     """The server's words as it refused all canary prompts; None where it was not asked or did not refuse."""
 
 
+Place = tuple[str, str]
+"""A served model: its digest from `served_model`, and the URL of its server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unrepeated:
+    """A canary that later ones are compared with, and whose prompts were asked once so far."""
+
+    model: ModelRef
+    canary_id: int
+
+
 @dataclass(slots=True)
 class Contacts:
     """The served models that were met, by name and by what and where they are."""
 
     by_name: dict[str, Contact] = field(default_factory=dict)
-    by_place: dict[tuple[str, str], Contact] = field(default_factory=dict)
-    """Contacts by `served_model` and URL of the server."""
+    by_place: dict[Place, Contact] = field(default_factory=dict)
+    unrepeated: dict[Place, Unrepeated] = field(default_factory=dict)
+    """New references whose prompts are still to be asked a second time."""
 
     def epoch(self, name: str) -> int:
         """The epoch of a model; 0 where it is not served."""

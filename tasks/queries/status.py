@@ -73,8 +73,8 @@ class CampaignStatus:
     holder: str | None
     """The process that runs it."""
     canaries: JsonView | None = None
-    """Canary `prompts` that its servers were asked, and their `tokens`, which are in no total and for which
-    there is no limit; looked for where the answer is given in full."""
+    """Canary `prompts` that its servers were asked, how many `different` ones, and their `tokens`. They count
+    against its limits and are in no total; looked for where the answer is given in full."""
     price: float | None = None
     """Cost of its texts so far, in the currency of its prices; None where not all of its models have one.
     Looked for where the answer is given in full."""

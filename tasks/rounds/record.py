@@ -15,6 +15,7 @@ from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison, NewDecision, RoundRecord
+from winnow.tasks.campaign.canaries.asking import repeat_references
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
@@ -93,6 +94,7 @@ def record_round(
     campaign.texts_in_use.pop(round_.id, None)
     if campaign.checked.repeats_examples:
         campaign.replicates.add(arms_and_examples(round_.arms, round_.examples))
+    repeat_references(campaign)
 
 
 def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:

@@ -27,11 +27,13 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         certify=SimpleNamespace(baseline=None),
     )
     named = [SimpleNamespace(name=each) for each in NAMES]
-    checked = SimpleNamespace(spec=spec, most=600, grid=1200, candidates=named)
+    checked = SimpleNamespace(spec=spec, most=600, grid=1200, candidates=named, models_to_ask=[])
     return SimpleNamespace(
         checked=checked,
         record=SimpleNamespace(name="letters", spec={}),
         engines=SimpleNamespace(loading=loading),
+        contacts=SimpleNamespace(by_name={}),
+        known=None,
         allowance=SimpleNamespace(answered=0),
         n_in_flight=in_flight,
         texts_in_use={},

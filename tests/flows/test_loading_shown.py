@@ -104,5 +104,5 @@ def test_what_canaries_took_is_told_apart_from_all_that_limits_count(campaign):
     with campaign.database.reading() as session:
         status = campaign_status(session, campaign.record, in_full=True)
     cost = next(line for line in summary_lines(status, "sqlite:///winnow.db") if "spent" in line)
-    assert cost.endswith("s of engine time; and 6 canary prompts, 1,001 tokens, which no limit counts")
+    assert cost.endswith("s of engine time; and 6 canary prompts (2 of 16 each time), 1,001 tokens")
     assert status.totals == before

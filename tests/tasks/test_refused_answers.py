@@ -5,6 +5,7 @@ from faulty_server import HANGING, faulty_server, is_canary
 from served_campaigns import die_before_judging, run, served_model, served_spec, write_data
 
 from winnow.storage.queries.costs import costs
+from winnow.storage.records import canaries as canary_records
 from winnow.storage.tallies.recounting import wrong_tallies
 from winnow.tasks.campaign.budget import BudgetTracker
 from winnow.tasks.engines.openai import server_calls
@@ -60,6 +61,7 @@ def test_their_tokens_count_and_nothing_takes_them_for_texts(database, server):
     with database.reading() as session:
         paid = costs(session, record.id)
         (tokens,) = BudgetTracker(record, {"tokens": 1000}).usage(session)
+        of_canaries = canary_records.spent(session, record.id)["tokens"]
         assert [*findings(session), *wrong_tallies(session)] == []
     assert [(row["candidate"], row["generations"]) for row in paid] == [
         ("one/p0", 5),
@@ -67,7 +69,7 @@ def test_their_tokens_count_and_nothing_takes_them_for_texts(database, server):
         (None, 2),
     ]
     assert sum(row["output_tokens"] for row in paid) == 10 * len("x") + 2 * len("I will")
-    assert tokens.spent == sum(row["input_tokens"] + row["output_tokens"] for row in paid)
+    assert tokens.spent == of_canaries + sum(row["input_tokens"] + row["output_tokens"] for row in paid)
     unscored = "SELECT reason, generation_a_id FROM comparisons WHERE outcome IS NULL"
     assert rows(database, unscored) == [("refused", None)] * 2
     assert rows(database, "SELECT text FROM generations WHERE finish_reason = 'refused'") == [("I will",)] * 2

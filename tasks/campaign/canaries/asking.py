@@ -1,13 +1,20 @@
 """Meeting the servers of a campaign: each model's canary is asked before one of its texts is used.
 
-At first contact the prompts are asked twice; how many answers differ shows how steady the server is. Later
-they are asked once and compared with the first time. The model counts as changed if its server calls who
-answers otherwise, or if significantly more answers differ than did at first: Fisher's exact test at 1%,
-one-sided. From then on it is in a new epoch: its earlier texts are another model's. With a steady server, six
-answers of sixteen have to differ. The prompts are the same at every contact, and others for another model.
+Each contact sends the first of sixteen prompts, the more the larger the campaign (see `sizes`): the same at
+every contact, and others for another model. Answers are compared with those of the canary that is the model's
+reference, on the prompts that both have. The model counts as changed if its server gives another name for who
+answers, or if significantly more answers differ than when the server is asked twice: Fisher's exact test at
+1%, one-sided. From then on it is in a new epoch: its earlier texts are another model's. With a server that
+repeats itself, six answers of sixteen have to differ, or five of five.
+
+A reference is asked a second time once the first round is recorded, when its server has less to do. If that
+was not done, as after a kill, and a later contact has other answers, the prompts are asked again then. A
+contact that asks more prompts than the reference has becomes the next reference.
 """
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 from winnow.storage.leases import writing_under
@@ -15,11 +22,13 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import CanaryRecord, NewCanary
 from winnow.storage.text import storable
-from winnow.tasks.campaign.canaries.changes import count_changed, has_changed, other_names
+from winnow.tasks.campaign.canaries.changes import N_PROMPTS, count_changed, has_changed, other_names
+from winnow.tasks.campaign.canaries.sizes import n_prompts
 from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.session import CampaignSession, Contact
+from winnow.tasks.campaign.session import CampaignSession, Contact, Place, Unrepeated
 from winnow.tasks.candidates.cache_keys import request_content, sha256
 from winnow.tasks.candidates.server_keys import server_url
+from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import ServedModelDiffers
@@ -36,9 +45,17 @@ class _Answers:
     """The server's name for the model that wrote them; None where it tells no name, or several."""
     input_tokens: int
     output_tokens: int
+    repeated: Sequence[str | None] = ()
+    """The answers of a second time, if there was one; its tokens are among these."""
 
-
-NOTHING = _Answers(texts=(), input_tokens=0, output_tokens=0)
+    def repeated_as(self, again: "_Answers") -> "_Answers":
+        """These answers with those of a second time."""
+        return replace(
+            self,
+            repeated=again.texts,
+            input_tokens=self.input_tokens + again.input_tokens,
+            output_tokens=self.output_tokens + again.output_tokens,
+        )
 
 
 def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str]]) -> None:
@@ -52,19 +69,85 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
         LeaseLost: If another process took the campaign over.
     """
     contacts = campaign.contacts
+    places: dict[str, tuple[ModelRef, Place]] = {}
     for model, fingerprint in models:
-        if model.provider not in REMOTE or model.name in contacts.by_name:
+        if model.provider in REMOTE and not (model.name in contacts.by_name or model.name in places):
+            served = served_model(model, fingerprint)
+            places[model.name] = model, (served, server_url(model.model_base_url))
+    new = {place: model for model, place in places.values() if place not in contacts.by_place}
+    failed: EngineError | None = None
+    for place, asked in _asked_side_by_side(campaign, new).items():
+        try:
+            answers = asked.result()
+        except EngineError as error:
+            failed = failed or error
             continue
-        place = served_model(model, fingerprint), server_url(model.model_base_url)
-        if place not in contacts.by_place:
-            contacts.by_place[place] = _met(campaign, model, *place)
-        contacts.by_name[model.name] = contacts.by_place[place]
+        contacts.by_place[place] = _met(campaign, new[place], *place, answers)
+    for name, (_, place) in places.items():
+        if place in contacts.by_place:
+            contacts.by_name[name] = contacts.by_place[place]
+    if failed is not None:
+        raise failed
 
 
-def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -> Contact:
+def repeat_references(campaign: CampaignSession) -> None:
+    """Ask the new references of this process a second time; what a server does not answer is left out.
+
+    Raises:
+        LeaseLost: If another process took the campaign over.
+    """
+    new, campaign.contacts.unrepeated = campaign.contacts.unrepeated, {}
+    models = {place: reference.model for place, reference in new.items()}
+    for place, asked in _asked_side_by_side(campaign, models).items():
+        reference = new[place]
+        try:
+            answers = asked.result()
+        except EngineError:
+            continue
+        if isinstance(answers, GenerationFailure):
+            continue
+        with writing_under(campaign.database, campaign.lease) as session:
+            canary_records.repeat_canary(
+                session,
+                reference.canary_id,
+                answers.texts,
+                input_tokens=answers.input_tokens,
+                output_tokens=answers.output_tokens,
+            )
+
+
+MOST_AT_ONCE = 16
+"""Models that are asked at the same time."""
+
+Asked = Future["_Answers | GenerationFailure"]
+
+
+def _asked_side_by_side(campaign: CampaignSession, models: dict[Place, ModelRef]) -> dict[Place, Asked]:
+    """What each model answers, once all of them have."""
+    if not models:
+        return {}
+    with ThreadPoolExecutor(min(len(models), MOST_AT_ONCE)) as threads:
+        asked: dict[Place, Asked] = {
+            place: threads.submit(copy_context().run, _asked, campaign, model, place[0])
+            for place, model in models.items()
+        }
+        try:
+            wait(asked.values())
+        except BaseException:  # whoever stops us at once need not wait for servers
+            campaign.engines.abandon()
+            raise
+    return asked
+
+
+def _met(
+    campaign: CampaignSession,
+    model: ModelRef,
+    served: str,
+    server: str,
+    answers: "_Answers | GenerationFailure",
+) -> Contact:
     with campaign.database.reading() as session:
         reference = canary_records.last_reference(session, served)
-    answers = _asked(campaign, model, served)
     if reference is None:
         _refuse_unknown_move(campaign, model, server)
     if isinstance(answers, GenerationFailure):
@@ -72,14 +155,22 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
         return Contact(epoch=0 if reference is None else reference.epoch, canary_id=None, refusal=refusal)
     if reference is None:
         return _kept(campaign, model, served, server, answers, epoch=0, verdict="first")
-    noise = count_changed(reference.texts, reference.repeated)
-    changed = count_changed(reference.texts, answers.texts)
+    n = min(len(reference.texts), len(answers.texts))
+    noise = count_changed(reference.texts[:n], reference.repeated[:n])
+    changed = count_changed(reference.texts[:n], answers.texts[:n])
     is_renamed = other_names(reference, server, answers.served_as) is not None
-    if not is_renamed and not has_changed(noise, changed, len(answers.texts)):
+    if changed and not reference.repeated and not is_renamed:
+        again = _asked(campaign, model, served)
+        if not isinstance(again, GenerationFailure):
+            answers = answers.repeated_as(again)
+            noise = count_changed(answers.texts[:n], again.texts[:n])
+    if not is_renamed and not has_changed(noise, changed, n):
+        is_wider = n < len(answers.texts) or bool(answers.repeated)
+        verdict = "first" if is_wider else "same"
         return _kept(
-            campaign, model, served, server, answers, epoch=reference.epoch, verdict="same", changed=changed
+            campaign, model, served, server, answers, epoch=reference.epoch, verdict=verdict, changed=changed
         )
-    _refuse_replacement(campaign, model, reference, server, changed)
+    _refuse_replacement(campaign, model, reference, server, changed, n)
     return _kept(
         campaign, model, served, server, answers,
         epoch=reference.epoch + 1, verdict="changed", changed=changed,
@@ -88,8 +179,9 @@ def _met(campaign: CampaignSession, model: ModelRef, served: str, server: str) -
 
 def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
     """The answers to the canary prompts, or why the server is out of reach or refuses all of them."""
+    requests = canary_requests(served)[: n_prompts(campaign.checked, model)]
     # All by one server: what another one answered before it ended says nothing of this one.
-    answers = campaign.engines.generate(model, canary_requests(served), keeps=False)
+    answers = campaign.engines.generate(model, requests, keeps=False)
     made = [each for each in answers if isinstance(each, Completion)]
     failures = [each for each in answers if isinstance(each, GenerationFailure)]
     lost = [each for each in failures if each.reason in OUT_OF_REACH]
@@ -118,11 +210,9 @@ def _kept(
     *,
     epoch: int,
     verdict: str,
-    changed: int | None = None,
+    changed: int = 0,
 ) -> Contact:
-    """Store a canary; one that later ones are compared with is asked a second time before."""
-    asked = NOTHING if verdict == "same" else _asked(campaign, model, served)
-    again = NOTHING if isinstance(asked, GenerationFailure) else asked
+    """Store a canary; one that later ones are compared with is asked a second time later, if it was not."""
     canary = NewCanary(
         model=served,
         name=model.name,
@@ -130,17 +220,18 @@ def _kept(
         epoch=epoch,
         prompts=prompts_digest(canary_requests(served)),
         texts=answers.texts,
-        repeated=again.texts,
-        changed=count_changed(answers.texts, again.texts) if changed is None else changed,
+        repeated=answers.repeated,
+        changed=changed,
         verdict=verdict,
         served_as=answers.served_as,
-        input_tokens=answers.input_tokens + again.input_tokens,
-        output_tokens=answers.output_tokens + again.output_tokens,
+        input_tokens=answers.input_tokens,
+        output_tokens=answers.output_tokens,
     )
     with writing_under(campaign.database, campaign.lease) as session:
-        return Contact(
-            epoch=epoch, canary_id=canary_records.add_canary(session, campaign.record.id, canary, now())
-        )
+        number = canary_records.add_canary(session, campaign.record.id, canary, now())
+    if verdict in canary_records.REFERENCES and not answers.repeated:
+        campaign.contacts.unrepeated[served, server] = Unrepeated(model=model, canary_id=number)
+    return Contact(epoch=epoch, canary_id=number)
 
 
 def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str) -> None:
@@ -158,10 +249,10 @@ def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str
 
 
 def _refuse_replacement(
-    campaign: CampaignSession, model: ModelRef, reference: CanaryRecord, server: str, changed: int
+    campaign: CampaignSession, model: ModelRef, reference: CanaryRecord, server: str, changed: int, n: int
 ) -> None:
     said = (
-        f"answers {changed} of {len(reference.texts)} canary prompts otherwise than {reference.server} did "
+        f"answers {changed} of {n} canary prompts otherwise than {reference.server} did "
         f"on {reference.created_at:%Y-%m-%d}"
     )
     first = campaign.checked.moved_from.get(model.name)
@@ -183,8 +274,6 @@ def _remedy(campaign: CampaignSession) -> str:
     new = f"begin a new campaign that reuses whatever is the same: {fork_command(campaign.record.spec)}"
     return f"set model_base_url back, or {new}"
 
-
-N_PROMPTS = 16
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=32)
 """Greedy. A rounded weight changes a token now and then: a longer text shows it more often."""

@@ -18,6 +18,9 @@ from winnow.tasks.spec.stored_spec import ONLY
 
 When = Literal["before", "during", "after"]
 
+N_PROMPTS = 16
+"""Canary prompts of each model; a small campaign asks the first of them, see `sizes`."""
+
 LEVEL = 0.01
 """Chance of taking an unchanged server for a changed one, at each contact; at the most."""
 
@@ -170,7 +173,7 @@ def _change(
         found_at=change.created_at,
         when=when,
         changed=change.changed,
-        prompts=len(change.texts),
+        prompts=len(change.texts) if reference is None else min(len(change.texts), len(reference.texts)),
         names=other_names(reference, change.server, change.served_as),
         texts_before=texts_before(session, campaign_id, own[0].name, change),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.storage.queries.costs import ModelRate
+from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
@@ -36,6 +37,8 @@ class Ceiling:
     """The most that a campaign can take."""
 
     name: str
+    canaries: str | None
+    """The canary prompts that its served models are asked, in words; None where none is served."""
     size: str
     """The size of the campaign, in a few words."""
     limit: int
@@ -91,6 +94,7 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
     longest = float(pricing.longest.max())
     return Ceiling(
         name=checked.spec.name,
+        canaries=canary_words(checked),
         size=checked.size,
         limit=most.limit,
         unit=most.unit,

@@ -11,6 +11,7 @@ from winnow.algorithms.bounds.binomial import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 from winnow.storage.queries.costs import ModelRate
+from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.simulation.forecast.assumed import (
@@ -67,6 +68,8 @@ class Plan:
     """The forecast of what a campaign takes, and of the gaps that it can tell."""
 
     name: str
+    canaries: str | None
+    """The canary prompts that its served models are asked, in words; None where none is served."""
     assumed: str
     candidates: int
     examples: int
@@ -155,6 +158,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
     level = LEVEL if spec.stopping.delta is None else spec.stopping.delta
     return Plan(
         name=spec.name,
+        canaries=canary_words(checked),
         assumed=_said_of(assumed, is_of_candidates) + checked.compared_words,
         candidates=player.n_arms,
         examples=player.n_examples,

@@ -13,6 +13,7 @@ from winnow.storage.models import Generation
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
+from winnow.tasks.campaign.canaries import sizes
 from winnow.tasks.campaign.canaries.changes import count_changed, has_changed, server_changes
 from winnow.tasks.errors import ServedModelDiffers, SpecError
 from winnow.tasks.objectives.steps import NoServer
@@ -111,17 +112,17 @@ def test_two_servers_that_are_said_to_be_one_and_are_not_are_refused(database):
     said = {"served_identity": "letters fp16"}
     with two_servers() as (one, other), pytest.raises(ServedModelDiffers) as refusal:
         run(database, served_spec(served_model(one.url, **said), served_model(other.url, "two", **said)))
-    assert "16 of 16 canary prompts otherwise" in str(refusal.value)
+    assert "5 of 5 canary prompts otherwise" in str(refusal.value)
     assert "served_identity 'letters fp16' says that it and the one at" in str(refusal.value)
 
 
-def test_another_campaign_at_the_same_server_reuses_its_texts_for_sixteen_requests(database):
+def test_another_campaign_at_the_same_server_reuses_its_texts_for_five_requests(database):
     with faulty_server(reply=right) as server:
         model = served_model(server.url)
         run(database, served_spec(model))
-        assert (len(server.calls), len(server.canaries)) == (GRID, 32)
+        assert (len(server.calls), len(server.canaries)) == (GRID, 10)
         record = run(database, served_spec(model, name="fork"))
-        assert (len(server.calls), len(server.canaries)) == (GRID, 48)
+        assert (len(server.calls), len(server.canaries)) == (GRID, 15)
     assert [each.verdict for each in canaries(database, record)] == ["same"]
     assert changes(database, record) == []
 
@@ -129,7 +130,7 @@ def test_another_campaign_at_the_same_server_reuses_its_texts_for_sixteen_reques
 def test_a_process_asks_for_a_server_only_once_whatever_asks_it(database):
     with faulty_server(reply=right) as server:
         run(database, served_spec(served_model(server.url), served_model(server.url, "two")))
-        assert len(server.canaries) == 32
+        assert len(server.canaries) == 10
 
 
 @ON_BOTH
@@ -138,7 +139,7 @@ def test_a_text_names_the_canary_it_was_made_under(database):
         record = run(database, served_spec(served_model(server.url)))
     [canary] = canaries(database, record)
     assert (canary.verdict, canary.epoch, canary.changed) == ("first", 0, 0)
-    assert (canary.name, canary.server, len(canary.texts)) == ("one", server.url, 16)
+    assert (canary.name, canary.server, len(canary.texts)) == ("one", server.url, 5)
     assert canary.texts == canary.repeated
     assert canary.output_tokens == 2 * sum(map(len, canary.texts))
     with database.reading() as session:
@@ -148,7 +149,7 @@ def test_a_text_names_the_canary_it_was_made_under(database):
 def test_a_canary_that_a_filter_ended_was_paid_for(database):
     def filtered(call):
         text = right(call)
-        return (text, "content_filter" if is_canary(call.body) and len(text) % 2 else "stop")
+        return (text, "content_filter" if is_canary(call.body) and "Poem" in call.prompt else "stop")
 
     with faulty_server(reply=filtered) as server:
         record = run(database, served_spec(served_model(server.url)))
@@ -186,7 +187,7 @@ def test_a_model_that_was_exchanged_behind_its_url_is_asked_anew(database):
         [before], [after] = changes(database, later), changes(database, first)
         third = run(database, served_spec(model, name="tomorrow"))
         assert len(server.calls) == 2 * GRID
-    assert (before.when, before.changed, before.prompts, before.texts_before) == ("before", 16, 16, 0)
+    assert (before.when, before.changed, before.prompts, before.texts_before) == ("before", 5, 5, 0)
     assert before.sentence.endswith("no text that it made before is used here")
     assert (after.when, after.texts_before) == ("after", GRID)
     assert after.sentence.endswith("this answer is about what it served before")
@@ -233,7 +234,18 @@ def test_a_round_that_was_interrupted_before_a_change_is_made_anew(database):
 
 
 @pytest.mark.parametrize(("differing", "verdict"), [(5, "same"), (6, "changed")])
-def test_it_takes_six_other_answers_of_a_steady_server(database, differing, verdict):
+def test_it_takes_six_other_answers_of_sixteen_of_a_steady_server(database, monkeypatch, differing, verdict):
+    monkeypatch.setattr(sizes, "LEAST", 16)
+    with faulty_server(reply=right) as server:
+        model = served_model(server.url)
+        run(database, served_spec(model))
+        server.reply = partly(differing)
+        record = run(database, served_spec(model, name="fork"))
+    assert [(each.verdict, each.changed) for each in canaries(database, record)] == [(verdict, differing)]
+
+
+@pytest.mark.parametrize(("differing", "verdict"), [(4, "same"), (5, "changed")])
+def test_it_takes_five_other_answers_of_five_in_a_small_campaign(database, differing, verdict):
     with faulty_server(reply=right) as server:
         model = served_model(server.url)
         run(database, served_spec(model))
@@ -420,7 +432,7 @@ def test_a_campaign_goes_on_at_another_server_that_serves_the_same(database):
         run(database, served_spec(served_model(one.url)), rounds=1)
         record = run(database, served_spec(served_model(other.url)))
         assert (one.answered, other.answered) == (4, GRID - 4)
-        assert len(other.canaries) == 16
+        assert len(other.canaries) == 5
         # Its texts still are those of the first server: a campaign there finds them.
         run(database, served_spec(served_model(one.url), name="fork"))
         assert one.answered == 4
@@ -436,7 +448,7 @@ def test_a_campaign_refuses_a_server_that_serves_something_else(database):
             run(database, moved)
         assert other.answered == 0
         said = str(refusal.value)
-        assert f"first asked at {one.url}, and {other.url} answers 16 of 16 canary prompts otherwise" in said
+        assert f"first asked at {one.url}, and {other.url} answers 5 of 5 canary prompts otherwise" in said
         assert "set model_base_url back" in said
         assert "winnow run SPEC --fork NEW_NAME" in said
         record = run(database, served_spec(served_model(one.url)))
@@ -532,7 +544,7 @@ def test_a_prompt_that_is_refused_both_times_has_not_changed(database):
         run(database, served_spec(model))
         record = run(database, served_spec(model, name="fork"))
     [canary] = canaries(database, record)
-    assert (canary.texts.count(None), canary.verdict, canary.changed) == (4, "same", 0)
+    assert (canary.texts.count(None), canary.verdict, canary.changed) == (1, "same", 0)
 
 
 def test_canaries_that_fail_now_and_then_are_sent_again(database):
@@ -542,7 +554,7 @@ def test_canaries_that_fail_now_and_then_are_sent_again(database):
     spec = {"execution": {"max_retries": 2, "log_folder": "logs"}}
     with faulty_server(stumbles, right) as server:
         record = run(database, served_spec(served_model(server.url), **spec))
-        assert len(server.canaries) == 48
+        assert len(server.canaries) == 15
     assert [each.verdict for each in canaries(database, record)] == ["first"]
 
 

@@ -1,0 +1,65 @@
+"""The number of canary prompts for a served model: about 5% of its requests in a campaign, and at least five.
+
+They are always the first ones of all. Five answers that all differ still show a change, if the server repeats
+itself.
+"""
+
+import math
+
+from winnow.tasks.campaign.canaries.changes import N_PROMPTS
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.spec.sections.budget import PriceSpec
+from winnow.tasks.spec.stored_spec import limits_of
+
+LEAST = 5
+"""The fewest by which a change can be significant; see `changes.has_changed`."""
+
+SHARE = 0.05
+"""Share of a campaign's requests, or of its limits of tokens and cost, that canary prompts may take."""
+
+LENGTHS = (16, 32)
+"""Tokens of a canary prompt and of its answer, about."""
+
+
+def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
+    """The number of canary prompts that a served model of a campaign is asked at each contact."""
+    spec = checked.spec
+    share = SHARE * texts_of(checked, model)
+    limits = limits_of(spec.stopping.stored_budget, spec.objective)
+    n_served = sum(each.provider in REMOTE for each in checked.models_to_ask)
+    if "tokens" in limits:
+        share = min(share, SHARE * limits["tokens"] / sum(LENGTHS) / max(1, n_served))
+    if "cost" in limits and (price := _price(spec.execution.prices.get(model.name))):
+        share = min(share, SHARE * limits["cost"] / price / max(1, n_served))
+    return max(LEAST, min(N_PROMPTS, math.ceil(share)))
+
+
+def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
+    """The number of texts that a campaign asks of a model, if its candidates share comparisons equally."""
+    asked = checked.most * checked.spec.texts_each
+    own = sum(each.model.name == model.name for each in checked.candidates)
+    if not own:  # it judges
+        return asked
+    sides = 2 if checked.spec.objective == "best-duel" else 1
+    return asked * sides * own / len(checked.candidates)
+
+
+def canary_words(checked: ResolvedCampaign) -> str | None:
+    """How many canary prompts each served model is asked first, in words; None where none is served."""
+    asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
+    if not asked:
+        return None
+    if len({*asked.values()}) == 1:
+        each = "" if len(asked) == 1 else f" for each of {len(asked)} served models"
+        return f"{next(iter(asked.values()))} of {N_PROMPTS} canary prompts{each}"
+    told = ", ".join(f"{n} for {name}" for name, n in asked.items())
+    return f"of {N_PROMPTS} canary prompts {told}"
+
+
+def _price(price: PriceSpec | None) -> float:
+    """The price of a canary prompt and its answer; 0 where it is unknown."""
+    if price is None:
+        return 0.0
+    return (LENGTHS[0] * price.input + LENGTHS[1] * price.output) / 1_000_000
