@@ -43,7 +43,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     """
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
-    from winnow.tasks.queries.warnings.from_spec import own_judge, there_twice
+    from winnow.tasks.queries.warnings.from_spec import hidden_thoughts, own_judge, there_twice
     from winnow.tasks.setup.check import without_targets
     from winnow.tasks.setup.likely_mistakes import likely_mistakes
     from winnow.tasks.setup.load import check_spec_file, with_stored_labels
@@ -61,7 +61,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         head = "allowed" if needed.text in known else "to be allowed"
         print(f"{head}: it would {needed.text} ({needed.keys[0]})")
     identity = checked.identity()
-    for warning in (own_judge(identity), there_twice(identity)):
+    for warning in (own_judge(identity), there_twice(identity), hidden_thoughts(identity)):
         if warning is not None:
             print(f"check: {warning.sentence}")
     for remark in checked.dataset.remarks:

@@ -5,8 +5,9 @@ the version of the rules with which it began, and what is new stands in the key 
 
 Version 0, of campaigns that store none: tokens are drawn along their cumulated probabilities, in the order of
 the vocabulary, and a tokenizer puts its first token before every prompt without a chat template. Version 1:
-tokens are drawn by Gumbel noise on their logits, and no second first token is put before a prompt that spells
-it out. Both are about engines on this machine: servers draw and read as they do.
+tokens are drawn by Gumbel noise on their logits, no second first token is put before a prompt that spells it
+out, and texts that the parser think-tags reads keep its tags where the tokenizer calls them special.
+All are about engines on this machine: servers draw and read as they do.
 """
 
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from functools import lru_cache
 from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.engines.protocol import GREEDY_BELOW, ModelRef, Sampling
+from winnow.tasks.engines.providers import OWN_TOKENS
 
 NEWEST = 1
 """The version that new campaigns begin with."""
@@ -25,9 +27,6 @@ KEY = "text_rules"
 
 OWN_DRAWS = frozenset({"transformers"})
 """Providers whose tokens Winnow draws itself."""
-
-OWN_TOKENS = frozenset({"transformers", "vllm"})
-"""Providers whose prompts Winnow turns into tokens itself."""
 
 BEGINNINGS = ("<", "[", "{", "|", "\uff1c", "\uff5c")
 """What a spelled first token may begin with, such as <s>, <|begin_of_text|> or [CLS]: a key says whether a
@@ -57,7 +56,10 @@ def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) 
         return sampling
     draws = model.provider in OWN_DRAWS and not sampling.choices and sampling.temperature >= GREEDY_BELOW
     begins = not model.chat and isinstance(prompt, str) and prompt.startswith(BEGINNINGS)
-    return _with(_Itself(sampling), draws, begins) if draws or begins else sampling
+    thinks = model.reasoning is not None and model.reasoning.parser == "think-tags" and not sampling.choices
+    if not (draws or begins or thinks):
+        return sampling
+    return _with(_Itself(sampling), draws, begins, thinks)
 
 
 class _Itself:
@@ -76,5 +78,5 @@ class _Itself:
 
 
 @lru_cache(maxsize=1024)  # engines group requests by the object that holds their settings
-def _with(own: _Itself, draws: bool, begins: bool) -> Sampling:
-    return replace(own.sampling, gumbel=draws, one_bos=begins)
+def _with(own: _Itself, draws: bool, begins: bool, thinks: bool) -> Sampling:
+    return replace(own.sampling, gumbel=draws, one_bos=begins, think_tags=thinks)

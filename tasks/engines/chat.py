@@ -4,7 +4,7 @@ The template is the one in a checkpoint's folder. Whether one takes given messag
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -60,6 +60,31 @@ def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
 
 
 START, END = "<think>", "</think>"
+
+
+TAGS = (START, END)
+
+
+def special_tokens(tokenizer: object) -> dict[int, str]:
+    """The special tokens of a tokenizer of transformers by id; none of one that does not list them."""
+    added: Mapping[int, object] = getattr(tokenizer, "added_tokens_decoder", {})
+    return {id_: str(token) for id_, token in added.items() if getattr(token, "special", False)}
+
+
+MOST_READ = 1 << 20
+"""Characters of a tokenizer's file among which its added tokens are, before a vocabulary of many more."""
+
+
+def hides_thoughts(folder: Path) -> bool:
+    """Whether the tokenizer in a folder calls a think tag special, so that texts are without it."""
+    try:
+        with (folder / "tokenizer.json").open(encoding="utf-8", errors="replace") as file:
+            text = file.read(MOST_READ)
+        start = text.index('"added_tokens"')
+        added, _ = json.JSONDecoder().raw_decode(text, text.index("[", start))
+        return any(each["content"] in TAGS and each["special"] for each in added)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 class Reasoning(NamedTuple):

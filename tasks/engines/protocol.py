@@ -106,6 +106,8 @@ class Sampling:
     changes it; else tokens are drawn along cumulated probabilities. For engines whose tokens Winnow draws."""
     one_bos: bool = False
     """Whether a prompt that spells out the tokenizer's first token is given no second one."""
+    think_tags: bool = False
+    """Whether the tags around a model's reasoning stay in a text where they are special tokens."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):

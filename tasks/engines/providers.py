@@ -67,6 +67,9 @@ EXTRAS: dict[str, Extra] = {"litellm": "litellm", "transformers": "local", "vllm
 REMOTE: frozenset[str] = frozenset({"litellm", "openai"})
 """Providers whose models run elsewhere: they take no memory here, and are asked beside all others."""
 
+OWN_TOKENS = frozenset({"transformers", "vllm"})
+"""Providers whose prompts Winnow turns into tokens itself."""
+
 ADAPTING = frozenset({"vllm"})
 """Providers that can put a LoRA adapter on a model."""
 

@@ -132,6 +132,23 @@ def test_an_answer_within_thoughts_names_the_stop_sequence(campaign):
     assert "a stop sequence may stand in the thoughts" in warning.sentence
 
 
+def test_a_model_whose_thoughts_are_nowhere_is_named_and_one_that_thought_once_is_not(campaign):
+    for parser, words in (("think-tags", "skip_special_tokens: false"), ("server", "the server tells none")):
+        with campaign.database.writing() as session:
+            model = {"name": "m", "provider": "openai", "reasoning": [parser, True, False]}
+            session.execute(update(Candidate).values(model=model))
+        if parser == "think-tags":
+            play(campaign, [TARGETS, [*TARGETS[1:], "docs"]])
+        (warning,) = told(campaign)
+        assert warning.kind == "no-thoughts"
+        assert warning.sentence.startswith(
+            "no reasoning was found in any of 10 texts of m, which has reasoning: "
+        )
+        assert words in warning.sentence
+    play(campaign, [[], [], [("fix", {"reasoning": "x"})]], number=1)
+    assert told(campaign) == []
+
+
 @pytest.mark.parametrize(
     ("detail", "words"),
     [

@@ -5,12 +5,13 @@ import pytest
 from winnow.tasks.candidates.cache_keys import request_content
 from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of, settled
 from winnow.tasks.candidates.weighing import Asked
-from winnow.tasks.engines.chat import Message
+from winnow.tasks.engines.chat import Message, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.rounds.generate import plan_text
 
 WARM, GREEDY = Sampling(temperature=0.7), Sampling()
 CHOOSES = Sampling(temperature=0.7, choices=("yes", "no"))
+TAGS = Reasoning("think-tags", True, False)
 MESSAGES = (Message("user", "<s>a"),)
 
 
@@ -37,6 +38,11 @@ def added(sampling, ref, prompt, rules=NEWEST):
         (CHOOSES, model("transformers"), "[CLS]a", {"one_bos": True}),
         (GREEDY, model("vllm"), "<bos>a", {"one_bos": True}),
         (GREEDY, model("vllm"), "\uff5cbegin\uff5ca", {"one_bos": True}),
+        (GREEDY, model("transformers", chat=True, reasoning=TAGS), "a", {"think_tags": True}),
+        (GREEDY, model("vllm", chat=True, reasoning=TAGS), MESSAGES, {"think_tags": True}),
+        (CHOOSES, model("vllm", chat=True, reasoning=TAGS), MESSAGES, {}),
+        (GREEDY, model("vllm", chat=True, reasoning=Reasoning("server", True, False)), "a", {}),
+        (GREEDY, model("openai", chat=True, reasoning=TAGS), "a", {}),
         (Sampling(temperature=1e-6), model("transformers"), "a", {}),
         (GREEDY, model("transformers"), "a <s>", {}),
         (CHOOSES, model("transformers"), "a", {}),

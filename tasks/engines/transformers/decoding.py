@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
 
+from winnow.tasks.engines.chat import TAGS, special_tokens
 from winnow.tasks.engines.choices.next_token import Row, choose_token, shifted_logits
 from winnow.tasks.engines.protocol import GenerationFailure, Request
 
@@ -64,6 +65,10 @@ class Decoding:
         self._tokens: list[list[int]] = [[] for _ in requests]
         self._logprobs: list[list[float]] = [[] for _ in requests]
         self._finished: list[FinishedRow | GenerationFailure | None] = [None] * len(requests)
+        self._hidden: frozenset[int] = frozenset()
+        if any(request.sampling.think_tags for request in requests):
+            special = special_tokens(tokenizer)
+            self._hidden = frozenset(id_ for id_, token in special.items() if token not in TAGS)
 
     def draw(self, logits: torch.Tensor) -> list[int]:
         """Next token of every request from logits of shape (B, V) on the CPU; 0 for those that are done.
@@ -100,14 +105,14 @@ class Decoding:
     def _ending(self, i: int) -> FinishedRow | None:
         tokens = self._tokens[i]
         if tokens[-1] in self._ends or tokens[-1] in self._requests[i].sampling.stop_token_ids:
-            return self._row(i, self._text(tokens[:-1]), "stop")
+            return self._row(i, self._text(i, tokens[:-1]), "stop")
         if stop := self._requests[i].sampling.stop:
-            text = self._text(tokens)
+            text = self._text(i, tokens)
             if found := [(at, at + len(s)) for s in stop if (at := text.find(s)) >= 0]:
                 start, _ = min(found, key=itemgetter(1))
                 return self._row(i, text[:start], "stop")
         if len(tokens) >= self._room[i]:
-            return self._row(i, self._text(tokens), "length")
+            return self._row(i, self._text(i, tokens), "length")
         return None
 
     def _row(self, i: int, text: str, finish_reason: str) -> FinishedRow:
@@ -115,8 +120,13 @@ class Decoding:
         length = len(self._tokens[i])
         return FinishedRow(text=text, finish_reason=finish_reason, length=length, logprobs=logprobs)
 
-    def _text(self, tokens: list[int]) -> str:
-        text = self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    def _text(self, i: int, tokens: list[int]) -> str:
+        keeps_tags = self._requests[i].sampling.think_tags
+        if keeps_tags:
+            tokens = [token for token in tokens if token not in self._hidden]
+        text = self._tokenizer.decode(
+            tokens, skip_special_tokens=not keeps_tags, clean_up_tokenization_spaces=False
+        )
         return str(text)
 
 

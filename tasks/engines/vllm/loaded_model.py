@@ -4,6 +4,7 @@ import gc
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.chat import TAGS, special_tokens
 from winnow.tasks.engines.checkpoints import adapter_args
 from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import one_sentence
@@ -121,6 +123,9 @@ class VllmModel:
         self._max_model_len = int(config.max_model_len)
         # vLLM's own type for it names less than every tokenizer has.
         tokenizer = cast("PreTrainedTokenizerBase", self._llm.get_tokenizer())
+        special = special_tokens(tokenizer).values()
+        self._hides_tags = bool(set(TAGS).intersection(special))
+        self._hidden = re.compile("|".join(re.escape(each) for each in special if each not in TAGS) or "(?!)")
         vocabulary = config.get_vocab_size()
         self._encode = PromptEncoder(
             tokenizer, model, vocabulary=vocabulary, max_model_len=self._max_model_len
@@ -218,7 +223,7 @@ class VllmModel:
         if generated.finish_reason not in ("stop", "length"):
             return GenerationFailure(reason="refused", detail=f"vLLM ended it by {generated.finish_reason!r}")
         return Completion(
-            text=generated.text,
+            text=self._hidden.sub("", generated.text) if self._hides_tags else generated.text,
             finish_reason=generated.finish_reason,
             input_tokens=len(output.prompt_token_ids or []),
             output_tokens=len(generated.token_ids),
@@ -309,6 +314,8 @@ class VllmModel:
             "stop_token_ids": list(sampling.stop_token_ids),
             "structured_outputs": _structured(sampling.structure),
             "logprobs": 0 if sampling.logprobs else None,  # of the drawn token alone
+            # Then texts hold all special tokens, and those that are no tags are taken out of them.
+            "skip_special_tokens": not (self._hides_tags and sampling.think_tags),
         }
 
 

@@ -22,7 +22,13 @@ from winnow.tasks.queries.warnings.from_outputs import (
     OUT,
     output_warnings,
 )
-from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind, own_judge, there_twice
+from winnow.tasks.queries.warnings.from_spec import (
+    CampaignWarning,
+    Kind,
+    hidden_thoughts,
+    own_judge,
+    there_twice,
+)
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.stored_spec import judge_entries, judge_parts, judging_models
 
@@ -64,6 +70,7 @@ def campaign_warnings(
         _no_answer(counts, campaign),
         _cut_replies(session, campaign),
         _no_probabilities(session, campaign),
+        hidden_thoughts(campaign.spec),
         own_judge(campaign.spec),
         there_twice(campaign.spec),
         _one_side(session, campaign),

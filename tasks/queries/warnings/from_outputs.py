@@ -69,6 +69,7 @@ class Looked:
     """A candidate with the outputs of it that were looked at."""
 
     counts: CandidateCounts
+    model: str
     status: str
     settings: Settings
     outputs: Sequence[JudgedOutput]
@@ -113,6 +114,7 @@ def looked_at(session: Session, campaign: CampaignRecord) -> list[Looked]:
         )  # fmt: skip
         looked = Looked(
             counts=each,
+            model=str(record.model.get("name")),
             status=statuses.get(each.position, "active"),
             settings=Settings.from_record(record.model, record.sampling),
             outputs=outputs,
@@ -197,6 +199,7 @@ def output_warnings(session: Session, campaign: CampaignRecord, *, has_ended: bo
     if not found:
         return []
     warnings = [_truncated(found), _refused(found), *(_of_fault(found, fault) for fault in SAID)]
+    warnings.append(_no_thoughts(found))
     said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
     known = {name for warning in said for name in warning.about}
     warnings += _without_point(campaign, found, known, has_ended=has_ended)
@@ -273,6 +276,31 @@ def _of_fault(found: Sequence[Looked], fault: Fault) -> CampaignWarning | None:
     )
 
 
+def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:
+    """A warning about a model whose reasoning is to be told apart, and that none was found of."""
+    thinking: dict[str, list[Looked]] = {}
+    for each in found:
+        if each.settings.reasoning is not None:
+            thinking.setdefault(each.model, []).append(each)
+    for model, of_it in thinking.items():
+        outputs = [output for each in of_it for output in each.outputs]
+        if len(outputs) < FEWEST_OF_ONE or any(output.reasoning for output in outputs):
+            continue
+        reasoning = of_it[0].settings.reasoning
+        cause = (
+            "the server tells none (it may need a reasoning parser)"
+            if reasoning is not None and reasoning.parser == "server"
+            else "its server may leave the tags out as special tokens (vLLM's does so unless model_args has "
+            "skip_special_tokens: false)"
+        )
+        return CampaignWarning(
+            kind="no-thoughts",
+            sentence=f"no reasoning was found in any of {len(outputs):,} texts of {model}, which has "
+            f"reasoning: {cause}; or thinking is off",
+        )
+    return None
+
+
 def _remedy(looked: Looked, fault: Fault) -> str:
     """The likely cause and what to do, by a candidate that has the fault."""
     output, settings = looked.faults[fault][0], looked.settings
@@ -342,7 +370,7 @@ def _without_point(
         each
         for each in found
         if each.counts.has_no_point
-        and each.outputs
+        and len(each.outputs) >= FEWEST_OF_ONE
         and each.counts.name not in known
         and not all(output.reason in OF_TARGETS for output in each.outputs)
         and (has_ended or each.status in OUT or len(each.outputs) >= FEWEST_WITHOUT_POINT)

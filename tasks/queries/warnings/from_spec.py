@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.engines.chat import hides_thoughts
+from winnow.tasks.engines.providers import OWN_TOKENS
 from winnow.tasks.spec.stored_spec import judging_fingerprints, judging_models
 
 Kind = Literal[
@@ -14,6 +17,8 @@ Kind = Literal[
     "refused",
     "thoughts",
     "in-thoughts",
+    "no-thoughts",
+    "hidden-thoughts",
     "empty",
     "stop-ignored",
     "structure",
@@ -36,6 +41,8 @@ Kind = Literal[
 * truncated: texts were ended by max_tokens or the context window.
 * refused: a candidate's requests were refused, or answered by a call of a tool.
 * thoughts, in-thoughts, empty, stop-ignored, structure: see `tasks.rounds.outputs.Fault`.
+* no-thoughts: a model's reasoning is to be told apart from its outputs, and none was found.
+* hidden-thoughts: the tags around a model's reasoning are special tokens, which texts are without.
 * zero-holds-target: a candidate never got a point, and its outputs hold their targets.
 * zero-unread: a candidate never got a point, and the judge could read none of its outputs.
 * zero-all-equal: a candidate never got a point, and its outputs are all the same.
@@ -76,6 +83,24 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
                 kind="own-judge",
                 sentence=f"{judging[fingerprint]} judges outputs of its own, those of {candidate}; models "
                 "tend to favour those: let another one judge, or hold some verdicts against a human's",
+            )
+    return None
+
+
+def hidden_thoughts(identity: JsonView) -> CampaignWarning | None:
+    """A warning if a tokenizer takes the tags around thoughts out of texts, and no parser tells these apart.
+
+    Args:
+        identity: Identity of the campaign, as it is stored. Only a checkpoint in a folder is looked at.
+    """
+    for model in identity.get("models") or ():
+        thinks = (model.get("chat_template_args") or {}).get("enable_thinking", True)
+        is_plain = model.get("reasoning") is None and thinks is not False
+        if is_plain and model.get("provider") in OWN_TOKENS and hides_thoughts(Path(model["model"])):
+            return CampaignWarning(
+                kind="hidden-thoughts",
+                sentence=f"the tokenizer of {model['name']} calls <think> a special token, so that thoughts "
+                "would be judged without their tags: set its reasoning: {parser: think-tags}",
             )
     return None
 
