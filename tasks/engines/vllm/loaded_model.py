@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -104,7 +105,7 @@ class VllmModel:
                 revision=model.revision,
                 tokenizer_revision=model.revision,
                 **({"enable_sleep_mode": True} if self.can_sleep else {}),
-                **{**adapter_args(adapters), **model.model_args},
+                **{"max_logprobs": MOST_OPTIONS, **adapter_args(adapters), **model.model_args},
             )
         self.waited = self._device.waited
         self._refusals = _refusals()
@@ -121,6 +122,8 @@ class VllmModel:
 
         config = self._llm.model_config
         self._max_model_len = int(config.max_model_len)
+        told_at_once = int(config.max_logprobs)  # -1 is no limit
+        self._most_options = MOST_OPTIONS if told_at_once < 1 else min(MOST_OPTIONS, told_at_once)
         # vLLM's own type for it names less than every tokenizer has.
         tokenizer = cast("PreTrainedTokenizerBase", self._llm.get_tokenizer())
         special = special_tokens(tokenizer).values()
@@ -247,18 +250,25 @@ class VllmModel:
         return OptionLogprobs(logprobs, self._cached(output))
 
     def _next_logprobs(self, questions: "Sequence[NextToken]") -> "list[TokenLogprobs]":
+        size = self._most_options
+        parts = [
+            [list(question.options[start : start + size]) for start in range(0, len(question.options), size)]
+            for question in questions
+        ]
         params = [
             {
                 "temperature": 0.0,
                 "max_tokens": 1,
-                "logprob_token_ids": list(question.options),
+                "logprob_token_ids": options,
                 # Older versions return nothing without it, newer ones want this very number.
-                "logprobs": len(question.options),
+                "logprobs": len(options),
             }
-            for question in questions
+            for portions in parts
+            for options in portions
         ]
-        outputs = self._outputs([question.ids for question in questions], params)
-        return [self._next_token(output) for output in outputs]
+        asked = [question.ids for question, portions in zip(questions, parts, strict=True) for _ in portions]
+        told = iter([self._next_token(output) for output in self._outputs(asked, params)])
+        return [_joined(list(islice(told, len(portions)))) for portions in parts]
 
     def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Weighed]":
         # One new token is the least that vLLM generates; 1 asks for the prompt's own tokens, and for the most
@@ -361,8 +371,24 @@ def _refusals() -> tuple[type[Exception], ...]:
     return (getattr(exceptions, "VLLMClientError", ValueError), ValueError)
 
 
+MOST_OPTIONS = 128
+"""Tokens of which vLLM tells the log-probabilities in one place, at the most; by default it tells 20."""
+
 USABLE = 0.92
 """Share of a GPU's memory that vLLM takes where nothing else is said."""
+
+
+def _joined(told: "Sequence[TokenLogprobs]") -> "TokenLogprobs":
+    """The answers to the parts of a question as one; a failure where there is one."""
+    from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
+
+    known: list[OptionLogprobs] = []
+    for each in told:
+        if isinstance(each, GenerationFailure):
+            return each
+        known.append(each)
+    logprobs = {token: value for each in known for token, value in each.logprobs.items()}
+    return OptionLogprobs(logprobs, known[0].cached_tokens)
 
 
 def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import string
 import subprocess
 import sys
 import time
@@ -202,6 +203,17 @@ def test_choices_and_their_probabilities_are_those_of_the_reference_engine(pool,
     for answer, expected in zip(ours, plain, strict=True):
         assert answer.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)
     assert (also_unspeakable, also_too_long) == (unspeakable, too_long)
+
+
+def test_a_scale_of_many_points_is_that_of_the_reference_engine(pool, model, weights):
+    """vLLM tells 20 log-probabilities in one place unless it is loaded for more."""
+    choices = tuple(string.ascii_letters)
+    assert len(choices) == 52
+    requests = [request(p, choices=choices) for p in PROMPTS[:3]]
+    plain, ours = TransformersEngine(reference(weights)).generate(requests), pool.generate(model, requests)
+    assert facts(ours) == facts(plain)
+    for answer, expected in zip(ours, plain, strict=True):
+        assert answer.choice_logprobs == pytest.approx(expected.choice_logprobs, abs=1e-3)
 
 
 @pytest.mark.parametrize(
