@@ -48,6 +48,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.tasks.setup.likely_mistakes import likely_mistakes
     from winnow.tasks.setup.load import check_spec_file, with_stored_labels
     from winnow.tasks.setup.trust import permissions
+    from winnow.tasks.setup.unread_targets import unread_targets
     from winnow.tasks.spec.yaml_file import read_spec_file
 
     file = read_spec_file(spec, set_ or [])
@@ -74,6 +75,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
             f"{lacking[0].key!r}, so that judge {checked.spec.judge.type} scores nobody on them: leave them "
             "out by dataset.filter, or give them one"
         )
+    for sentence in unread_targets(checked.spec, checked.dataset.examples):
+        print(f"check: {sentence}")
     for complaint in unset_variables(checked.spec.execution.notify):
         print(f"check: {complaint}")
 

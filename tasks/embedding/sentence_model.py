@@ -90,6 +90,12 @@ class SentenceModel:
         finally:
             torch.set_num_threads(threads)
 
+    def tokenizer(self) -> Any:  # noqa: ANN401 -- a class of Transformers, which has no types
+        """The checkpoint's tokenizer, without its weights."""
+        import transformers
+
+        return transformers.AutoTokenizer.from_pretrained(self._folder)
+
     def close(self) -> None:
         """See `Embedder`."""
         self._model = self._tokenizer = None
@@ -113,7 +119,7 @@ class SentenceModel:
 
         transformers.utils.logging.disable_progress_bar()
         try:
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
+            self._tokenizer = self.tokenizer()
             self._model = transformers.AutoModel.from_pretrained(self._folder, dtype=self._precision).eval()
         except Exception as error:  # no common class covers what a bad checkpoint raises
             raise SpecError(

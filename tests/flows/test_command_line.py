@@ -153,6 +153,18 @@ def test_bad_data_get_one_message_and_no_database(folder, content, told):
     assert not (folder / "winnow.db").exists()
 
 
+@pytest.mark.parametrize(
+    ("judge", "remedy"),
+    [("{type: bleu}", "set judge.tokenize: zh"), ("{type: bleu, tokenize: zh}", ""), ("{type: rouge}", "")],
+)
+def test_a_tokenizer_that_leaves_next_to_nothing_of_targets_is_named_with_the_remedy(folder, judge, remedy):
+    (folder / "data.jsonl").write_text('{"id": "a", "input": "x", "target": "北京是中国的首都。"}\n')
+    result = winnow(folder, "validate", "campaign.yaml", "--set", f"judge={judge}")
+    assert result.returncode == 0
+    assert ("next to nothing of 1 of 1 targets" in result.stdout) == bool(remedy)
+    assert remedy in result.stdout
+
+
 def test_init_writes_a_file_that_lacks_only_models_and_data_and_never_overwrites(tmp_path):
     assert winnow(tmp_path, "init").returncode == 0
     for seed, name in enumerate(("small", "large")):

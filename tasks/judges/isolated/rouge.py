@@ -40,12 +40,11 @@ class RougeJudge:
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
     """The function that judges, for a process of its own, in which it may take its time."""
-    from nltk.stem.porter import PorterStemmer
     from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
 
-    stem = PorterStemmer().stem if stemmer else None
-
-    scorer = RougeScorer([variant], tokenizer=_Tokenizer(stem))
+    stemming = DefaultTokenizer(use_stemmer=True).tokenize if stemmer else None
+    scorer = RougeScorer([variant], tokenizer=_Tokenizer(stemming))
 
     def judge(sample: Sample) -> Verdict:
         value = scorer.score_multi(sample.targets, sample.output)[variant].fmeasure
@@ -58,7 +57,13 @@ def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
 class _Tokenizer:
     """The words of all scripts, as rouge-score asks for them."""
 
-    stem: Callable[[str], str] | None
+    stemming: Callable[[str], list[str]] | None
+    """rouge-score's own tokenizer, for the stem of a word; None to leave words as they are."""
 
     def tokenize(self, text: str) -> list[str]:
-        return words(text, self.stem)
+        return words(text, self._stem if self.stemming else None)
+
+    def _stem(self, word: str) -> str:
+        assert self.stemming is not None
+        (stem,) = self.stemming(word)
+        return stem

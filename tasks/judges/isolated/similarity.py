@@ -133,6 +133,22 @@ def measured(model: str | None, pooling: Pooling) -> Callable[[Sample], Verdict]
     return _measuring(embedder)
 
 
+def reading(model: str | None) -> Callable[[Sample], Verdict]:
+    """The function that reads a target, given as the output, for a process of its own.
+
+    The score is 0 if the model's tokenizer knows hardly a token of it.
+    """
+    tokenizer = SentenceModel(model, "mean").tokenizer()
+    unknown = tokenizer.unk_token_id
+
+    def judge(sample: Sample) -> Verdict:
+        tokens = tokenizer(sample.output.encode("utf-8", "replace").decode(), add_special_tokens=False)
+        found = tokens["input_ids"]
+        return Verdict(score=float(unknown is None or 2 * found.count(unknown) < len(found)))
+
+    return judge
+
+
 def _measuring(embedder: Embedder) -> Callable[[Sample], Verdict]:
     def vector(text: str) -> FloatArray:
         text = text.encode("utf-8", "replace").decode()  # no tokenizer takes half a character

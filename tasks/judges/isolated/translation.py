@@ -4,7 +4,8 @@ A campaign's mean is a mean of values of single outputs, which is not the value 
 that papers report.
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, ClassVar, Literal
 
@@ -12,6 +13,7 @@ from pydantic import Field
 
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.isolated.words import HELPFUL_SHARE, LEAST_SHARE, leaves
 from winnow.tasks.judges.protocol import PERCENT, Sample, Scale, Verdict
 
 VERSION = 1
@@ -89,6 +91,8 @@ class TerJudge(_SentenceMetric):
     """Whether punctuation is ignored."""
     case_sensitive: bool = False
     """Whether upper and lower case differ."""
+    asian_support: bool = False
+    """Whether Chinese and Japanese are taken apart by characters, with `normalized`."""
 
 
 _SCALES: Mapping[str, Scale] = {each.metric: each.scale for each in (BleuJudge, ChrfJudge, TerJudge)}
@@ -105,5 +109,33 @@ def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], 
     def judge(sample: Sample) -> Verdict:
         value = measure.sentence_score(sample.output, list(sample.targets)).score
         return Verdict(score=_SCALES[metric].score(value), answer=f"{metric} {value:.2f}")
+
+    return judge
+
+
+HELPING: Mapping[str, Sequence[Mapping[str, object]]] = {
+    "BLEU": ({"tokenize": "zh"}, {"tokenize": "char"}),
+    "TER": ({"normalized": True, "asian_support": True},),
+}
+"""Settings that take apart what the default takes for one word, the one to prefer first."""
+
+
+def reading(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
+    """The function that reads a target, given as the output, for a process of its own.
+
+    The score is 0 if the tokenizer leaves next to nothing of the target; the answer then is the settings that
+    would leave more of it, as JSON, empty if there are none.
+    """
+    from sacrebleu import metrics
+
+    def is_left(target: str, more: Mapping[str, object], share: float) -> bool:
+        words = getattr(metrics, metric)(**{**settings, **more}).tokenizer(target).split()
+        return leaves(words, target, share)
+
+    def judge(sample: Sample) -> Verdict:
+        if is_left(sample.output, {}, LEAST_SHARE):
+            return Verdict(score=1.0)
+        helping = (each for each in HELPING[metric] if is_left(sample.output, each, HELPFUL_SHARE))
+        return Verdict(score=0.0, answer=json.dumps(next(helping, {})))
 
     return judge

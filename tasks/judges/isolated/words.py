@@ -6,7 +6,7 @@ character is a word in scripts that do not: Chinese and Japanese, Thai, Lao, Khm
 """
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import regex
 
@@ -19,7 +19,6 @@ _WORD = regex.compile(
 )
 _LETTER = regex.compile(UNSPACED, regex.VERSION1)
 
-_SHORTEST_TO_STEM = 4
 _ZERO_WIDTH_SPACE = 0x200B
 
 _AS_ASCII = {
@@ -46,16 +45,33 @@ def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
 
     Args:
         text: Text in any script.
-        stem: Returns the stem of an English word; None to leave words as they are.
+        stem: Returns the stem of an English word in lower case; None to leave words as they are.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.translate(_AS_ASCII).translate(_INVISIBLE))
     found: list[str] = _WORD.findall(text.lower())
     if stem is None:
         return found
-    return [stem(each) if len(each) >= _SHORTEST_TO_STEM and each.isascii() else each for each in found]
+    return [stem(each) if each.isascii() else each for each in found]
 
 
 def unspaced_letters(text: str) -> int:
     """Number of the letters of a text that belong to scripts without blanks between words."""
     return 0 if text.isascii() else len(_LETTER.findall(text))
+
+
+LEAST_SHARE, HELPFUL_SHARE = 0.25, 0.5
+"""Shares of such letters that stand in words of their own: what a tokenizer leaves at the least, and with a
+setting that helps."""
+
+_FEWEST_LETTERS = 4
+
+
+def leaves(words: Collection[str], text: str, share: float = LEAST_SHARE) -> bool:
+    """Whether a tokenizer's words of a text leave more than a share of such letters apart.
+
+    Always true of a text that has hardly any.
+    """
+    letters = unspaced_letters(text)
+    parts = sum(unspaced_letters(each) > 0 for each in words)
+    return letters < _FEWEST_LETTERS or parts > share * letters

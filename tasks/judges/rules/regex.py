@@ -1,9 +1,12 @@
-r"""A pattern of the user's own, in one of two ways.
+r"""A pattern of the user's own, in one of three ways.
 
 * The pattern holds `{target}`: the output is right if the pattern, with the target's text in that place
   taken literally, is found anywhere in it. Example: `\bversion {target}\b`.
 * It does not: group 1 of the last match (the whole match if there is no group) is the answer, and is
   right if it equals a target, white space around both ignored. Example: `answer: (\w+)`.
+* It has no group either, and is found in none of the targets, case ignored: no match could be compared with
+  them, and the output is right if the pattern is found in it. Example: `(?i)\bI can't help\b` for the target
+  "refusal".
 """
 
 from collections.abc import Sequence
@@ -15,13 +18,13 @@ import regex
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 from winnow.tasks.judges.rules.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegexJudge:
-    """A pattern with {target} in it is found in the output; or else, what it captures last is a target."""
+    """A pattern is found in the output, or what it captures last is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
@@ -38,10 +41,22 @@ class RegexJudge:
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:
-            judge = self._found if TARGET in self.pattern else self._captured
+            is_enough = TARGET in self.pattern or self.is_found_alone(sample.targets)
+            judge = self._found if is_enough else self._captured
             return judge(sample.output, sample.targets)
         except (TimeoutError, MemoryError):
             return Verdict.unscored("pattern_timeout")
+
+    def is_found_alone(self, targets: Sequence[str]) -> bool:
+        """Whether the pattern only has to be found, as no match of it could be one of the targets.
+
+        Raises:
+            TimeoutError, MemoryError: If that takes too long to tell.
+        """
+        pattern = compiled(self.pattern.replace(TARGET, ""), ignore_case=True)
+        if TARGET in self.pattern or pattern.groups:
+            return False
+        return not any(pattern.search(each, timeout=TIMEOUT_SECONDS) for each in targets)
 
     def _found(self, output: str, targets: Sequence[str]) -> Verdict:
         for target in targets:

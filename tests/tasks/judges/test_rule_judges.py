@@ -127,15 +127,19 @@ def test_numeric_reads_a_number_however_it_is_formatted(value):
         ("so 12 then 13", ["13"], {"pattern": r"\d+"}, 1.0),
         ("x", ["x"], {"pattern": r"(y)?x"}, 1.0),
         ("nothing", ["a"], {"pattern": r"answer: (\w)"}, "no_answer"),
+        ("I cannot help you", ["refusal"], {"pattern": "I can(?:no|')t help"}, 1.0),
+        ("Sure", ["refusal"], {"pattern": "I can(?:no|')t help"}, 0.0),
+        ("I cannot help you", ["refusal"], {"pattern": "(I can(?:no|')t help)"}, 0.0),
+        ("2024-05-03", ["a date"], {"pattern": r"^\d{4}-\d\d-\d\d$"}, 1.0),
+        ("It is 7.", ["1,234"], {"pattern": r"\d+"}, 0.0),
+        ("yes", ["Yes"], {"pattern": "yes|no"}, 0.0),
         ("a", [], {"pattern": "a"}, "no_target"),
         ("a", ["1"], {"pattern": r"\{target}"}, "unreadable_target"),
         ("a" * 5_000, ["c"], {"pattern": r"(a+)+b"}, "pattern_timeout"),
         ("a" * 5_000, ["c"], {"pattern": r"(a+)+{target}"}, "pattern_timeout"),
     ],
 )
-def test_regex_finds_the_target_or_compares_what_it_captures_last(
-    monkeypatch, output, targets, params, expected
-):
+def test_regex_is_found_or_what_it_captures_last_is_a_target(monkeypatch, output, targets, params, expected):
     for module in ("patterns", "regex"):
         monkeypatch.setattr(f"winnow.tasks.judges.rules.{module}.TIMEOUT_SECONDS", 0.1)
     assert score_or_reason("regex", output, targets, **params) == expected

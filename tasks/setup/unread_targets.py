@@ -1,0 +1,170 @@
+"""Targets of which a judge reads nothing, or next to nothing, so that it cannot tell right from wrong there.
+
+Each judge's tokenizer or parser has such blind spots: BLEU takes a Chinese sentence for one word, SQuAD drops
+the letter A as an article. An output is then scored without regard to what it says.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from winnow.tasks.data.datasets import Example
+from winnow.tasks.judges.isolated import rouge, translation
+from winnow.tasks.judges.isolated import words as scripts
+from winnow.tasks.judges.isolated.libraries import library_judge
+from winnow.tasks.judges.nested import judges_of
+from winnow.tasks.judges.protocol import Judge, Sample
+from winnow.tasks.judges.registry import EXTRACT, NO_ANSWER, create_judge
+from winnow.tasks.judges.rules import regex as by_pattern
+from winnow.tasks.judges.rules import squad
+from winnow.tasks.spec.campaign import CampaignSpec
+
+MOST_IN_A_PROCESS = 200
+"""Targets that are read by a library, which takes a process of its own."""
+
+MOST_SHOWN = 40
+"""Characters of a target in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """The reason why a judge reads nothing of a target, and the remedy."""
+
+    how_much: str
+    why: str
+    remedy: str
+
+
+Params = Mapping[str, object]
+_Reader = Callable[[str, Params, Sequence[str]], Mapping[str, _Loss]]
+"""Of the judge's place in the file, its parameters and different targets: what is lost of which."""
+
+
+def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[str]:
+    """One sentence for each judge of a campaign and each way in which it reads nothing of targets."""
+    holders = {target: each.key for each in reversed(examples) for target in each.targets if target.strip()}
+    targets = list(dict.fromkeys(each for one in examples for each in one.targets if each in holders))
+    for place, judge in judges_of(spec):
+        name = str(judge.get("type"))
+        if (reader := _READERS.get(name)) is None:
+            continue
+        params = {key: value for key, value in judge.items() if key not in ("type", EXTRACT, NO_ANSWER)}
+        lost = reader(place, params, targets)
+        for loss in dict.fromkeys(lost.values()):
+            found = [target for target, each in lost.items() if each == loss]
+            shown = found[0] if len(found[0]) <= MOST_SHOWN else f"{found[0][:MOST_SHOWN]}…"
+            yield (
+                f"judge {name} reads {loss.how_much} of {len(found)} of {len(targets)} targets, such as "
+                f"{shown!r} of example {holders[found[0]]!r}: {loss.why}; {loss.remedy}"
+            )
+
+
+def _of_rouge(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+    pairs = _Loss("nothing", "one word makes no pair of words", f"set {place}.variant: rougeL")
+    none = _Loss("nothing", "its words are letters and digits", "choose exact for such targets")
+    fewest = 2 if params.get("variant", rouge.RougeJudge.variant) == "rouge2" else 1
+    counts = {target: len(scripts.words(target)) for target in targets}
+    return {target: pairs if count else none for target, count in counts.items() if count < fewest}
+
+
+def _of_squad(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+    none = _Loss(
+        "nothing", "it drops punctuation and the articles a, an and the", "choose exact or normalised"
+    )
+    return {target: none for target in targets if not squad.words(target)}
+
+
+def _of_f1(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+    one = _Loss(
+        "next to nothing",
+        "its words end at blanks, which their script does not write",
+        "choose rouge with variant: rouge1",
+    )
+    lost = {target: one for target in targets if not scripts.leaves(squad.words(target), target)}
+    return {**lost, **_of_squad(place, params, targets)}
+
+
+def _by_sacrebleu(metric: str) -> _Reader:
+    def read(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+        suspects = [each for each in targets if not scripts.leaves([each], each)][:MOST_IN_A_PROCESS]
+        build = "winnow.tasks.judges.isolated.translation:reading"
+        helps = _lost(metric.lower(), build, ("sacrebleu",), suspects, metric=metric, settings=dict(params))
+        return {target: _of_tokenizer(metric, place, json.loads(more)) for target, more in helps.items()}
+
+    return read
+
+
+def _of_tokenizer(metric: str, place: str, helping: Mapping[str, object]) -> _Loss:
+    settings = " and ".join(f"{place}.{name}: {_in_yaml(value)}" for name, value in helping.items())
+    remedy = f"set {settings}" if helping else "choose chrf, which compares characters"
+    return _Loss("next to nothing", "its tokenizer takes a sentence without blanks for one word", remedy)
+
+
+def _of_similarity(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+    if params.get("embedder") is not None:
+        return {}
+    suspects = [each for each in targets if not each.isascii()][:MOST_IN_A_PROCESS]
+    build = "winnow.tasks.judges.isolated.similarity:reading"
+    lost = _lost("similarity", build, ("transformers",), suspects, model=params.get("model"))
+    loss = _Loss(
+        "next to nothing",
+        "its model has no tokens for their script",
+        f"set {place}.model to a sentence-embedding model of their language",
+    )
+    return dict.fromkeys(lost, loss)
+
+
+def _of_math(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+    given = params.get("target_format", "expression")
+    other = "text" if given == "expression" else "expression"
+    judge, otherwise = create_judge("math", target_format=given), create_judge("math", target_format=other)
+    lost = [each for each in targets[:MOST_IN_A_PROCESS] if _is_unreadable(judge, each)]
+    helped = _Loss(
+        "nothing", f"it is no mathematics as target_format: {given}", f"set {place}.target_format: {other}"
+    )
+    none = _Loss("nothing", "it is no mathematics that math-verify reads", "write it in LaTeX or as a number")
+    return {each: none if _is_unreadable(otherwise, each) else helped for each in lost}
+
+
+def _is_unreadable(judge: Judge, target: str) -> bool:
+    return judge.judge(Sample(output="1", targets=[target])).reason == "unreadable_target"
+
+
+def _of_regex(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+    judge = by_pattern.RegexJudge(**params)  # type: ignore[arg-type]
+    loss = _Loss(
+        "nothing",
+        "its pattern has no group and cannot match them, so that an output is right in which it is found",
+        f"put a group or {{target}} into {place}.pattern to compare with the target",
+    )
+    try:
+        return {target: loss for target in targets if judge.is_found_alone([target])}
+    except (TimeoutError, MemoryError):
+        return {}
+
+
+def _lost(
+    name: str, build: str, libraries: Sequence[str], targets: Sequence[str], **params: object
+) -> dict[str, str]:
+    """The targets with the score 0, with their answers, of a function that reads targets as outputs."""
+    if not targets:
+        return {}
+    reading = library_judge(name, build, libraries, **params)
+    verdicts = {target: reading.judge(Sample(output=target)) for target in targets}
+    return {target: each.answer or "{}" for target, each in verdicts.items() if each.score == 0.0}
+
+
+def _in_yaml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_READERS: Mapping[str, _Reader] = {
+    "bleu": _by_sacrebleu(translation.BleuJudge.metric),
+    "f1": _of_f1,
+    "math": _of_math,
+    "regex": _of_regex,
+    "rouge": _of_rouge,
+    "similarity": _of_similarity,
+    "squad": _of_squad,
+    "ter": _by_sacrebleu(translation.TerJudge.metric),
+}
