@@ -3,7 +3,6 @@
 The table says how far the campaign is, who leads, and which models are being loaded.
 """
 
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 
@@ -78,9 +77,7 @@ class LiveProgress(Tally):
 
     def __init__(self, interrupts: Interrupts) -> None:
         super().__init__(interrupts)
-        self._campaign: CampaignSession | None = None
         self._decision: Decision | None = None
-        self._looked, self._seen = time.monotonic(), (0, 0)  # when it was last drawn, and what there was then
         self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
         self._to_check: list[str] = []
 
@@ -88,7 +85,6 @@ class LiveProgress(Tally):
         """See `Callback`."""
         self.begin(campaign)
         self._counts = np.zeros(len(campaign.checked.candidates), dtype=np.int64)
-        self._campaign = campaign
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
@@ -102,7 +98,6 @@ class LiveProgress(Tally):
             yield Text("starting Prefect and the first engine ...")
             return
         made = sum(map(len, list(campaign.texts_in_use.values())))
-        self._note_stall(campaign, made)
         yield self._heading(campaign)
         yield self._bar(campaign)
         yield from _loading(campaign)
@@ -115,13 +110,6 @@ class LiveProgress(Tally):
         if decision is not None:
             yield Text(_race(campaign, decision))
             yield from self._table(campaign, decision, options.max_width)
-
-    def _note_stall(self, campaign: CampaignSession, made: int) -> None:
-        """Count the time since the last look as loading, where models load and no text came meanwhile."""
-        now, seen = time.monotonic(), (self.told, made)
-        if campaign.engines.loading and seen == self._seen:
-            self.stalled += now - self._looked
-        self._looked, self._seen = now, seen
 
     def _heading(self, campaign: CampaignSession) -> Text:
         spec = campaign.checked.spec

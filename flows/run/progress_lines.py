@@ -25,8 +25,8 @@ class Tally:
         self._interrupts = interrupts
         self.told = 0
         self._told_at_start = 0
-        self.stalled = 0.0
-        """Seconds in which nothing came because models were being loaded."""
+        self._campaign: CampaignSession | None = None
+        self._stalled_at_start = 0.0
         self._started = time.monotonic()
         self._early_warnings = EarlyWarnings()
 
@@ -38,6 +38,7 @@ class Tally:
     def begin(self, campaign: CampaignSession) -> None:
         """Take up the counts of a campaign that may have been begun before."""
         self.told = self._told_at_start = campaign.allowance.answered
+        self._campaign, self._stalled_at_start = campaign, campaign.engines.stalled
         self._started = time.monotonic()
 
     def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
@@ -59,6 +60,11 @@ class Tally:
     def elapsed(self) -> float:
         """Seconds since the campaign was taken up."""
         return time.monotonic() - self._started
+
+    @property
+    def stalled(self) -> float:
+        """Seconds of these in which models were being loaded and no engine was at work."""
+        return 0.0 if self._campaign is None else self._campaign.engines.stalled - self._stalled_at_start
 
     @property
     def rate(self) -> float:

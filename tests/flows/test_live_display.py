@@ -31,7 +31,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
     return SimpleNamespace(
         checked=checked,
         record=SimpleNamespace(name="letters", spec={}),
-        engines=SimpleNamespace(loading=loading),
+        engines=SimpleNamespace(loading=loading, stalled=7.0),
         contacts=SimpleNamespace(by_name={}),
         known=None,
         allowance=SimpleNamespace(answered=0),
@@ -188,15 +188,27 @@ def test_the_rate_leaves_out_the_time_in_which_models_were_loaded(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     running = campaign(**{"a-model": 12.3})
     progress = progress_of(running)
-    for seconds in (30.0, 30.0):  # loading, and nothing comes
-        shown(progress)
-        clock[0] += seconds
-    shown(progress)
+    clock[0] += 70.0
+    running.engines.stalled += 60.0
     running.allowance.answered = 20
     progress.round_done(running, SimpleNamespace(arms=[0, 1], number=0), decision())
-    clock[0] += 10.0  # another model loads, but texts came
-    shown(progress)
     assert (progress.elapsed, progress.stalled, progress.rate) == (70.0, 60.0, 2.0)
+
+
+def test_the_rate_of_plain_lines_leaves_it_out_as_well(monkeypatch, capsys):
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    running = campaign()
+    running.checked.dataset = SimpleNamespace(examples=[])
+    running.other_budgets = ()
+    progress = PlainProgress(SimpleNamespace(asked=False))
+    progress._early_warnings = NothingToCheck()
+    progress.begun(running)
+    clock[0] += 70.0
+    running.engines.stalled += 60.0
+    running.allowance.answered = 20
+    progress.round_done(running, SimpleNamespace(arms=[0, 1], number=0), decision())
+    assert capsys.readouterr().err.splitlines()[-1].endswith(", 2/s, 70 s")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ class LoadTimes:
         self._lock = threading.Lock()
         self._times: list[LoadTime] = []
         self._begun: dict[str, float] = {}
+        self._n_loading = self._n_answering = 0
+        self._stalled, self._stalled_since = 0.0, 0.0
 
     def have_ready(self, model: ModelRef, slot: EngineSlot, engine: Engine) -> None:
         """Wait until an engine can be asked, and wake it if it sleeps; the caller holds its slot.
@@ -49,7 +51,7 @@ class LoadTimes:
         """
         if slot.ready and not slot.asleep:
             return
-        with self._waiting(model.name):
+        with self.loading(model.name):
             self._have_ready(model, slot, engine)
 
     @property
@@ -59,15 +61,48 @@ class LoadTimes:
         with self._lock:
             return {name: now - begun for name, begun in self._begun.items()}
 
+    @property
+    def stalled(self) -> float:
+        """Seconds so far in which models were being loaded or woken, and no engine was at work."""
+        with self._lock:
+            return self._stalled + (time.monotonic() - self._stalled_since if self._is_stalled else 0.0)
+
+    @property
+    def _is_stalled(self) -> bool:
+        return self._n_loading > 0 and self._n_answering == 0
+
+    def _count(self, *, loading: int = 0, answering: int = 0) -> None:
+        """Count who loads and who answers; the caller holds the lock."""
+        now = time.monotonic()
+        if self._is_stalled:
+            self._stalled += now - self._stalled_since
+        self._n_loading += loading
+        self._n_answering += answering
+        self._stalled_since = now
+
     @contextmanager
-    def _waiting(self, name: str) -> Generator[None, None, None]:
+    def loading(self, name: str) -> Generator[None, None, None]:
+        """Have a model count as being loaded until the block ends."""
         with self._lock:
             self._begun[name] = time.monotonic()
+            self._count(loading=1)
         try:
             yield
         finally:
             with self._lock:
                 self._begun.pop(name, None)
+                self._count(loading=-1)
+
+    @contextmanager
+    def answering(self) -> Generator[None, None, None]:
+        """Have an engine count as at work until the block ends."""
+        with self._lock:
+            self._count(answering=1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._count(answering=-1)
 
     def _have_ready(self, model: ModelRef, slot: EngineSlot, engine: Engine) -> None:
         started = time.monotonic()

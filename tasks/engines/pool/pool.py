@@ -169,7 +169,8 @@ class EnginePool:
         known = self._kept.of(key, requests)
         left = [request for request in requests if request not in known]
         try:
-            answers = engine.generate(left)
+            with self._times.answering():
+                answers = engine.generate(left)
         except BatchUnfinished as error:
             if keeps:
                 self._identities[key] = engine.identity
@@ -282,6 +283,11 @@ class EnginePool:
         """Seconds for which each model is being loaded or woken now, by its name."""
         return self._times.under_way
 
+    @property
+    def stalled(self) -> float:
+        """Seconds so far in which models were being loaded or woken, and no engine was at work."""
+        return self._times.stalled
+
     def take_loads(self) -> list[LoadTime]:
         """The loads since the last call, in the order in which the engines were ready."""
         return self._times.take()
@@ -312,7 +318,8 @@ class EnginePool:
     def _start(self, model: ModelRef, devices: tuple[int, ...]) -> Engine:
         own = () if model.lora is None else (model.lora,)
         adapters = tuple(sorted(self._adapters.get(engine_key(model), frozenset()).union(own)))
-        return self._factory(model, replace(self._settings, devices=devices, adapters=adapters))
+        with self._times.loading(model.name):
+            return self._factory(model, replace(self._settings, devices=devices, adapters=adapters))
 
     def _record(
         self, key: str, error: EngineError, slot: EngineSlot | None = None
