@@ -39,7 +39,7 @@ OPENED = []
 
 def new_database(path):
     """An open database at this path, with all tables and no rows, closed behind the test at the latest."""
-    shutil.copyfile(_empty_database(), path)
+    shutil.copyfile(empty_database(), path)
     OPENED.append(open_database(f"sqlite:///{path}"))
     return OPENED[-1]
 
@@ -51,7 +51,7 @@ def close_opened():
 
 
 @cache
-def _empty_database():
+def empty_database():
     """The path of one: a file is copied faster than migrated."""
     folder = tempfile.mkdtemp(prefix="empty-database-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -63,7 +63,7 @@ def _empty_database():
 
 def copy_tables(patch):
     """Have new files of SQLite get their tables by a copy, in a sixth of the time of migrating one."""
-    migrate, empty = schema._migrate, _empty_database()
+    migrate, empty = schema._migrate, empty_database()
 
     def copy(database):
         if database.is_postgresql or _has_tables(database):

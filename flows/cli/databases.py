@@ -45,16 +45,19 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.check import problems
+    from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
     from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.check.texts import findings
 
     wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:
-        for problem in problems(session):
+        unreadable = unreadable_values(session)
+        for problem in unreadable or problems(session):
             wrong += 1
             print(problem)
-        for finding in findings(session):
+        uncovered = 0 if unreadable else uncovered_rounds(session)
+        for finding in () if unreadable else findings(session):
             if finding.is_wrong:
                 wrong += 1
                 print(finding)
@@ -62,6 +65,10 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
                 unchecked.add(finding)
     for line in unchecked.lines():
         print(line)
+    if unreadable:
+        print("as long as values cannot be read, nothing else is checked")
+    if uncovered:
+        print(f"not covered: {count_of(uncovered, 'round')} that an older Winnow stored without digests")
     if wrong:
         were = "was" if wrong == 1 else "were"
         print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{COUNTED}")

@@ -3,6 +3,7 @@
 from sqlalchemy import and_, case, func, or_, select, text, union_all
 from sqlalchemy.orm import Session
 
+from winnow.storage.admin.stored_values import changed_rows
 from winnow.storage.models import Comparison, Decision, Round, Standing, table_of
 from winnow.storage.records.candidates.standings import PARTS
 from winnow.storage.tallies.recounting import wrong_tallies
@@ -36,6 +37,7 @@ def problems(session: Session) -> list[str]:
         + _told_early(session)
         + _wrong_changes(session)
         + _unlike_their_best(session)
+        + changed_rows(session)
         + wrong_tallies(session)
     )
 

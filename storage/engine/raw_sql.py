@@ -17,6 +17,7 @@ from sqlalchemy import JSON, Connection, Dialect, Table
 from sqlalchemy.exc import DBAPIError
 
 from winnow.storage.columns import AnyText
+from winnow.storage.engine import row_digests
 from winnow.storage.text import storable
 
 DriverRow = tuple[Any, ...]
@@ -131,6 +132,7 @@ def insert_rows(
 
     The values are those that the model's attributes take: what the columns' types do to them is done here.
     """
+    columns, rows = _with_digests(table, columns, rows)
     portions = _converted(rows, _converts(table, tuple(columns), connection.dialect))
     names = ", ".join(f'"{name}"' for name in columns)
     if connection.dialect.name == "postgresql":
@@ -143,11 +145,22 @@ def insert_rows(
 
 def insert_row(connection: Connection, table: Table, columns: Sequence[str], row: Sequence[object]) -> int:
     """Insert one row, with the values of these columns in their order; its id."""
+    columns, (row,) = _with_digests(table, columns, [row])
     ((values,),) = _converted([row], _converts(table, tuple(columns), connection.dialect))
     names = ", ".join(f'"{name}"' for name in columns)
     statement = f'INSERT INTO "{table.name}" ({names}) VALUES ({", ".join("?" * len(columns))}) RETURNING id'
     ((id_,),) = run(connection, statement, values)
     return int(id_)
+
+
+def _with_digests(
+    table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]
+) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    """The rows with their digests, where the table has a column for them and they are not given."""
+    if row_digests.COLUMN not in table.c or row_digests.COLUMN in columns:
+        return columns, rows
+    digested = ((*row, row_digests.row_digest(table, columns, row)) for row in rows)
+    return (*columns, row_digests.COLUMN), digested
 
 
 PARAMETERS_AT_ONCE = 500

@@ -6,7 +6,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import NAME
-from winnow.storage.models.base import NEVER_TWICE, Base
+from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class AnnotationTask(Base):
@@ -35,7 +35,7 @@ class AnnotationTask(Base):
     held_at: Mapped[dt.datetime | None]
 
 
-class Annotation(Base):
+class Annotation(WithDigest, Base):
     """A person's answer to a task: the one answer that counts."""
 
     __tablename__ = "annotations"

@@ -3,10 +3,11 @@
 import datetime as dt
 from typing import Any
 
-from sqlalchemy import JSON, MetaData, Table
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy import JSON, Connection, MetaData, String, Table, event
+from sqlalchemy.orm import DeclarativeBase, Mapped, Mapper, mapped_column
 
 from winnow.storage.columns import UtcDateTime
+from winnow.storage.engine import row_digests
 from winnow.storage.json_types import JsonArray, JsonObject
 
 NAMING_CONVENTION = {
@@ -20,6 +21,13 @@ NAMING_CONVENTION = {
 
 NEVER_TWICE = {"sqlite_autoincrement": True}
 """SQLite would give the id of a deleted row to the next one; some process may still hold it."""
+
+
+class WithDigest:
+    """A row that stays as it was written: `winnow db check` finds it changed."""
+
+    row_digest: Mapped[str | None] = mapped_column(String(row_digests.LENGTH))
+    """See `storage.engine.row_digests`; NULL in rows that are older than that."""
 
 
 class Base(DeclarativeBase):
@@ -39,3 +47,12 @@ def table_of(model: type[Base]) -> Table:
     table = model.__table__
     assert isinstance(table, Table)
     return table
+
+
+@event.listens_for(Base, "before_insert", propagate=True)
+@event.listens_for(Base, "before_update", propagate=True)
+def _keep_digest(_: Mapper[Any], __: Connection, row: Base) -> None:
+    if isinstance(row, WithDigest):
+        table = table_of(type(row))
+        columns = row_digests.digested_columns(table)
+        row.row_digest = row_digests.row_digest(table, columns, [getattr(row, each) for each in columns])

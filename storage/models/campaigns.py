@@ -7,10 +7,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models.base import NEVER_TWICE, Base
+from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
-class Campaign(Base):
+class Campaign(WithDigest, Base):
     """One question asked of one dataset and a fixed set of candidates."""
 
     __tablename__ = "campaigns"
@@ -58,7 +58,7 @@ class PrunedCampaign(Base):
     """By served model that it met, the first and the last epoch; see `Canary`."""
 
 
-class Candidate(Base):
+class Candidate(WithDigest, Base):
     """One model x prompt x sampling of a campaign."""
 
     __tablename__ = "candidates"

@@ -7,10 +7,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models.base import NEVER_TWICE, Base
+from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
-class Dataset(Base):
+class Dataset(WithDigest, Base):
     """One content of a benchmark; the same file read twice is one dataset."""
 
     __tablename__ = "datasets"
@@ -24,7 +24,7 @@ class Dataset(Base):
     created_at: Mapped[dt.datetime]
 
 
-class Example(Base):
+class Example(WithDigest, Base):
     """One row of a dataset."""
 
     __tablename__ = "examples"
@@ -48,7 +48,7 @@ class Example(Base):
     """Accepted answers; never shown to a model."""
 
 
-class Label(Base):
+class Label(WithDigest, Base):
     """A human's label: the answer to an example without a target in its dataset, or that there is none.
 
     It serves all campaigns.
@@ -78,7 +78,7 @@ class StreamBatch(Base):
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), unique=True)
 
 
-class Embedding(Base):
+class Embedding(WithDigest, Base):
     """A text as a vector of length 1; every campaign with the same embedder shares it."""
 
     __tablename__ = "embeddings"

@@ -177,6 +177,8 @@ class Decision(Base):
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
+    digest: Mapped[str | None] = mapped_column(String(32))
+    """See `storage.records.round_digests`; NULL where the round is older than that."""
 
 
 class CandidateStats(Base):

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from winnow.storage.columns import LARGE, NAME, AnyText
 from winnow.storage.json_types import JsonArray, JsonObject
-from winnow.storage.models.base import NEVER_TWICE, Base
+from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class Prompt(Base):
@@ -22,7 +22,7 @@ class Prompt(Base):
     text: Mapped[str] = mapped_column(AnyText)
 
 
-class Canary(Base):
+class Canary(WithDigest, Base):
     """The answers of a served model to its canary prompts at one contact; see `tasks.campaign.canaries`.
 
     The first contact asks twice, later ones once, or twice where the answers have changed: such a row is
@@ -65,7 +65,7 @@ class Canary(Base):
     created_at: Mapped[dt.datetime]
 
 
-class Generation(Base):
+class Generation(WithDigest, Base):
     """One text a model produced. Shared by all campaigns: `key` holds everything that determines it."""
 
     __tablename__ = "generations"

@@ -3,20 +3,22 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CampaignNotFound
-from winnow.storage.models import (
-    Campaign,
-    Candidate,
-)
+from winnow.storage.models import Campaign, Candidate, table_of
 from winnow.storage.records.rounds import next_round_number
 from winnow.storage.records.values import (
     CampaignRecord,
     NewCandidate,
 )
+
+CANDIDATE_FIELDS = tuple(field.name for field in fields(NewCandidate))
+_candidate_fields = attrgetter(*CANDIDATE_FIELDS)
 
 
 def campaigns(session: Session) -> list[CampaignRecord]:
@@ -144,21 +146,12 @@ def first_rounds(session: Session, campaign_id: int) -> list[int]:
 def _add_candidates(
     session: Session, campaign_id: int, candidates: Sequence[NewCandidate], *, start: int, first_round: int
 ) -> None:
-    rows = [
-        {
-            "campaign_id": campaign_id,
-            "position": start + number,
-            "first_round": first_round,
-            **_columns(candidate),
-        }
+    rows = (
+        (campaign_id, start + number, first_round, *_candidate_fields(candidate))
         for number, candidate in enumerate(candidates)
-    ]
-    session.execute(insert(Candidate), rows)
-
-
-def _columns(row: NewCandidate) -> dict[str, object]:
-    """The row's fields as they are; `dataclasses.asdict` would copy each, which took longer than SQL."""
-    return {field.name: getattr(row, field.name) for field in fields(row)}
+    )
+    columns = ("campaign_id", "position", "first_round", *CANDIDATE_FIELDS)
+    insert_rows(session.connection(), table_of(Candidate), columns, rows)
 
 
 def _campaign(row: Campaign) -> CampaignRecord:

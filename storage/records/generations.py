@@ -11,7 +11,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, or_, select, update
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import once_a_look
@@ -283,10 +283,5 @@ def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str
 def add_vectors(session: Session, embedder: str, new: Mapping[str, bytes]) -> None:
     """Store vectors by digest. One that another process stored meanwhile stays as it is."""
     known = vectors(session, embedder, list(new))
-    rows = [
-        {"embedder": embedder, "digest": digest, "vector": vector}
-        for digest, vector in new.items()
-        if digest not in known
-    ]
-    if rows:
-        session.execute(insert(Embedding), rows)
+    rows = ((embedder, digest, vector) for digest, vector in new.items() if digest not in known)
+    insert_rows(session.connection(), table_of(Embedding), ("embedder", "digest", "vector"), rows)

@@ -10,8 +10,9 @@ from winnow.storage.admin import check, maintenance
 
 
 def problems(database):
+    """All problems but that a digest does not fit, which the tests of digests are about."""
     with database.reading() as session:
-        return check.problems(session)
+        return [each for each in check.problems(session) if "is not as it was stored" not in each]
 
 
 def break_it(database, statement):

@@ -14,6 +14,7 @@ from winnow.storage.engine.raw_sql import insert_row, run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Decision, table_of
 from winnow.storage.records.candidates.standings import Known, add_changes
+from winnow.storage.records.round_digests import round_digest
 from winnow.storage.records.values import NewComparison, NewDecision
 
 SIDES = """
@@ -126,6 +127,7 @@ def decide(
         "candidates": len(first | second),
         **dict(zip(PAID, paid, strict=True)),
     }
+    values["digest"] = round_digest(connection, round_id, values)
     insert_row(connection, table_of(Decision), tuple(values), tuple(values.values()))
     return known
 

@@ -1,0 +1,247 @@
+"""Digests: every change of what is stored is noticed, in whatever database it is; older rows have none."""
+
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from stored_campaigns import NOW, all_parts, canary, empty_database, generation, judgment, store_campaign
+
+from winnow.storage.admin.check import problems
+from winnow.storage.admin.copy import copy_database
+from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
+from winnow.storage.engine.database import open_database
+from winnow.storage.engine.row_digests import COLUMN, digested_columns
+from winnow.storage.errors import StorageError
+from winnow.storage.models import Base
+from winnow.storage.records import canaries as canary_records
+from winnow.storage.records import generations as generation_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.campaigns import set_execution
+from winnow.storage.records.values import NewMetric, NewOutput
+
+SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+OF_ROUNDS = ("rounds", "comparisons", "outputs", "metrics", "judgments", "decisions")
+OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
+
+
+def fill(database):
+    """A campaign whose two rounds have rows of every table that a round's digest is over."""
+    campaign = store_campaign(database)
+    for number in range(2):
+        round_ = campaign.plan(number, [0, 1], [number, number])
+        comparisons = campaign.comparisons(round_, [1.0, None])
+        whole = replace(
+            comparisons[0],
+            answer="é\0",
+            detail="a detail",
+            judgments=[judgment("original", 1.0), judgment("swapped", "lost")],
+            outputs=[NewOutput(number=0, generation_id=comparisons[0].generation_a_id, score=1 / 3)],
+            metrics=[NewMetric(name="short", score=0.1 + 0.2)],
+        )
+        known = {"estimates": [1 / 3, 0.0, None], "lower": [0.1, 0.0, None], "upper": [1, 0.5, None]}
+        decided = campaign.decision(0, **known, **all_parts([number + 1, 2, None]))
+        odds = {"token_logprobs": [-0.5], "choice_logprobs": {"a": -1.5}}
+        more = generation(f"late {number}", latency=0.1, reasoning="r", **odds)
+        with database.writing() as session:
+            generation_records.add_generations(session, round_.id, [more], NOW)
+            outcome_records.add_outcomes(session, round_.id, [whole, comparisons[1]], decided, NOW)
+    with database.writing() as session:
+        set_execution(session, campaign.record.id, {"budget": 200})
+        generation_records.add_vectors(session, "e" * 64, {"d" * 64: b"\x00\x01\x02\x03"})
+        canary_records.add_canary(session, campaign.record.id, canary("first"), NOW)
+    return campaign
+
+
+def found(database):
+    with database.reading() as session:
+        return unreadable_values(session) or problems(session)
+
+
+def test_what_is_stored_has_digests_that_fit_it(database):
+    fill(database)
+    assert found(database) == []
+    with database.reading() as session:
+        assert uncovered_rounds(session) == 0
+        for table in Base.metadata.tables.values():
+            if COLUMN in table.c:
+                lacking = session.execute(text(f"SELECT 1 FROM {table.name} WHERE {COLUMN} IS NULL")).all()
+                assert lacking == [], table.name
+
+
+def test_a_copy_in_the_other_kind_of_database_has_the_same(
+    database, tmp_path, postgresql, postgresql_template
+):
+    fill(database)
+    if database.is_postgresql:
+        with closing(open_database(f"sqlite:///{tmp_path / 'copy.db'}")) as copy:
+            copy_database(database, copy, report=lambda *_: None)
+            assert found(copy) == []
+        return
+    url = postgresql.new_database(postgresql_template)
+    with closing(open_database(url)) as copy:
+        copy_database(database, copy, report=lambda *_: None)
+        assert found(copy) == []
+    postgresql.drop_database(url)
+
+
+def other(value, column):
+    if isinstance(value, float):
+        return value / 2 + 0.001
+    if isinstance(value, int):
+        return 1 - value if value in (0, 1) else value + 1
+    if isinstance(value, bytes):
+        return value + b"x"
+    if value is None:
+        return "7"
+    if column.endswith("_at"):
+        return value.replace("2026", "2025")
+    return value.replace("1", "2") if value[:1] in "[{" and "1" in value else f"{value[:-1]}~{value[-1:]}"
+
+
+def columns_of(table):
+    """The columns of a table that digests are over."""
+    if COLUMN in table.c:
+        return digested_columns(table)
+    return [each.name for each in table.columns if each.name not in ("id", "digest")]
+
+
+@SQLITE
+def test_a_change_of_any_value_is_noticed(database, tmp_path):
+    fill(database)
+    path = database.url.removeprefix("sqlite:///")
+    database.close()
+    covered = [each for each in Base.metadata.tables.values() if COLUMN in each.c]
+    covered += [Base.metadata.tables[name] for name in (*OF_ROUNDS, *OF_CANDIDATES)]
+    unnoticed = []
+    for table in covered:
+        for column in columns_of(table):
+            copy = tmp_path / "changed.db"
+            shutil.copy(path, copy)
+            with closing(sqlite3.connect(copy, isolation_level=None)) as driver:
+                driver.execute("PRAGMA ignore_check_constraints=ON")
+                key = next(iter(table.primary_key)).name
+                row = driver.execute(f'SELECT "{key}", "{column}" FROM {table.name} LIMIT 1').fetchone()
+                if row is None:
+                    assert table.name in ("labels", "annotations"), table.name
+                    continue
+                change = f'UPDATE {table.name} SET "{column}" = ? WHERE "{key}" = ?'
+                try:
+                    driver.execute(change, (other(row[1], column), row[0]))
+                except sqlite3.IntegrityError:
+                    continue
+            with closing(open_database(f"sqlite:///{copy}", read_only=True)) as changed:
+                if not found(changed):
+                    unnoticed.append(f"{table.name}.{column}: {row[1]!r}")
+    assert unnoticed == []
+
+
+HARMLESS = ("leases", "pins", "file_digests", "model_loads", "pruned_campaigns", "annotation_tasks")
+"""Tables that no answer rests on, or whose rows may change."""
+
+FLIPS = 200
+
+
+def content(path):
+    """All rows that matter; None where they cannot be read."""
+    names = [each for each in Base.metadata.tables if each not in HARMLESS]
+    try:
+        with closing(sqlite3.connect(path)) as driver:
+            driver.text_factory = bytes
+            return {name: driver.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names}
+    except (sqlite3.Error, UnicodeError):
+        return None
+
+
+@SQLITE
+def test_of_bits_that_flip_each_is_noticed_or_changes_nothing(database, tmp_path):
+    fill(database)
+    path = database.url.removeprefix("sqlite:///")
+    with database.outside_transactions() as run:
+        run("PRAGMA wal_checkpoint(TRUNCATE)")
+        run("PRAGMA journal_mode=DELETE")
+    database.close()
+    before, whole, draws = content(path), Path(path).read_bytes(), random.Random(7)
+    changing, unnoticed = 0, []
+    empty = empty_database().read_bytes().ljust(len(whole), b"\0")
+    anywhere = [at for at in range(100, len(whole)) if whole[at]]
+    in_rows = [at for at in anywhere if whole[at] != empty[at]]
+    for number in range(FLIPS):
+        at, bit = draws.choice(in_rows if number % 4 else anywhere), draws.randrange(8)
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << bit
+        copy = tmp_path / "flipped.db"
+        copy.write_bytes(flipped)
+        if content(copy) == before:
+            continue
+        changing += 1
+        try:
+            with closing(open_database(f"sqlite:///{copy}", read_only=True)) as opened:
+                if not found(opened):
+                    unnoticed.append((at, bit))
+        except (StorageError, ValueError):  # it cannot be opened
+            continue
+    assert changing > FLIPS / 10
+    assert unnoticed == []
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ("comparisons", "id"),
+        ("judgments", "id"),
+        ("metrics", "comparison_id"),
+        ("outputs", "comparison_id"),
+        ("standings", "candidate_id"),
+    ],
+)
+def test_a_lost_row_is_noticed(database, table, key):
+    fill(database)
+    with database.writing() as session:
+        session.execute(text(f"DELETE FROM {table} WHERE {key} = (SELECT max({key}) FROM {table})"))
+    assert any("is not as it was stored" in each for each in found(database))
+
+
+def test_a_digest_that_is_gone_is_noticed_and_older_rounds_are_counted(database):
+    fill(database)
+    with database.writing() as session:
+        session.execute(text("UPDATE decisions SET digest = NULL WHERE round_id = 2"))
+    assert any("the digest of round 2 of campaign 1 is gone" in each for each in found(database))
+    with database.writing() as session:
+        session.execute(text("UPDATE decisions SET digest = NULL"))
+        session.execute(text("UPDATE generations SET row_digest = NULL"))
+    assert found(database) == []
+    with database.reading() as session:
+        assert uncovered_rounds(session) == 2
+
+
+def test_rounds_in_another_order_are_noticed(database):
+    fill(database)
+    with database.writing() as session:
+        first, second = session.scalars(text("SELECT digest FROM decisions ORDER BY id"))
+        change = text("UPDATE decisions SET digest = :digest WHERE id = :id")
+        session.execute(change, [{"digest": second, "id": 1}, {"digest": first, "id": 2}])
+    assert len([each for each in found(database) if "is not as it was stored" in each]) == 2
+
+
+@SQLITE
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("UPDATE campaigns SET spec = '{'", "row 1 of campaigns: its spec cannot be read"),
+        ("UPDATE campaigns SET created_at = 'noon'", "row 1 of campaigns: its created_at cannot be read"),
+        ("UPDATE generations SET text = CAST(x'ff' AS TEXT) WHERE id = 2", "row 2 of generations: its text"),
+        ("UPDATE generations SET seconds = 'long' WHERE id = 1", "row 1 of generations: its seconds"),
+        ("UPDATE rounds SET number = 'two' WHERE id = 2", "row 2 of rounds: its number cannot be read"),
+        ("UPDATE examples SET targets = x'00'", "row 1 of examples: its targets cannot be read"),
+    ],
+)
+def test_values_that_cannot_be_read_are_named_before_anything_else(database, change, told):
+    fill(database)
+    with database.writing() as session:
+        session.execute(text(change))
+    assert any(told in each for each in found(database))
