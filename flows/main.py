@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.flows.prefect_support.server import WORK_FOLDER, settle_environment
+from winnow.flows.prefect_support.server import settle_environment
 from winnow.flows.reports.output import tell
 
 GARBAGE = 50_000
@@ -28,7 +28,9 @@ def main() -> None:
     # What imports and rows make lives on: to look for garbage every 700 objects is a tenth of `status`.
     gc.set_threshold(GARBAGE)
     atexit.register(leave_garbage)
-    settle_environment(WORK_FOLDER / "prefect")
+    # Processes that Python or a library starts with -c or -m would import from the working folder first.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
+    settle_environment()
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from winnow.flows.cli import app
     from winnow.flows.exit_codes import sentences_for_errors

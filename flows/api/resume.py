@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from winnow.flows.api.callers import has_running_loop
-from winnow.flows.prefect_support.server import WORK_FOLDER, settle_environment
+from winnow.flows.prefect_support.server import settle_environment
 
 if TYPE_CHECKING:
     from winnow.flows.run.signals import Interrupts
@@ -24,7 +24,7 @@ REMEDY = "undo the change, or give the campaign another name, which makes no tex
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:
     """Call with the requests to stop by Ctrl-C; in a new thread where this one has a running event loop."""
-    settle_environment(WORK_FOLDER / "prefect")
+    settle_environment()
     from winnow.flows.run.signals import Interrupts
 
     interrupts = Interrupts()

@@ -55,6 +55,10 @@ def schedule(
 
     if folder is not None and work_pool is None:
         raise SpecError("--folder is for workers: give --work-pool with it")
+    if folder is not None and not Path(folder).is_absolute():
+        raise SpecError(
+            f"--folder {folder!r} is no absolute path: give the folder's whole path on the workers"
+        )
     when = When(cron=cron, interval=interval, timezone=timezone)
     when.next_run()  # refused here, before a server is started or a work pool is told
     given = overrides_of(set_, storage=storage)

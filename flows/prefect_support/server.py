@@ -13,6 +13,7 @@ import fcntl
 import gc
 import logging
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -28,13 +29,15 @@ from typing import BinaryIO
 from urllib.request import getproxies_environment
 
 from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
+from winnow.flows.reports.output import tell
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.setup.own_files import open_anew, open_to_append
+from winnow.tasks.plugins.library_settings import settle_libraries
+from winnow.tasks.setup.own_files import open_anew, open_to_append, state_folder
 
 WORK_FOLDER = Path(".winnow")
-"""The folder for logs, the temporary server's files and the demo, under the current directory."""
+"""The folder for logs and the demo, under the current directory."""
 
 LOG = WORK_FOLDER / "logs" / "prefect-server.log"
 """The file that the output of a command's temporary server goes to."""
@@ -84,18 +87,20 @@ def require_answer(url: str) -> None:
         )
 
 
-def settle_environment(folder: Path) -> None:
+def settle_environment(folder: Path | None = None) -> None:
     """Set Prefect's defaults for this process, before its first import; what the user set stays.
 
     Args:
-        folder: Folder in which Prefect may keep its files when the user has no Prefect of their own.
+        folder: Folder in which Prefect may keep its files when the user has no Prefect of their own; None for
+            the user's folder for what goes with the working folder.
     """
+    settle_libraries()
     has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
     if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
-        os.environ.setdefault("PREFECT_HOME", str(folder.absolute()))
+        os.environ.setdefault(
+            "PREFECT_HOME", str(folder.absolute() if folder else state_folder() / "prefect")
+        )
     if home := os.environ.get("PREFECT_HOME"):
-        with suppress(OSError):  # most commands have no need of it; a server says so
-            Path(home).mkdir(parents=True, exist_ok=True)  # Prefect makes one level only
         # These two would go to ~/.prefect wherever PREFECT_HOME is.
         os.environ.setdefault("PREFECT_SERVER_MEMO_STORE_PATH", str(Path(home) / "memo_store.toml"))
         os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
@@ -221,6 +226,7 @@ def _temporary(log: Path, *, schedules: bool) -> AbstractContextManager[_Tempora
 @contextmanager
 def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
     port = _free_port()
+    _make_home()
     with ExitStack() as stack:
         with _opened(open_anew, log) as output, _opened(open_to_append, _home(log) / LOCK) as lock:
             environment = os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY)
@@ -237,6 +243,17 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
         stack.callback(_end, process)
         stack.callback(_hand_over_events)
         yield _Temporary(process, f"http://127.0.0.1:{port}/api", log)
+
+
+def _make_home() -> None:
+    """Make the folder of Prefect's files; say then that those of before are not read any more."""
+    old, home = WORK_FOLDER / "prefect", state_folder() / "prefect"
+    if os.environ.get("PREFECT_HOME") != str(home) or home.exists():
+        return
+    if old.exists():
+        tell(f"{old} is not read any more: what Prefect keeps for this folder lies in {home}")
+    with suppress(OSError):  # what is opened there says so
+        home.mkdir(mode=0o700, parents=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -338,6 +355,7 @@ def _free_port() -> int:
 def _serve(port: int) -> None:
     """The child: serve until the parent's end of our standard input closes."""
     exit_with_parent()
+    settle_libraries()
     with not_collecting():
         import uvicorn
         from prefect.server.api.server import create_app
@@ -348,5 +366,21 @@ def _serve(port: int) -> None:
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
 
 
+def _run_engine() -> None:
+    """The process of a flow run, as Prefect's own engine, which finds its run in the environment."""
+    settle_environment()
+    sys.argv = sys.argv[:1]
+    runpy.run_module(PREFECTS, run_name="__main__", alter_sys=True)
+
+
+PREFECTS = "prefect.engine"
+
+ENGINE = [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", PREFECTS]
+"""The command that takes the place of Prefect's own, which would read settings of the working folder."""
+
+
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    if sys.argv[1:] == [PREFECTS]:
+        _run_engine()
+    else:
+        _serve(int(sys.argv[1]))

@@ -120,15 +120,18 @@ def _applied(deployment: "RunnerDeployment") -> "UUID":
 
 
 def job_variables(folder: str) -> dict[str, object]:
-    """The settings with which a worker starts our flow runs."""
+    """The settings with which a worker starts our flow runs: in a new folder, without settings of Prefect."""
+    from winnow.flows.schedule.flows import FOLDER_VARIABLE
+
     env = {
+        FOLDER_VARIABLE: folder,
         # A folder named `flows` where paths begin must not shadow ours.
         "PYTHONSAFEPATH": "1",
         # As `winnow` itself does: sums depend on the number of threads.
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S),
     }
-    return {"working_dir": folder, "env": env}
+    return {"env": env}
 
 
 def require_no_pool(name: str) -> None:
@@ -182,7 +185,11 @@ def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
                 f"--name another one, and where nobody serves it any more: {_ending(scheduled.name)}"
             )
         return
-    file = Path(str(there.job_variables.get("working_dir", ""))) / str(there.parameters.get("spec"))
+    from winnow.flows.schedule.flows import FOLDER_VARIABLE
+
+    there_env = there.job_variables.get("env")
+    begins = there_env.get(FOLDER_VARIABLE, "") if isinstance(there_env, dict) else ""
+    file = Path(str(there.job_variables.get("working_dir", begins))) / str(there.parameters.get("spec"))
     if file != Path(folder) / scheduled.spec:
         raise SpecError(
             f"'{scheduled.name}' is the schedule of {file} on {url}; give --name another one, or end that "

@@ -6,6 +6,7 @@ would have read in a terminal.
 """
 
 import logging
+import os
 import signal
 import traceback
 from collections.abc import Generator, Sequence
@@ -36,10 +37,17 @@ from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, read_settled, run_scheduled
+from winnow.tasks.plugins.library_settings import close_imported
 from winnow.tasks.queries.printable import printable
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
+FOLDER_VARIABLE = "WINNOW_WORKING_FOLDER"
+"""Holds the folder in which the paths of a flow run begin, where a worker starts it elsewhere."""
+
 # Prefect imports this module in a process of its own, where nothing of ours has run before.
+close_imported()
+if FOLDER_VARIABLE in os.environ:
+    os.chdir(os.environ[FOLDER_VARIABLE])
 logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 

@@ -1,16 +1,21 @@
 """A schedule served from this terminal by Prefect's `serve`; at its end a round is finished first."""
 
 import asyncio
+import shlex
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 
 import httpx
 import psutil
 from prefect.client.orchestration import get_client
 from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
+from prefect.runner import runner as prefect_runner
+from prefect.runner._starter_engine import EngineCommandStarter
 
+from winnow.flows.prefect_support.server import ENGINE
 from winnow.flows.run.signals import hold_back_from_children
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 
@@ -30,6 +35,8 @@ def serve(scheduled: Scheduled) -> None:
 
 
 async def _serve(scheduled: Scheduled) -> None:
+    starter = partial(EngineCommandStarter, command=shlex.join(ENGINE))
+    vars(prefect_runner)["EngineCommandStarter"] = starter
     # One at a time: two campaigns would fight for the same devices.
     runner = Runner(name=scheduled.name, limit=1, query_seconds=POLL_S, pause_on_shutdown=False)
     deployment = await runner.aadd_deployment(deployment_of(scheduled))

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.tasks.plugins.library_settings import settle_libraries
+from winnow.tasks.setup.own_files import state_folder
 from winnow.tasks.simulation.results import Curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-CACHE = Path(".winnow") / "cache" / "matplotlib"
-"""The place of matplotlib's list of fonts, which it would otherwise put in the home folder."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe and Ito's colours, told apart by all kinds of colour vision."""
@@ -22,8 +21,9 @@ MARKERS = "osD^vPX*"
 
 
 def empty_figure(size: tuple[float, float]) -> "Figure":
-    """A picture of so many inches, wide and high: no window, no global state, no file in the home folder."""
-    os.environ.setdefault("MPLCONFIGDIR", str(CACHE.absolute()))
+    """A picture of so many inches, wide and high: no window, no global state."""
+    settle_libraries()
+    os.environ.setdefault("MPLCONFIGDIR", str(state_folder() / "matplotlib"))  # gets its list of fonts
     from matplotlib.figure import Figure  # without pyplot
 
     return Figure(figsize=size, layout="constrained")

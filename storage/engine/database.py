@@ -3,6 +3,7 @@
 A session that reads sees one state: a question that is asked again has its answer already.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Generator
@@ -267,6 +268,21 @@ def shown_url(url: str) -> str:
             return without_password(make_url(url))
     shown = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url, flags=re.DOTALL)
     return re.sub(r"(password\s*=).*", r"\1***", shown, flags=re.DOTALL)
+
+
+def absolute_url(url: str) -> str:
+    """The URL for a process with another working folder; as it is if it names no file, or cannot be read."""
+    with suppress(ArgumentError, ValueError):
+        read = make_url(url)
+        file = read.database or ""
+        if (
+            read.get_backend_name() == "sqlite"
+            and file
+            and file != ":memory:"
+            and not file.startswith("file:")
+        ):
+            return read.set(database=os.path.abspath(file)).render_as_string(hide_password=False)
+    return url
 
 
 def storage_option(url: str) -> str:

@@ -91,10 +91,12 @@ def _start(
     storage: str, host: str, port: int, allowed: Sequence[str], token: str | None, *, allow_labels: bool
 ) -> subprocess.Popen[bytes]:
     from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, TOKEN_VARIABLE
+    from winnow.storage.engine.database import absolute_url
 
     # Nobody who reads may write because of what stands in the environment.
     dropped = (TOKEN_VARIABLE, ALLOW_LABELS_VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    storage = absolute_url(storage)  # the server leaves this folder
     environment |= {STORAGE_VARIABLE: storage} | ({ALLOW_LABELS_VARIABLE: "1"} if allow_labels else {})
     return subprocess.Popen(
         # -P: a folder named `flows` where the user stands must not shadow ours.

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
 from winnow.flows.reports.http_access import Gate, bearer
 from winnow.flows.run.parent_watchdog import exit_with_parent
+from winnow.tasks.setup.own_files import state_folder
 
 GOING_AWAY, REFUSED = 303, 403
 POLICY_VIOLATION = 1008
@@ -169,6 +170,14 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     app.run(config={**SETTINGS, "server.address": host, "server.port": port})
 
 
+def leave_folder() -> None:
+    """Go where Streamlit finds no settings but the user's own: it looks in the working folder, too."""
+    empty = state_folder() / "streamlit"
+    empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.chdir(empty)
+
+
 if __name__ == "__main__":
     exit_with_parent()
+    leave_folder()
     serve(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

@@ -40,6 +40,7 @@ FORCED = {
     "LITELLM_LOCAL_BLOG_POSTS": "True",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_MODE": "PRODUCTION",  # else it reads a file .env
+    "PYTHON_DOTENV_DISABLED": "1",  # as may whatever it imports
     "AWS_EC2_METADATA_DISABLED": "true",
     "PYTHONUSERBASE": site.getuserbase(),
 }

@@ -22,11 +22,12 @@ from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings, devices_wanted
 from winnow.tasks.plugins.extras import require
+from winnow.tasks.setup.own_files import state_folder
 
 if TYPE_CHECKING:
     from ray._private.worker import RayContext
+    from ray.job_config import JobConfig
 
-SESSIONS = Path(".winnow") / "ray"
 LONGEST_SESSIONS_PATH = 40
 """Characters: Ray adds up to 64 to the paths of its sockets, which Linux limits to 107."""
 
@@ -119,6 +120,20 @@ def require_head(address: str) -> None:
         time.sleep(0.5)
 
 
+class _NoFolders(list[str]):
+    def extend(self, _: object) -> None:
+        """Take in nothing: Ray would add the working folder."""
+
+
+def _job() -> "JobConfig":
+    """What Ray's workers are told of this process: not to import modules from the working folder."""
+    from ray.job_config import JobConfig
+
+    job = JobConfig()
+    job._py_driver_sys_path = _NoFolders()
+    return job
+
+
 def _head(address: str) -> str:
     """Host and port of a cluster's head; for a ray:// address, those that the address names."""
     import ray
@@ -143,7 +158,7 @@ def _cluster(address: str) -> Generator[None, None, None]:
 
     try:
         with _rays_patience():
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(address=address, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray has no common class for what may be wrong with an address
         why = one_sentence(error, limit=200)
         raise ClusterUnavailable(f"there is no Ray cluster at {address!r} ({why}); {REMEDY}") from error
@@ -161,6 +176,7 @@ def _local_cluster(engines: int) -> Generator[None, None, None]:
         try:
             started = ray.init(
                 address="local",
+                job_config=_job(),
                 num_cpus=max(engines, os.cpu_count() or 1),
                 object_store_memory=OBJECT_STORE,
                 include_dashboard=False,
@@ -184,7 +200,7 @@ def _local_cluster(engines: int) -> Generator[None, None, None]:
 
 @contextmanager
 def _sessions_folder() -> Generator[Path, None, None]:
-    folder = SESSIONS.absolute()
+    folder = state_folder() / "ray"
     if len(os.fsencode(folder)) <= LONGEST_SESSIONS_PATH:
         yield folder
         return

@@ -32,6 +32,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.subprocess.channel import Channel
 from winnow.tasks.engines.subprocess.launching import module_command
 from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
+from winnow.tasks.plugins.library_settings import settle_libraries
 
 REQUEST_SECONDS = 60.0
 """Seconds that a request may take to arrive in full; its sender has just announced it."""
@@ -231,6 +232,7 @@ def main() -> None:
     os.environ.update(QUIET)
     signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, PARENT_PERIOD, PARENT_PERIOD)
+    settle_libraries()
     import_module(module).preload()
     gc.collect()
     gc.freeze()  # so that no collection in a worker copies what all share

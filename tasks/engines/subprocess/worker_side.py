@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.subprocess.channel import Channel
+from winnow.tasks.plugins.library_settings import settle_libraries
 
 PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
 
@@ -65,6 +66,7 @@ WorkerMain = Callable[[ParentLink], None]
 
 def run_worker(main: WorkerMain) -> NoReturn:
     """Run `main` with the link named on the command line, then end; a traceback goes to the log."""
+    settle_libraries()
     work(main, int(sys.argv[1]), int(sys.argv[2]))
 
 

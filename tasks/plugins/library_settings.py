@@ -1,0 +1,150 @@
+"""Libraries that look for settings in the working folder, or above it, and are kept from finding any there.
+
+A folder may be a stranger's, and settings of libraries may name code to run or a server to send data to.
+The user's own settings, in environment variables and in the home folder, stay. Some libraries have no switch
+for this: their modules are changed as they are imported, or are imported while nothing is to be found.
+
+| library | what it would read | kept from it by |
+|---|---|---|
+| Prefect | .env, prefect.toml, pyproject.toml, profiles.toml | `_close_prefect`, `_close_prefects_models` |
+| Streamlit | .streamlit/config.toml, .streamlit/secrets.toml | a process with another working folder |
+| W&B | wandb/settings | `_close_wandb` |
+| LiteLLM | .env, there and above | variables of its process, `litellm/worker_connection.py` |
+| MLflow | .env, by its command alone | nothing: its command is not used |
+| numba, of vLLM | .numba_config.yaml | `_close_numba` |
+| matplotlib | matplotlibrc | an import elsewhere |
+| Ray | modules, as its workers import from there | `winnow.tasks.engines.ray.cluster` |
+| Python's own processes | modules, where they begin with -c or -m | PYTHONSAFEPATH |
+
+Transformers and vLLM read no settings there.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+Change = Callable[[ModuleType], None]
+
+
+def settle_libraries() -> None:
+    """Keep libraries that this process imports from now on out of the working folder; may be called again."""
+    if not any(isinstance(each, _Guard) for each in sys.meta_path):
+        sys.meta_path.insert(0, _Guard())
+
+
+def close_imported() -> None:
+    """Do the same for those that are imported already."""
+    settle_libraries()
+    for name, change in _Guard.CHANGES.items():
+        if name in sys.modules:
+            change(sys.modules[name])
+
+
+def _close_prefect(sources: ModuleType) -> None:
+    if home := os.environ.get("PREFECT_HOME"):
+        with suppress(OSError):  # a server says so
+            Path(home).mkdir(mode=0o700, parents=True, exist_ok=True)  # Prefect makes one level only
+    sources.TomlConfigSettingsSourceBase._read_files = lambda *_, **__: {}
+    vars(sources)["_get_profiles_path"] = lambda: _profiles_path(sources)
+
+
+def _close_prefects_models(base: ModuleType) -> None:
+    build = base.build_settings_config
+    vars(base)["build_settings_config"] = lambda *args, **given: {**build(*args, **given), "env_file": None}
+    left = [base.PrefectBaseSettings]
+    while left:
+        model = left.pop()
+        model.model_config["env_file"] = None
+        left += model.__subclasses__()
+
+
+def _profiles_path(sources: ModuleType) -> Path:
+    if named := os.environ.get("PREFECT_PROFILES_PATH"):
+        return Path(named)
+    home = os.environ.get("PREFECT_HOME")
+    own = (Path(home) if home else Path(sources.DEFAULT_PREFECT_HOME)) / "profiles.toml"
+    return own if home or own.exists() else Path(sources.DEFAULT_PROFILES_PATH)
+
+
+def _close_wandb(settings: ModuleType) -> None:
+    settings.Settings.settings_workspace = property(lambda self: os.devnull)
+
+
+def _close_numba(config: ModuleType) -> None:
+    vars(config)["_config_fname"] = os.devnull  # it looks again, later
+
+
+def _nothing(module: ModuleType) -> None:
+    """What is read as a module is imported is not read again."""
+
+
+class _Guard(MetaPathFinder):
+    """Finds the modules to be changed, as Python would, and has them changed when they are imported."""
+
+    CHANGES: ClassVar[dict[str, Change]] = {
+        "prefect.settings.sources": _close_prefect,
+        "prefect.settings.base": _close_prefects_models,
+        "wandb.sdk.wandb_settings": _close_wandb,
+        "numba.core.config": _close_numba,
+        "matplotlib": _nothing,
+    }
+
+    READ_AT_IMPORT: ClassVar[dict[str, str]] = {
+        "numba.core.config": ".numba_config.yaml",
+        "matplotlib": "matplotlibrc",
+    }
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See `MetaPathFinder`."""
+        if name not in self.CHANGES:
+            return None
+        others = (each for each in sys.meta_path if each is not self)
+        spec = next(filter(None, (each.find_spec(name, path, target) for each in others)), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Changing(spec.loader, self.CHANGES[name], self.READ_AT_IMPORT.get(name))
+        return spec
+
+
+class _Changing(Loader):
+    """Loads a module as its own loader does, and changes it."""
+
+    def __init__(self, own: Loader, change: Change, file: str | None) -> None:
+        self._own = own
+        self._change = change
+        self._file = file
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._own, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """See `Loader`."""
+        return self._own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """See `Loader`."""
+        with _elsewhere(self._file):
+            self._own.exec_module(module)
+        self._change(module)
+
+
+@contextmanager
+def _elsewhere(file: str | None) -> Generator[None, None, None]:
+    """Be in the root folder until the block ends, if the working folder holds the file: threads share it."""
+    if file is None or not os.path.lexists(file):
+        yield
+        return
+    here = os.open(".", os.O_RDONLY)
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
