@@ -53,7 +53,7 @@ BUILT_IN = {
     "python": "winnow.tasks.judges.isolated.python_function:PythonJudge",
     "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
     "rouge": "winnow.tasks.judges.isolated.rouge:RougeJudge",
-    "score": "winnow.tasks.judges.rules.numeric:ScoreJudge",
+    "score": "winnow.tasks.judges.pointwise.score:ScoreJudge",
     "similarity": "winnow.tasks.judges.isolated.similarity:SimilarityJudge",
     "squad": "winnow.tasks.judges.rules.squad:SquadJudge",
     "ter": "winnow.tasks.judges.isolated.translation:TerJudge",

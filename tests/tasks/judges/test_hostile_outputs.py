@@ -12,7 +12,8 @@ IN_PROCESS = ("choice", "contains", "exact", "f1", "normalised", "numeric", "reg
 """The others have a process that is killed after a time; see test_isolated_judges."""
 PARAMETERS = {"regex": {"pattern": r"answer is (\w+)"}}
 UNITS = ["a", "1", "1,000,", "1.", "1/", "e1", "-", "(", " ", "\n", "**", "A\n", "(A", "answer is ",
-         "\\boxed{", "\x00", "\ud800", "\u202e", "a.\u0301", "ﬃ", "İ"]  # fmt: skip
+         "\\boxed{", "\\frac{1}{2}", "$5 ", "~~a", "<think>", "not A, ", "答案是A", "A and ", "A:\n", "10^",
+         "[1]", "1 000 ", "\x00", "\ud800", "\u202e", "a.\u0301", "ﬃ", "İ"]  # fmt: skip
 
 
 @pytest.fixture(params=IN_PROCESS)

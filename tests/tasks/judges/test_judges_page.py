@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
 from winnow.tasks.spec.stored_spec import judge_entries
 
@@ -44,3 +46,14 @@ def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
         create_judge(spec["type"], **{key: value for key, value in spec.items() if key != "type"})
     made = {spec["type"] for spec in found}
     assert made | {"squad", "bleu", "ter", "any"} == set(judge_names())
+
+
+@pytest.mark.parametrize(("name", "target"), [("choice", "A"), ("numeric", "1")])
+def test_what_is_read_as_the_answer_is_what_the_page_says(name, target):
+    (section,) = re.findall(rf"^### `{name}`\n(.*?)^##", PAGE, re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"^\| `(.*)` \| (.*) \|$", section, re.MULTILINE)
+    assert len(rows) >= 6
+    judge = create_judge(name)
+    for output, answer in rows:
+        found = judge.judge(Sample(output=output.replace("⏎", "\n"), targets=[target])).answer
+        assert (found or "none") == answer, output

@@ -69,15 +69,15 @@ def test_exact_and_normalised_accept_a_target_as_output(text):
         ("10-3=7", "7"),
         ("5-3", "3"),
         ("it costs -$1,000", "-$1,000"),
-        ("5 −3", "−3"),
+        ("5 −3", "-3"),
         ("about 1.5e-3", "1.5e-3"),
         (".5", ".5"),
-        ("1,2345", "2345"),
-        ("1\u202f234", "1\u202f234"),
+        ("1,2345", "1,2345"),
+        ("1\u202f234", "1234"),
         ("7 of H2O", "7"),
         ("it is 3/4 of it", "3/4"),
         ("50%", "50"),
-        ("٣", "٣"),
+        ("٣", "3"),
     ],
 )
 def test_numeric_reads_the_last_number(output, answer):
@@ -162,13 +162,13 @@ def test_regex_is_found_or_what_it_captures_last_is_a_target(monkeypatch, output
         ("B) London", "B"),
         ("I think it's (b)", "B"),
         ("A dog, so B", "B"),
-        ("the answer is not B, it is C", None),
+        ("the answer is not B, it is C", "C"),
         ("A) x\nB) y", None),
         ("The answer is Bob", None),
         ("", None),
     ],
 )
-def test_choice_takes_the_last_clear_choice(output, choice):
+def test_choice_takes_what_is_stated_last(output, choice):
     verdict = create_judge("choice").judge(Sample(output=output, targets=["(b)"]))
     assert (verdict.answer, verdict.score, verdict.no_answer) == (
         choice,

@@ -1,0 +1,1 @@
+"""What an output says: its answer, its choice, its number."""

@@ -1,0 +1,430 @@
+r"""Reads which of several options an output settles on.
+
+Every place where the output names an option is looked at, with what surrounds it in its sentence. The last
+place that chooses counts; see `ChoiceReader.read`. All single letters are read alike: whether a capital is an
+option is decided by what surrounds it, and never by which letter it is. A label need not be set off from
+characters of another script: "答案是B。" names B.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import regex
+
+from winnow.tasks.judges.rules.reading import choice_words as words
+from winnow.tasks.judges.rules.reading.final_text import (
+    before_next_example,
+    tags_as_lines,
+    without_struck_out,
+    without_thoughts,
+)
+
+MOST_MENTIONS = 300
+"""Places in an output at which an option is named that are looked at: the last ones."""
+
+REACH = 160
+"""Characters of a sentence that are looked at, before a label and after it."""
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Stand around a label that is set apart by brackets or emphasis."""
+
+_WIDE = str.maketrans({**{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}, "\u3000": " "})
+_HEADING = regex.compile(
+    r"^([ \t#*_>]*+(?:the |my |final |correct |best )*(?:answer|choice|option|antwort|réponse|respuesta|"
+    r"resposta|risposta|ответ|答案|答え|정답)[ \t*_]*+[:：]?+[ \t*_]*+)(?:\r?\n[ \t>]*+)++(?=\S)",
+    regex.IGNORECASE | regex.MULTILINE,
+)
+_COLON_AT_END = regex.compile(r"[:：][ \t*_]*+(?:\r?\n[ \t>]*+)++(?=[*_(\[\"'\\$]*+\S)")
+_COMMAND = regex.compile(
+    r"\\(?:text|mathbf|mathrm|mathit|mathsf|mathbb|bm|bf|rm|operatorname|mbox|textbf|textit|textrm|emph|"
+    r"underline)"
+    r"\s?\{([^{}\n]{0,200}+)\}"
+)
+_BOX = regex.compile(r"\\f?box(?:ed)?\s?\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}")
+_MATHS = regex.compile(r"\\[()]|\\\[|\\\]|\$")
+_EMPHASIS = regex.compile(r"[*`\\]++|(?<!\w)_++|_++(?!\w)")
+_SENTENCE_END = regex.compile(r"[.!?](?=[\s\"')\]]|$)|[。！？\n;；।]")
+_CLAUSE_END = regex.compile(r"[,，—–]|\bbut\b|\bso\b|\bbecause\b|\bsince\b|:(?=.*?\w)")
+_HAS_LOWER_CASE = regex.compile(r"\p{Ll}")
+_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+_SCRIPTS = ("Latin", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Hangul", "Bengali", "Tamil")
+_TICKED = regex.compile(r"(?:✅|✓|✔|☑|👉|➡️?|\[x\])\s*+[^\w\n]*+\Z", regex.IGNORECASE)
+_TICK = regex.compile(r"[^\w\n]*?(?:✅|✓|✔|☑)")
+_CROSSED = regex.compile(r"(?:❌|✗|✘|✖)\s*+[^\w\n]*+\Z")
+_CROSS = regex.compile(r"[^\w\n]*?(?:❌|✗|✘|✖)")
+_TWINS = {"А": "A", "В": "B", "С": "C", "Е": "E", "Н": "H", "Α": "A", "Β": "B", "Ε": "E", "Η": "H", "Ι": "I"}
+"""Cyrillic and Greek capitals that look like Latin ones: models write them for options in such texts."""
+_TWIN = regex.compile(
+    rf"(?<![\p{{L}}\p{{Nd}}])[{''.join(_TWINS)}](?=[).\]\"'»:]|\s*+(?:$|\n)|[*_`]|,\s)", regex.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A place where the output names an option."""
+
+    label: str
+    start: int
+    end: int
+    is_apart: bool
+    """Whether brackets or emphasis surround it."""
+    is_loud: bool
+    """Whether it is more than a small letter that could be anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Options that are named together: "A, B and D"."""
+
+    mentions: Sequence[_Mention]
+    before: str
+    """What comes before the first one in its sentence."""
+    after: str
+    """What comes after the last one, up to the end of its line."""
+
+    @property
+    def labels(self) -> frozenset[str]:
+        return frozenset(each.label for each in self.mentions)
+
+
+class ChoiceReader:
+    """Reads outputs that choose between these options.
+
+    Args:
+        options: Labels: letters, or words such as yes and no.
+    """
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self._labels = {folded(option): option for option in options}
+        self._twins = {twin: letter for twin, letter in _TWINS.items() if twin not in options}
+        parts = sorted(options, key=len, reverse=True)
+        self._mention = regex.compile("|".join(_bounded(option) for option in parts))
+        any_case = "|".join(regex.escape(option) for option in parts)
+        self._apart = regex.compile(
+            rf"(?<![\p{{Latin}}\p{{Nd}}])(?:[*_`\"“‘「『《〈【\[(<«„]|''?(?!\w*['’]\w)){{1,8}}+"
+            rf"(?P<label>(?i:{any_case}))(?:[*_`\"”’」』》〉】\])>»“']){{1,8}}+"
+        )
+        self._boxed = regex.compile(rf"[\s({_OPEN}]*+(?P<label>(?i:{any_case}))(?=[\s).:,{_CLOSE}]|\Z)")
+        listed = rf"(?:^|(?<=[.;!] ))[ \t>*_#|-]*+(?:\d{{1,2}}[.)]\s++)?+(?:option\s++)?+[{_OPEN}(]?+"
+        listed += rf"(?P<label>(?i:{any_case}))"
+        self._listed = regex.compile(
+            rf"{listed}(?:{_CLOSE}|[ \t]*+[).:|\]–—-])", regex.MULTILINE | regex.IGNORECASE
+        )
+
+    def read(self, output: str) -> str | None:
+        """The folded label of the option that the output settles on; None if it settles on none.
+
+        In this order: what is boxed or stated last ("the answer is", "I'd go with", "is correct", a line or
+        sentence of its own); the option with which the output begins; the only one said to hold; the only one
+        called an option; the only one that is named and not turned down.
+        """
+        text = without_struck_out(without_thoughts(output))
+        if (own := before_next_example(text)) is not None and (choice := self._read(own)) is not None:
+            return choice
+        return self._read(text)
+
+    def _read(self, text: str) -> str | None:
+        text = self._cleaned(text)
+        groups = self._groups(text)
+        if not groups:
+            return None
+        listed = {folded(each.group("label")) for each in self._listed.finditer(text)}
+        for group in reversed(groups):
+            if _chooses(group, is_list=len(listed) > 1):
+                return _only(group.labels)
+        named = [each for each in groups if not _is_turned_down(each)]
+        if len(listed) < 2 and (begun := self._begun_with(text, groups[0])) is not None:
+            return begun
+        for is_said in (_holds, _is_called_option, _is_named):
+            if labels := frozenset().union(*(each.labels for each in named if is_said(each))):
+                return _only(labels)
+        return None
+
+    def _begun_with(self, text: str, first: _Group) -> str | None:
+        """The option that the output begins with: "B. London", "No, because"."""
+        mention = first.mentions[0]
+        begins = not regex.search(r"[\w{]", text[: mention.start])
+        rest = text[mention.end : mention.end + 40]
+        if begins and (
+            mention.is_apart
+            or regex.match(rf"[{_CLOSE}]?+\s*+(?:[).:,;!–—|-]|\n|\Z|because\b|since\b|as\b)", rest)
+        ):
+            return None if words.WRONG.match(first.after) else mention.label
+        return None
+
+    def _cleaned(self, text: str) -> str:
+        """The text without markup, where brackets and emphasis around a label are made alike."""
+        text = (
+            tags_as_lines(text).translate(_WIDE).replace(_OPEN, "").replace(_CLOSE, "").replace("\r\n", "\n")
+        )
+        if not text.isascii():
+            text = _TWIN.sub(lambda found: self._twins.get(found.group(), found.group()), text)
+        text = _COMMAND.sub(r"\1", text)
+        text = _BOX.sub(self._as_boxed, text)
+        text = _MATHS.sub(" ", text)
+        text = self._apart.sub(rf"{_OPEN}\g<label>{_CLOSE}", text)
+        text = _HEADING.sub(r"\1: ", text)
+        text = _COLON_AT_END.sub(": ", text)
+        plain: str = _EMPHASIS.sub("", text)
+        return plain
+
+    def _as_boxed(self, found: "regex.Match[str]") -> str:
+        """A box as a statement of what it holds, if that is an option."""
+        inside = found.group("text")
+        label = self._boxed.match(self._apart.sub(rf"{_OPEN}\g<label>{_CLOSE}", inside))
+        if label is None or folded(label.group("label")) not in self._labels:
+            return f" {inside} "
+        return f"\nanswer: {_OPEN}{label.group('label')}{_CLOSE}\n"
+
+    def _mentions(self, text: str) -> list[_Mention]:
+        found = []
+        for match in self._mention.finditer(text):
+            label = folded(match.group())
+            if label not in self._labels:  # ignoring case, the pattern takes a dotless ı for an I
+                continue
+            is_apart = (
+                text[match.start() - 1 : match.start()] == _OPEN
+                and text[match.end() : match.end() + 1] == _CLOSE
+            )
+            option = self._labels[label]
+            is_small = (
+                len(option) == 1
+                and match.group() != option
+                and _HAS_LOWER_CASE.match(match.group()) is not None
+            )
+            found.append(_Mention(label, match.start(), match.end(), is_apart, is_apart or not is_small))
+        return found[-MOST_MENTIONS:]
+
+    def _groups(self, text: str) -> list[_Group]:
+        mentions = [each for each in self._mentions(text) if self._is_option(text, each)]
+        together: list[list[_Mention]] = [[each] for each in mentions[:1]]
+        for one, other in pairwise(mentions):
+            if _are_joined(text, together[-1], one, other):
+                together[-1].append(other)
+            else:
+                together.append([other])
+        return [_Group(each, _before(text, each[0].start), _after(text, each[-1].end)) for each in together]
+
+    def _is_option(self, text: str, mention: _Mention) -> bool:
+        """Whether a label that is a single letter is one here, and not a word or a name."""
+        if len(self._labels[mention.label]) > 1 or mention.is_apart:
+            return True
+        before, rest = _before(text, mention.start), text[mention.end : mention.end + 40]
+        if not mention.is_loud:
+            is_closed = regex.match(r"\s*+(?:[).,;!\"'}\]:]|\Z|\n)", rest)
+            is_alone = not before.strip(" \t>#-(") or words.THEREFORE.search(before)
+            if not before.strip() and words.RIGHT.match(rest):
+                return True
+            return bool(
+                is_closed and (is_alone or _is_led_to(before)) and not regex.match(r"\.\s*+\p{Ll}", rest)
+            )
+        if words.CONTINUES.match(rest):
+            return not _is_name(before) or words.RIGHT.match(rest) is not None
+        if before.rstrip().endswith(":") or _PRONOUN.match(rest):
+            return False
+        return _is_led_to(before)
+
+
+_PRONOUN = regex.compile(
+    r"\s++(?:think|believe|am|would|will|can|cannot|can['’]t|could|don['’]t|do|did|have|had|need|know|see|"
+    r"say|said|choose|chose|pick|guess|may|might|must|should|was|find|found|got|get|want|assume|conclude|"
+    r"computed?|considere?d?|prefer|went|made|used?|just|also|really|still|\w++ed)\b"
+)
+_NAME = regex.compile(
+    r"\b(?:vitamins?|hepatitis|type|plan|group|class|grade|point|points|line|figure|fig\.|table|section|"
+    r"part|appendix|chapter|exhibit|team|player|person|company|city|country|town|factory|car|train|box|bag|"
+    r"set|matrix|angle|side|segment|triangle|vertex|event|events|vector|node|gate|cell|cells|influenza|"
+    r"protein|factor|category|war|in|between points|°|\d)\s*+\Z",
+    regex.IGNORECASE,
+)
+
+
+def _is_led_to(before: str) -> bool:
+    return bool(words.STATED.search(before) or words.CHOOSING.search(before))
+
+
+def _is_name(before: str) -> bool:
+    """Whether the letter belongs to a name: vitamin C, in C, 25 °C."""
+    return _NAME.search(before) is not None
+
+
+def folded(label: str) -> str:
+    """A label without case, and without the punctuation that surrounds it."""
+    return label.strip(" \t\n()[]{}.:*").casefold()
+
+
+def _bounded(option: str) -> str:
+    """Pattern of an option that is not a part of a longer word of its script."""
+    escaped = regex.escape(option)
+    if len(option) > 1:
+        escaped = f"(?i:{escaped})"
+        return rf"{_not_after(option[0])}{escaped}{_not_before(option[-1])}"
+    both = (
+        escaped
+        if option.upper() == option.lower()
+        else f"[{regex.escape(option.upper())}{regex.escape(option.lower())}]"
+    )
+    if len(option.upper()) > 1 or len(option.lower()) > 1:
+        both = f"(?i:{escaped})"
+    tied = r"(?<![\p{Latin}\p{Nd}][-'’.])(?<![°&\\#@])(?<!\d[.,:])"
+    follows = (
+        r"(?!['’](?!(?:s\s|[dt][ıiuü]r))\p{Latin})(?!-[\p{Latin}\p{Nd}])(?!\s?[=^+]|\s?\*\s?\w)"
+        r"(?!\.[\p{Latin}\p{Nd}])(?!,\d)(?!\p{M})(?!\()"
+    )
+    return rf"{_not_after(option)}{tied}{both}{_not_before(option)}{follows}"
+
+
+def _not_after(character: str) -> str:
+    found = _script(character)
+    return f"(?<![{found}\\p{{Nd}}_])" if found else ""
+
+
+def _not_before(character: str) -> str:
+    found = _script(character)
+    if found == r"\p{Hangul}":
+        return ""  # particles are written without a blank
+    return f"(?![{found}\\p{{Nd}}_])" if found else ""
+
+
+def _script(character: str) -> str:
+    """The class of the letters that a character can make a word with; empty where words are not set off."""
+    if _UNSPACED.match(character):
+        return ""
+    for name in _SCRIPTS:
+        if regex.match(rf"\p{{{name}}}", character):
+            return rf"\p{{{name}}}"
+    return r"\p{Latin}" if regex.match(r"\w", character) else ""
+
+
+def _before(text: str, start: int) -> str:
+    """The sentence up to a place, without the sign that sets a label apart."""
+    piece = text[max(0, start - REACH) : start].rstrip(_OPEN)
+    last = 0
+    for found in _SENTENCE_END.finditer(piece):
+        last = found.end()
+    return piece[last:].replace(_OPEN, "(").replace(_CLOSE, ")")
+
+
+def _after(text: str, end: int) -> str:
+    piece = text[end : end + REACH].lstrip(_CLOSE)
+    return piece.partition("\n")[0].replace(_OPEN, "(").replace(_CLOSE, ")")
+
+
+def _clause(before: str) -> str:
+    """The part of a sentence after its last comma."""
+    last = 0
+    for found in _CLAUSE_END.finditer(before):
+        if before[found.end() :].strip(" (\"'"):
+            last = found.end()
+    return before[last:]
+
+
+def _are_joined(text: str, group: Sequence[_Mention], one: _Mention, other: _Mention) -> bool:
+    if other.start - one.end > 24 or any(each.label == other.label for each in group):
+        return False
+    between = text[one.end : other.start].strip(_OPEN + _CLOSE)
+    joined = words.CONJUNCTION.match(between)
+    if joined is None:
+        return False
+    if joined.group("conjunction"):
+        return "\n" not in between
+    if not joined.group("comma"):
+        return bool(len(group) > 1 or between == "") and "\n" not in between
+    rest = text[other.end : other.end + 30].lstrip(_CLOSE)
+    return bool(regex.match(r"\s*+(?:[,.;)\n]|\Z|and\b|or\b|&|und\b|et\b|y\b|и\b)", rest))
+
+
+def _chooses(group: _Group, *, is_list: bool) -> bool:
+    """Whether the output settles here on what the group names."""
+    before, after = group.before, group.after
+    if _is_turned_down(group) or regex.match(r"\s*+\?", after):
+        return False
+    if _TICKED.search(before) or _TICK.match(after):
+        return True
+    if words.WRONG.match(after) or regex.match(r"\s++that\b", after):  # "all but A are wrong"
+        return words.WRONG.match(after) is not None
+    clause = _clause(before)
+    if not words.DOUBTFUL.search(clause):
+        stated = words.STATED.search(before)
+        if stated and not words.NEGATED.search(_clause(before)):
+            return not (is_list and _is_item(group))
+        if words.CHOOSING.search(before) and not words.NEGATED.search(clause):
+            return True
+        if words.INSTEAD.search(before) and words.NEGATED.search(before):
+            return True
+        if words.RIGHT.match(after) and not words.UNDERCUT.match(after):
+            return True
+    if _is_item(group):
+        verdict = words.VERDICT_OF_ITEM.match(after)
+        if verdict is not None and verdict.group("right") and not words.UNDERCUT.match(after):
+            return True
+    return _is_alone(group)
+
+
+def _is_item(group: _Group) -> bool:
+    """Whether the group is a label at the beginning of an item of a list, or of a row of a table."""
+    if len(group.mentions) > 1:
+        return False
+    begins = regex.fullmatch(
+        r"[\s>#|(-]*+(?:\d{1,2}[.)]\s*+)?(?:option|choice|statement)?\s*+\(?", group.before, regex.IGNORECASE
+    )
+    return bool(begins and (group.mentions[0].is_apart or regex.match(r"\s*+[).:|\]–—-]", group.after)))
+
+
+def _is_alone(group: _Group) -> bool:
+    """Whether the group is all that its sentence says, but for words such as "so"."""
+    if not words.THEREFORE.search(group.before) or not (
+        group.before.strip() == ""
+        or words.THEREFORE.fullmatch(group.before)
+        or regex.search(r"[,:]", group.before)
+    ):
+        return False
+    whole = words.THEREFORE.fullmatch(group.before.strip()) or not group.before.strip(" \t>#-(|")
+    rest = group.after
+    ended = regex.match(r"[\s)\]\"'”’}>|]*+(?:[.!,;][\s)\"'|}]*+)?+\Z", rest)
+    if whole:
+        if ended:
+            return True
+        sentence = regex.match(r"[)\]\"'”’]?+[.!](?=\s)(?!\s*+\p{Lu}\.)|,(?=\s)", rest)
+        return bool(sentence and group.before.strip())
+    clause = regex.match(r"[)\]\"'”’]?+(?:[.!;,]|\s*+\Z)", rest)
+    return bool(clause)
+
+
+def _is_turned_down(group: _Group) -> bool:
+    """Whether the output says that what the group names is not the answer."""
+    if _CROSSED.search(group.before) or _CROSS.match(group.after):
+        return True
+    if words.WRONG.match(group.after) or (
+        words.CALLED_WRONG.match(group.after) and not _is_led_to(group.before)
+    ):
+        return words.EXCEPTED.search(group.before) is None
+    return words.NEGATED_LABEL.search(group.before) is not None
+
+
+def _holds(group: _Group) -> bool:
+    verdict = words.VERDICT_OF_ITEM.match(group.after) if _is_item(group) else None
+    is_said = words.HOLDS.match(group.after) or (verdict is not None and verdict.group("holds"))
+    return bool(is_said) and not words.UNDERCUT.match(group.after)
+
+
+_OPTION_BEFORE = regex.compile(
+    r"(?:\b(?:options?|choices?|statements?|answers?|letter)\s*+\(?|\()\Z|(?:选项|選項|選択肢|보기)\s*+\Z",
+    regex.IGNORECASE,
+)
+
+
+def _is_called_option(group: _Group) -> bool:
+    is_called = (
+        any(each.is_apart for each in group.mentions) or _OPTION_BEFORE.search(group.before) is not None
+    )
+    return is_called and len(group.labels) == 1
+
+
+def _is_named(group: _Group) -> bool:
+    return True
+
+
+def _only(labels: frozenset[str]) -> str | None:
+    return next(iter(labels)) if len(labels) == 1 else None

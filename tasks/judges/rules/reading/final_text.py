@@ -1,0 +1,92 @@
+"""The part of an output that answers: without thoughts, struck-out words and examples that follow the answer.
+
+Judges that look for an answer within an output read it by these functions. What is stored stays whole.
+"""
+
+from collections import deque
+
+import regex
+
+_THOUGHT = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
+_THOUGHTS_END = regex.compile(rf"</{_THOUGHT}>", regex.IGNORECASE)
+_THOUGHTS_BEGIN = regex.compile(rf"\s*+<{_THOUGHT}>", regex.IGNORECASE)
+_STRUCK_OUT = regex.compile(r"~~[^~\n]{1,400}+~~|<(del|s|strike)>[^<]{1,400}+</\1>", regex.IGNORECASE)
+_NEXT_EXAMPLE = regex.compile(
+    r"\n[ \t#*>]*+(?:(?:(?:next|new|another)[ \t]+)?(?:question|problem|exercise|example)|q|input|user|"
+    r"human|frage|aufgabe|pregunta|problema|quest[ãa]o|domanda|exercice|вопрос|задача|问题|題目|题目|問題|"
+    r"問|문제|질문)"
+    r"[ \t]*+(?:(?:\d{1,4}[ \t]*+)?[*]{0,2}+[:：][*]{0,2}+(?=[ \t]*+\S|\n)|"
+    r"\d{1,4}[.)]?[*]{0,2}+[ \t]*+(?=\n))",
+    regex.IGNORECASE,
+)
+
+
+def without_thoughts(output: str) -> str:
+    """The output behind its last closing tag of thoughts; nothing if its thoughts do not end."""
+    if last := deque(_THOUGHTS_END.finditer(output), maxlen=1):
+        return output[last[0].end() :]
+    return "" if _THOUGHTS_BEGIN.match(output) else output
+
+
+def without_struck_out(text: str) -> str:
+    """The text without what Markdown or HTML strikes out."""
+    kept: str = _STRUCK_OUT.sub(" ", text)
+    return kept
+
+
+def before_next_example(text: str) -> str | None:
+    """The text up to a further question that the model asks itself; None if there is none."""
+    found = _NEXT_EXAMPLE.search(text)
+    return text[: found.start()] if found is not None and text[: found.start()].strip() else None
+
+
+_TAG = regex.compile(r"<(?P<end>/?)(?P<name>\w{1,20}+)[^<>\n]{0,80}+>")
+
+
+def tags_as_lines(text: str) -> str:
+    """The text with what a tag such as <answer> encloses on a line of its own, and without other tags."""
+    plain: str = _TAG.sub(_as_line, text)
+    return plain
+
+
+def _as_line(found: "regex.Match[str]") -> str:
+    name = found.group("name").lower()
+    if "answer" not in name and name not in ("choice", "option", "result", "output"):
+        return found.group() if len(name) == 1 else " "
+    return "\n" if found.group("end") else "\nanswer: "
+
+
+_TAKEN_BACK = regex.compile(
+    r"\b(?:wait|actually|correction|corrected|oops|scratch that|on second thought|on reflection|"
+    r"i was wrong|i made an? "
+    r"(?:mistake|error)|that(?:['’]s| is| was) (?:wrong|not right|incorrect)|let me (?:re|correct|fix|"
+    r"double)\w*|i meant|hmm+|sorry, |moment mal|halt,|stopp|falsch|attendez|je me suis trompé|espera|"
+    r"me equivoqué|espere|подождите|стоп|ошибка)\b|等等|不对|不對|更正|いや|間違え|잠깐|다시",
+    regex.IGNORECASE,
+)
+_REFUSAL = regex.compile(
+    r"(?:\b(?:not|no)|n['’]t) (?:have |provide |contain |give )?enough (?:information|data|details|"
+    r"context)|\b(?:"
+    r"insufficient (?:information|data)|(?:not able|unable) to (?:solve|answer|determine|compute|calculate|"
+    r"help|provide|say|give|tell|find|do|see)|(?:can(?:no|['’])t|cannot|could(?:n['’]t|"
+    r" not)) (?:be )?(?:solved?|answer(?:ed)?|determined?|computed?|calculated?|help|assist|provide|say|"
+    r"give|tell|found|find|known?|see|do (?:this|that|it))|(?:do not|don['’]t|does not|doesn['’]t) know|"
+    r"no idea|not sure how|impossible to (?:say|tell|determine|know|answer)|(?:is|are) missing|"
+    r"without (?:knowing|seeing|the|more)|need (?:more|to know|the)|not (?:given|specified|stated|known)|"
+    r"(?:kann|lässt sich|können) .{0,40}nicht|weiß (?:ich )?nicht|ne (?:peux|peut|sais) pas|impossible de|"
+    r"no (?:puedo|se puede|sé|hay suficiente)|não (?:posso|sei|é possível|há)|non (?:posso|so|è possibile)|"
+    r"не (?:могу|знаю|хватает)|невозможно|недостаточно)\b|无法|無法|不知道|信息不足|不够|わかりません|"
+    r"分かりません|できません|알 수 없|모르겠|لا أعرف|لا يمكن|पता नहीं|ไม่ทราบ|không thể|không biết",
+    regex.IGNORECASE,
+)
+
+
+def after_taking_back(text: str) -> str | None:
+    """What comes after the last place at which a text takes something back; None if there is none."""
+    last = deque(_TAKEN_BACK.finditer(text), maxlen=1)
+    return text[last[0].end() :] if last else None
+
+
+def refuses(text: str) -> bool:
+    """Whether a text says that it cannot answer."""
+    return _REFUSAL.search(text) is not None

@@ -1,0 +1,448 @@
+r"""Reads the number that an output gives as its answer.
+
+A number has an optional sign and currency sign, digits, an optional decimal part and an exponent: "1.5e-3",
+"1.5×10^3", "2 \times 10^{4}", "10^6". Thousands are set off by a comma, an apostrophe, an underscore, a blank
+or, twice or before a decimal comma, by a dot. A comma that sets off no thousands is a decimal comma. Two
+numbers joined by a slash are one, and so is "2 1/2". What stands behind a letter (H2O, x1), or is raised or
+lowered (cm^2, x_1), is no number.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+
+import regex
+
+from winnow.tasks.judges.rules.reading.choice_words import ANSWER, COPULA
+from winnow.tasks.judges.rules.reading.final_text import (
+    after_taking_back,
+    before_next_example,
+    refuses,
+    tags_as_lines,
+    without_struck_out,
+    without_thoughts,
+)
+from winnow.tasks.judges.rules.reading.typography import as_typed
+
+MAX_DIGITS = 1_000  # beyond it, exact arithmetic on what a model wrote could cost seconds
+MAX_EXPONENT = 1_000
+
+REACH = 1_100
+"""Characters of a sentence that are looked at: the last ones, more than `MAX_DIGITS`."""
+
+# Every repetition is possessive: no digit is read twice, so the time is linear whatever the text.
+_WHOLE = (
+    r"[1-9]\d{0,2}+(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?+(?![.,]?\d)|"
+    r"[1-9]\d{0,2}+(?:\.\d{3}(?!\d))++,\d{1,2}+(?!\d)|[1-9]\d{0,2}+(?:,\d{3}(?!\d))++(?:\.\d++)?+(?!,\d)|"
+    r"[1-9]\d{0,2}+(?:['’_]\d{3}(?!\d))++(?:\.\d++)?+|[1-9]\d?(?:,\d{2}(?!\d))++,\d{3}(?!\d)(?:\.\d++)?+|"
+    r"(?<!\d )[1-9]\d{0,2}+(?: \d{3}(?![\d/]))++(?:[.,]\d++)?+(?!\d| \d)|(?:(?<![(\[{,]|, )(?:0,\d++|"
+    r"\d++,(?!\d{3}(?!\d))\d++)(?!,?\d)|(?<=[(\[{])\d++,(?!\d{3}(?!\d))\d++(?![,\d)\]}]))|\d++(?:\.\d++)?+|"
+    r"(?<!\p{L})\.\d++"
+)
+_POWER = r"\s?\^\s?\{?\s?(?P<NAMEpower>[-+]?\d{1,9}+)\s?\}?|\*\*(?P<NAMEpower>[-+]?\d{1,9}+)"
+_TEN = (
+    r"\s?(?:×|x|X|\*|·|⋅|∙|\\times|\\cdot)\s?10(?:\s?\^\s?\{?\s?|\*\*)(?P<NAMEten>[-+]?\d{1,9}+)\s?\}?|"
+    r"[eE](?P<NAMEten>[-+]?\d++)(?![\p{L}\d])"
+)
+
+
+def _unsigned(name: str) -> str:
+    return f"(?P<{name}digits>{_WHOLE})(?:{_TEN}|{_POWER})?+".replace("NAME", name)
+
+
+_CURRENCY = "$€£¥₹₩₽₫฿₺₪₦₴"
+# After a word, a digit or a bracket, a minus is a subtraction or a hyphen; with a blank behind it, a bullet.
+_SIGN = (
+    rf"(?P<sign>(?:(?<![\w)\]}}])[-+](?=[{_CURRENCY}\d.])|"
+    rf"(?<=[=:(]|[=:(] |\b(?:is|equals|ist|est|es|é) )[-+] (?=[{_CURRENCY}\d.]))?+)"
+)
+_START = r"(?<![\p{Latin}\p{Greek}\p{Cyrillic}\d])(?<![\^_])(?<![\^_]\{)(?<!\^[-+])(?<!\^\{[-+])(?<!\d\.)"
+_CODE = r"(?<=\b(?:USD|EUR|GBP|INR|CHF|JPY|CNY|RMB|CAD|AUD|Rs|Rs\.|US|R|A|C))"
+_NUMBER = regex.compile(
+    rf"{_SIGN}(?P<money>(?:[{_CURRENCY}][-+]?+)?+)(?:{_START}|{_CODE}(?<!\b[A-Z]))"
+    rf"(?:(?P<whole>\d{{1,6}}+)(?: | and )(?=\d{{1,4}}+/\d{{1,4}}+(?![\d/])))?+"
+    rf"{_unsigned('top_')}(?:\s?/\s?(?P<bottom>{_unsigned('bottom_')}))?+"
+)
+_PLAIN_NUMBER = regex.compile(rf"{_SIGN}(?P<money>(?:[{_CURRENCY}][-+]?+)?+){_START}{_unsigned('top_')}")
+_NEGATIVE = regex.compile(
+    r"(?<!\d )\b(?:negative|minus|moins|menos|meno)\s+(?=[$€£¥]?\d)|"
+    r"(?<!\d\s?)(?:负|負|マイナス|минус\s)\s?(?=\d)",
+    regex.IGNORECASE,
+)
+_FRACTION = regex.compile(
+    r"(?:(?<![\d.,^_])(?P<whole>\d{1,9})\s?)?\\[dtc]?frac\s?"
+    r"(?:\{\s?(?P<top>[-+]?\d{1,200})\s?\}\s?\{\s?(?P<bottom>\d{1,200})\s?\}|(?P<top>\d)\s?(?P<bottom>\d))"
+)
+_LATEX = regex.compile(
+    r"\\(?:text|mathrm|mathbf|mathit|mathsf|operatorname|mbox|textbf|textit|rm|bf)\s?\{([^{}\n]{0,200}+)\}"
+)
+_LATEX_SPACE = regex.compile(r"\\[,;:! ]|\\(?:q?quad|left|right|displaystyle)(?![A-Za-z])|\\[()\[\]]|~(?!~)")
+_MARKUP = regex.compile(r"`+|\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<=\d)\*(?=\s)")
+_SCALES = {
+    2: r"hundred|百",
+    3: r"thousand|tausend|mille|mil(?!\p{L})|тысяч\p{L}*|тыс\.?|k(?![\p{L}\d])|千|천|nghìn|ngàn|พัน|हज़ार|हजार",
+    4: r"万|萬|만",
+    5: r"lakhs?|लाख",
+    6: r"million\p{L}*|mio\.?|millones|millón|milh(?:ão|ões)|milion[ei]|миллион\p{L}*|млн\.?|百万|triệu|ล้าน",
+    7: r"crores?|करोड़|千万",
+    8: r"亿|億|억",
+    9: r"billions?|bn(?!\p{L})|milliard\p{L}*|mrd\.?|миллиард\p{L}*|млрд\.?|tỷ|milyar",
+    12: r"trillions?|billion(?:en)(?!\p{L})|兆|조|триллион\p{L}*",
+}
+_SCALE = regex.compile(
+    r"\s?(?:" + "|".join(f"(?P<e{zeros}>{names})" for zeros, names in reversed(_SCALES.items())) + r")",
+    regex.IGNORECASE,
+)
+
+_HAS_DIGIT = regex.compile(r"\d")
+_BOX = regex.compile(r"\\f?box(?:ed)?\s?\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}")
+_HASHES = regex.compile(r"####[ \t]*+(?P<text>[^\n]*\d[^\n]*)")
+_LINK = rf"(?:{COPULA}|[:：=]|\b(?:about|approximately|roughly|exactly|around)\b)"
+_STATED = regex.compile(
+    rf"{ANSWER}(?:(?P<between>[^.!?\n;]{{0,60}}?){_LINK}(?P<text>(?=[^\n]{{0,100}}?\d))|"
+    rf"(?P<between>)(?P<text>(?=[^\w\n]{{0,6}}\d)))",
+    regex.IGNORECASE,
+)
+_RESULT = (
+    r"(?:\b(?:results?|total|sum|value|difference|product|ergebnis|summe|insgesamt|résultat|total|"
+    r"resultado|suma|soma|risultato|somma|resultaat|totaal|wynik|suma|результат|итого|всего|сумма|sonuç|"
+    r"toplam|hasil|total|kết quả|tổng)\b|结果|結果|合計|总共|總共|共计|一共|결과|합계|총|ผลลัพธ์|รวม|"
+    r"النتيجة|المجموع|परिणाम|कुल)"
+)
+_RESULTING = regex.compile(
+    rf"(?:{_RESULT}(?P<between>[^.!?\n;]{{0,40}}?)(?:{_LINK})|"
+    rf"\btotal(?P<between>) of\b)(?P<text>(?=[^\n]{{0,60}}?\d))",
+    regex.IGNORECASE,
+)
+_NEGATION = regex.compile(r"\b(?:not|n['’]t|nicht|pas|no|não|non|не|never)\b|不是|不", regex.IGNORECASE)
+_CLAUSE_END = regex.compile(
+    r"[!?;\n]|\.(?=\s|\Z)|[。！？；]|,?\s(?:because|since|as|which|where|so|weil|denn|da|parce que|car|"
+    r"porque|perché|потому что)\b|\s\(|，因为|，因為|[,，](?=\s?(?:not|nicht|pas|no|and not|rather|but|"
+    r"aber)\b)",
+    regex.IGNORECASE,
+)
+_ASIDE = regex.compile(r"\s\((?:[^()\n]{0,300}+)\)(?=[.\s]*+\Z)")
+_REASON = regex.compile(
+    r"^([^\n]*?\d[^\n]*?),?\s(?:because|since|weil|denn|parce que|porque|perché|потому что|因为)\b.*$"
+)
+_FURTHER = regex.compile(r"^.*\b(?:so|is|are|which|thus|hence|therefore)\b(?=.*\d)")
+_BOLD = regex.compile(r"(?:\*\*|__)(?P<text>[^*_\n]{1,80}?\d[^*_\n]{0,80}?|\d)(?:\*\*|__)")
+_HEAD = regex.compile(
+    r"(?:step|schritt|étape|paso|passo|шаг|example|part|case|question|problem|\d{1,2}[.)])\b|.*[:：]\s*+\Z|步骤",
+    regex.IGNORECASE,
+)
+_SENTENCE_END = regex.compile(r"(?<=[!?])\s|(?<=\.)\s(?!\s*\d{1,2}[.)]\s)|[。！？\n]")
+_COMPARED = regex.compile(
+    r"\b(?:down from|up from|instead of|rather than|not|out of|compared (?:to|with)|than|versus|vs\.?|"
+    r"unlike|formerly|previously|originally|anstatt|statt|nicht|au lieu de|et non|en lugar de|y no|вместо|"
+    r"а не|while|whereas|each of|of the|the other|step|figure|fig\.|table|chapter|page|section|equation|"
+    r"question|problem|item|no\.|number|line|day|room|level|grade|version|apollo|route|highway|flight|bus|"
+    r"covid|january|february|march|april|may|june|july|august|september|october|november|december)"
+    r"(?:\s(?:the|a|its|his|her|their))?\s*+[$€£¥(]?\Z|\d\s(?:\p{L}++\s)?(?:out )?of(?: the)?\s*+\Z|"
+    r"\d\s?(?:±|\+/-)\s*+\Z|(?:而不是|不是|而非)\s*+\Z",
+    regex.IGNORECASE,
+)
+_YEAR_BEFORE = regex.compile(
+    r"\b(?:in|since|by|until|till|from|of|year|before|after|during|seit|im jahr|en|desde|em|nel|в)\s*+\Z|"
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|"
+    r"december)(?:\s\d{1,2},?)?\s*+\Z",
+    regex.IGNORECASE,
+)
+_MONTH_AFTER = regex.compile(
+    r"(?:st|nd|rd|th)?\s(?:january|february|march|april|may|june|july|august|september|october|november|"
+    r"december|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|"
+    r"août)\b|(?:st|nd|rd|th)\b|月|年",
+    regex.IGNORECASE,
+)
+_LISTED = regex.compile(r"(?:^|\n)[ \t]*+\Z")
+_LISTED_AFTER = regex.compile(r"[.)]\s")
+_JOINED = regex.compile(
+    r"\s?(?:\p{L}{0,12}\s)?(?:or|oder|ou|o|или|或|または|또는)\s?[$€£¥]?\Z", regex.IGNORECASE
+)
+_RANGE = regex.compile(r"\s?(?:[-–—~〜～]|to|bis|à|a|до|至|到|から)\s?[$€£¥]?\Z", regex.IGNORECASE)
+_BETWEEN = regex.compile(r"\b(?:between|zwischen|entre|tra|fra|между)\s*+[$€£¥]?\Z|介于", regex.IGNORECASE)
+_AND = regex.compile(r"\s?(?:and|und|et|y|e|и|和)\s?[$€£¥]?\Z", regex.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is written."""
+
+    written: str
+    value: Fraction | None
+    """None if it is too long to compute with, or divides by zero."""
+    scale: int = 0
+    """Power of ten that a word behind it names: 6 of million."""
+
+    def equals(self, other: "Number", allowed: Fraction) -> bool:
+        """Whether two numbers differ by no more than is allowed; a word such as million may be a unit."""
+        if self.value is None or other.value is None:
+            return False
+        if self.scale and other.scale:
+            return abs(self._scaled - other._scaled) <= allowed
+        return any(abs(mine - theirs) <= allowed for mine in self._readings for theirs in other._readings)
+
+    @property
+    def _scaled(self) -> Fraction:
+        assert self.value is not None
+        return self.value * Fraction(f"1e{self.scale}")
+
+    @property
+    def _readings(self) -> tuple[Fraction, ...]:
+        assert self.value is not None
+        return (self.value, self._scaled) if self.scale else (self.value,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A number, and where it stands in a text."""
+
+    number: Number
+    start: int
+    end: int
+
+
+class NumberReader:
+    """Reads numbers in texts.
+
+    Args:
+        fractions: Whether 3/4 is one number, and not a 3 followed by a 4.
+    """
+
+    def __init__(self, *, fractions: bool) -> None:
+        self._pattern = _NUMBER if fractions else _PLAIN_NUMBER
+
+    def first(self, output: str) -> Number | None:
+        """The first number of an output."""
+        found = list(islice(self._places(_cleaned(output)), 1))
+        return found[0].number if found else None
+
+    def last(self, text: str) -> Number | None:
+        """The last number of a text, whatever else it says."""
+        found = deque(self._places(_cleaned(text)), maxlen=1)
+        return found[0].number if found else None
+
+    def answer(self, output: str) -> Number | None:
+        """The number that an output gives as its answer; None if it gives none.
+
+        In this order: the last box; what follows ####; the last number that is said to be the answer, or the
+        result; a line of its own at the beginning; bold type in the last paragraph; the last sentence with a
+        number, without an aside in brackets at its end. A range or a choice between two numbers is no answer.
+        """
+        text = without_struck_out(without_thoughts(output))
+        own = before_next_example(text)
+        if own is not None and (found := self._answer(own)) is not None:
+            return found
+        return self._answer(text)
+
+    def _answer(self, text: str) -> Number | None:
+        typed = as_typed(text)
+        if (rest := after_taking_back(typed)) is not None and (found := self._settled(rest)) is not None:
+            return found
+        return self._settled(typed)
+
+    def _settled(self, typed: str) -> Number | None:
+        for pattern in (_BOX, _HASHES):
+            for match in reversed(deque(pattern.finditer(typed), maxlen=50)):
+                if (found := self._said(_plain(match.group("text")))) is not None:
+                    return found
+        plain = _plain(typed)
+        for pattern in (_STATED, _RESULTING):
+            for match in reversed(deque(pattern.finditer(plain), maxlen=50)):
+                if not _NEGATION.search(match.group("between")):
+                    clause = _clause("is " + plain[match.start("text") : match.start("text") + 300].lstrip())
+                    if any(True for _ in self._places(clause)):
+                        return self._said(clause)
+        if refuses(plain):
+            return None
+        return self._concluded(typed, plain)
+
+    def _concluded(self, typed: str, plain: str) -> Number | None:
+        paragraph = typed.rstrip().rpartition("\n\n")[2]
+        bold = [
+            each.group("text") for each in _BOLD.finditer(paragraph) if not _HEAD.match(each.group("text"))
+        ]
+        if bold and (found := self._said(_plain(bold[-1]))) is not None:
+            return found
+        if (begun := self._begun_with(plain)) is not None:
+            return begun
+        for shown in (_ASIDE.sub("", plain), plain):
+            for sentence in reversed(_sentences(shown)):
+                without_aside = _ASIDE.sub("", _REASON.sub(r"\1", sentence))
+                for part in (without_aside, sentence):
+                    if places := list(self._places(part)):
+                        return self._concluding(part, places)
+        return None
+
+    def _begun_with(self, plain: str) -> Number | None:
+        """A number that is all there is in the first line, of several, or that reasons follow."""
+        first = plain.lstrip().partition("\n")[0].strip()
+        place = next(self._places(first[:200]), None)
+        if place is None or place.start > 0:
+            return None
+        rest = first[place.end :]
+        if regex.match(r"(?:\s?[\p{L}%€£¥$°]{1,12}){0,2}[.!]?\Z", rest) or regex.match(
+            r",?\s(?:because|since|as)\b", rest
+        ):
+            return place.number
+        return None
+
+    def _said(self, clause: str) -> Number | None:
+        """The number that a clause gives: what its last equation comes to, or else its first number."""
+        if (tail := _last_equation(clause)) is not None and (places := list(self._places(tail))):
+            return self._chosen(tail, places, 0)
+        places = list(self._places(clause))
+        kept = [index for index, each in enumerate(places) if not _is_aside(clause, each)] or range(
+            len(places)
+        )
+        return self._chosen(clause, places, kept[0]) if places else None
+
+    def _concluding(self, sentence: str, places: list[_Place]) -> Number | None:
+        """The number that the last sentence with one comes to: its last, without what it is compared with."""
+        tail = _FURTHER.sub("", _last_equation(sentence) or "")
+        if after := list(self._places(tail)):
+            kept = [index for index, each in enumerate(after) if not _is_aside(tail, each)] or range(
+                len(after)
+            )
+            return self._chosen(tail, after, kept[0])
+        kept = [index for index, each in enumerate(places) if not _is_aside(sentence, each)] or range(
+            len(places)
+        )
+        return self._chosen(sentence, places, kept[-1])
+
+    def _chosen(self, text: str, places: list[_Place], index: int) -> Number | None:
+        """The number at an index, unless it is one end of a range or one of two to choose from."""
+        for one, other in ((index - 1, index), (index, index + 1)):
+            if one >= 0 and other < len(places) and _is_open(text, places[one], places[other]):
+                return None
+        return places[index].number
+
+    def _places(self, plain: str) -> Iterator[_Place]:
+        for match in self._pattern.finditer(plain):
+            end, scale = match.end(), 0
+            if scaled := _SCALE.match(plain, match.end()):
+                following = plain[scaled.end() : scaled.end() + 1]
+                if not (following.isascii() and following.isalnum()):
+                    end, scale = scaled.end(), int(str(scaled.lastgroup)[1:])
+            yield _Place(Number(match.group().strip(), _value(match), scale), match.start(), end)
+
+
+def _cleaned(text: str) -> str:
+    return _plain(as_typed(without_struck_out(without_thoughts(text))))
+
+
+def _plain(typed: str) -> str:
+    """The text without LaTeX and Markdown around numbers."""
+    text = _LATEX_SPACE.sub(" ", _LATEX.sub(r"\1", tags_as_lines(typed)))
+    text = _MARKUP.sub("", _FRACTION.sub(_as_slash, text))
+    plain: str = _NEGATIVE.sub("-", text)
+    return plain
+
+
+def _as_slash(found: "regex.Match[str]") -> str:
+    top, bottom, whole = int(found.group("top")), int(found.group("bottom")), int(found.group("whole") or 0)
+    return f" {whole * bottom + top}/{bottom}" if whole else f"{top}/{bottom}"
+
+
+def _clause(text: str) -> str:
+    """The beginning of a text up to the end of its first clause that holds a number."""
+    for end in _CLAUSE_END.finditer(text):
+        if _HAS_DIGIT.search(text[: end.start()]):
+            return text[: end.start()]
+    return text
+
+
+def _sentences(plain: str) -> list[str]:
+    found = deque((each for each in _SENTENCE_END.splititer(plain) if _HAS_DIGIT.search(each)), maxlen=50)
+    return [_end_of(each) for each in found]
+
+
+def _end_of(sentence: str) -> str:
+    """The end of a sentence that is too long, without the end of a number with which it would begin."""
+    if len(sentence) <= REACH:
+        return sentence
+    end = sentence[-REACH:]
+    kept = end.lstrip("0123456789.,_'’ ")
+    return kept if _HAS_DIGIT.search(kept) else end
+
+
+def _last_equation(text: str) -> str | None:
+    """What an equation at the end of a text comes to."""
+    for sign in ("=", "≈", "≃", "→"):
+        _, found, tail = text.rpartition(sign)
+        if found and _HAS_DIGIT.search(tail):
+            return f": {tail.lstrip()}"
+    return None
+
+
+def _is_aside(text: str, place: _Place) -> bool:
+    """Whether a number is a date, a name's or one that the answer is compared with."""
+    before, after = text[max(0, place.start - 40) : place.start], text[place.end : place.end + 20]
+    if _COMPARED.search(before) or _MONTH_AFTER.match(after):
+        return True
+    if regex.fullmatch(r"1[5-9]\d\d|20\d\d", place.number.written) and _YEAR_BEFORE.search(before):
+        return True
+    return bool(_LISTED.search(before) and _LISTED_AFTER.match(after))
+
+
+def _is_open(text: str, one: _Place, other: _Place) -> bool:
+    """Whether two numbers are the ends of a range, or alternatives."""
+    between = text[one.end : other.start]
+    if (
+        len(between) > 24
+        or one.number.value is None
+        or other.number.value is None
+        or one.number.value == other.number.value
+    ):
+        return False
+    if _JOINED.match(between):
+        return True
+    is_change = regex.search(
+        r"\b(?:from|von|de|от|с)\s*+[$€£¥]?\Z", text[max(0, one.start - 8) : one.start], regex.IGNORECASE
+    )
+    if "=" not in text and not is_change and _RANGE.match(between) and one.number.value < other.number.value:
+        return True
+    return bool(_BETWEEN.search(text[max(0, one.start - 20) : one.start]) and _AND.match(between))
+
+
+def _value(match: "regex.Match[str]") -> Fraction | None:
+    parts = match.groupdict()
+    top = _unsigned_value(parts, "top_")
+    bottom = _unsigned_value(parts, "bottom_") if parts.get("bottom") else Fraction(1)
+    if top is None or not bottom:
+        return None
+    value = int(parts.get("whole") or 0) + top / bottom
+    return -value if "-" in parts["sign"] + (parts.get("money") or "") else value
+
+
+def _unsigned_value(parts: dict[str, str | None], name: str) -> Fraction | None:
+    """The exact value of an unsigned number; None if it has too many digits or too large an exponent."""
+    digits = _in_english(parts[f"{name}digits"] or "")
+    ten, power = parts.get(f"{name}ten") or "0", parts.get(f"{name}power") or "1"
+    if (
+        len(digits) > MAX_DIGITS
+        or len(ten) > MAX_DIGITS
+        or abs(int(ten)) > MAX_EXPONENT
+        or abs(int(power)) > MAX_EXPONENT
+    ):
+        return None
+    value = Fraction(digits if digits[0] != "." else f"0{digits}") * Fraction(10) ** int(ten)
+    if (value == 0 and int(power) < 0) or len(digits) * abs(int(power)) > 10 * MAX_DIGITS:
+        return None
+    raised: Fraction = value ** int(power)
+    return raised
+
+
+_BY_DOTS = regex.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d{1,2}")
+_BY_COMMAS = regex.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
+_OTHER_SEPARATORS = str.maketrans(dict.fromkeys("_'’ "))
+
+
+def _in_english(digits: str) -> str:
+    """Digits without separators of thousands, and with a decimal point."""
+    plain = digits.translate(_OTHER_SEPARATORS)
+    if _BY_DOTS.fullmatch(plain):
+        return plain.replace(".", "").replace(",", ".")
+    return plain.replace(",", "") if _BY_COMMAS.fullmatch(plain) else plain.replace(",", ".")
