@@ -30,7 +30,7 @@ from winnow.tasks.plugins.extras import require
 from winnow.tasks.plugins.of_programs import require_plugins
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.missing_models import missing_words, with_models_there
+from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
 from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile
@@ -75,7 +75,7 @@ def store_campaign(
         checked: The campaign.
         series: Name that a new campaign shares with the others that its schedule begins.
         say: Takes the name of an event and a sentence, where the campaign goes on without models that cannot
-            be asked, or with a lower budget.
+            be asked, with servers that ignore a structure, or with a lower budget.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
@@ -93,6 +93,8 @@ def store_campaign(
     remember(checked.spec.storage)
     if found.missing:
         say("models_missing", f"campaign '{after.name}' goes on without {missing_words(found.missing)}")
+    if found.unstructured:
+        say("structure_ignored", unstructured_words(found.unstructured))
     if before is not None and (lowered := lowered_limits(before, after)):
         say(
             "budget_lowered",

@@ -4,6 +4,9 @@ A model is missing if its server does not know it, refuses the key or does not a
 its hub does not know it. A campaign with missing models is refused, or begins without them where its file
 allows that: the error probability is then divided among the candidates that are left. A list of models proves
 nothing, since gateways list few of theirs: only an answer to a request does.
+
+A model with `structured_output` is sent a short request with it as well. An answer that cannot be the
+beginning of the structure shows, before anything is spent, that the server ignores it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,15 +19,23 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.candidates.hub_cache import why_unknown_to_hub
-from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
+from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import REMOTE, engine_key, start_engine
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
+from winnow.tasks.queries.printable import one_line
+from winnow.tasks.rounds.outputs import can_begin
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
 
 LONGEST_CAUSE = 300
 """Characters that are shown of why a model is missing."""
+
+LONGEST_SHOWN = 40
+"""Characters that are shown of an answer."""
+
+MOST_TOKENS = 16
+"""Tokens of an answer that shows whether a structure is kept to."""
 
 
 class ModelsMissing(SpecError):
@@ -38,6 +49,8 @@ class Presence(NamedTuple):
     """The campaign without the candidates of missing models."""
     missing: Mapping[str, str]
     """The missing models, and why each is missing."""
+    unstructured: Mapping[str, str] = {}
+    """The models whose servers ignore `structured_output`, and what each wrote."""
 
 
 def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Presence:
@@ -56,52 +69,84 @@ def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Pre
     new = [each for each in checked.models_to_ask if each.name not in known or stored is None]
     absent: Mapping[str, str] = {} if stored is None else stored.get("left_out", {})
     if stored is None:
-        missing = missing_models(checked, new)
+        missing, ignoring = missing_models(checked, new)
         if missing and not checked.spec.execution.allow_missing:
             raise ModelsMissing(_refusal(checked, missing))
         left = _without(checked, missing) if missing else checked
-        return Presence(replace(left, left_out=dict(missing)), missing)
+        return Presence(replace(left, left_out=dict(missing)), missing, ignoring)
     candidates = {each.model.name for each in checked.candidates}
     joining = [each for each in new if each.name in candidates]
     if not joining:
         return Presence(checked, {})
+    unstructured: Mapping[str, str] = {}
     if checked.takes_more_candidates:
-        missing = missing_models(checked, joining)
+        missing, unstructured = missing_models(checked, joining)
     else:  # those that were left out when it began stay so; others are refused with what may not change
         missing = {each.name: absent[each.name] for each in joining if each.name in absent}
     refused = {name: why for name, why in missing.items() if name not in absent}
     if refused and not checked.spec.execution.allow_missing:
         raise ModelsMissing(_refusal(checked, refused, goes_on=True))
-    return Presence(_without(checked, missing) if missing else checked, missing)
+    return Presence(_without(checked, missing) if missing else checked, missing, unstructured)
 
 
-def missing_models(checked: ResolvedCampaign, models: Sequence[ModelRef]) -> dict[str, str]:
-    """Why each of these models that is missing is missing, by name, in the order of the models."""
+def missing_models(
+    checked: ResolvedCampaign, models: Sequence[ModelRef]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Ask each of these models; see `Presence`, by name, in the order of the models.
+
+    Returns:
+        Why each model that is missing is missing; and what those wrote that ignore a structure.
+    """
     served = [each for each in models if each.provider in REMOTE]
-    found = _without_answer(checked, served)
+    found, unstructured = _answers(checked, served)
     if checked.spec.execution.cluster is None:  # the machines of a cluster have caches of their own
         for model in models:
             if model not in served and (why := why_unknown_to_hub(model)) is not None:
                 found[model.name] = why
-    return {each.name: found[each.name] for each in models if each.name in found}
+    missing = {each.name: found[each.name] for each in models if each.name in found}
+    return missing, {each.name: unstructured[each.name] for each in models if each.name in unstructured}
 
 
-def _without_answer(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> dict[str, str]:
-    """Why each served model that gives no answer gives none, by name; all are asked at once."""
+def _structured_requests(
+    checked: ResolvedCampaign, alike: Sequence[ModelRef], contact: Request
+) -> list[Request]:
+    """A short request for each structure that models of one engine are to keep to."""
+    names = {each.name for each in alike}
+    structures = {
+        each.sampling.structure: each.sampling
+        for each in checked.candidates
+        if each.model.name in names and each.sampling.structure is not None
+    }
+    return [
+        replace(
+            contact, sampling=replace(sampling, max_tokens=min(sampling.max_tokens, MOST_TOKENS), stop=())
+        )
+        for sampling in structures.values()
+    ]
+
+
+def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dict[str, str], dict[str, str]]:
+    """Why served models give no answer, and what those wrote that ignore a structure; all asked at once."""
     by_engine: dict[str, list[ModelRef]] = {}
     for model in served:
         by_engine.setdefault(engine_key(model), []).append(model)
     if not by_engine:
-        return {}
+        return {}, {}
     # Imported here: a campaign that is decided asks nothing, and answers at once.
     from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH, contact_request
     from winnow.tasks.engines.pool.placement import with_limits
     from winnow.tasks.engines.pool.pool import EnginePool
     from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 
-    execution, found = checked.spec.execution, {}
+    execution = checked.spec.execution
+    found: dict[str, str] = {}
+    unstructured: dict[str, str] = {}
     alike = list(by_engine.values())
-    groups = [RequestGroup(model=first, requests=[contact_request(first)]) for first, *_ in alike]
+    groups = []
+    for models in alike:
+        contact = contact_request(models[0])
+        requests = [contact, *_structured_requests(checked, models, contact)]
+        groups.append(RequestGroup(model=models[0], requests=requests))
     with (
         EnginePool(
             log_folder=Path(execution.log_folder) / checked.spec.name,
@@ -113,10 +158,26 @@ def _without_answer(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> di
         ) as engines,
         closing(engines.answers(groups)) as answered,
     ):
-        for number, [answer] in answered:
+        for number, (answer, *structured) in answered:
             if isinstance(answer, GenerationFailure) and answer.reason in OUT_OF_REACH:
                 found.update({each.name: _cause(answer.detail) for each in alike[number]})
-    return found
+            for request, other in zip(groups[number].requests[1:], structured, strict=True):
+                structure = request.sampling.structure
+                if isinstance(other, Completion) and structure and not can_begin(other.text, structure):
+                    unstructured.update({each.name: other.text for each in alike[number]})
+    return found, unstructured
+
+
+def unstructured_words(unstructured: Mapping[str, str]) -> str:
+    """A sentence on models whose servers ignore `structured_output`, with what one of them wrote."""
+    said = one_line(next(iter(unstructured.values())))
+    shown = said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
+    is_one = len(unstructured) == 1
+    return (
+        f"check: the {'server' if is_one else 'servers'} of {list_of(list(unstructured))} "
+        f"{'ignores' if is_one else 'ignore'} structured_output (an answer began '{shown}'): serve the model "
+        "where it is kept, or leave it out; plain completions of llama.cpp ignore it (chat: true)"
+    )
 
 
 def _cause(detail: str) -> str:

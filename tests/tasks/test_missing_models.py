@@ -291,3 +291,33 @@ def test_a_campaign_that_may_miss_nothing_is_stored_as_before_there_was_the_key(
     assert served_spec(served_model("http://h/v1"), execution=MAY_MISS).execution_fields()["execution"][
         "allow_missing"
     ]
+
+
+SCHEMA = {"json_schema": {"type": "object", "required": ["a"]}}
+STRUCTURED = [{"name": "g", "structured_output": SCHEMA}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ('{"a": 1}', None),
+        ('{"a": [1, ', None),
+        (
+            "\x1b[2JSure, here is the JSON that you asked me for",
+            "check: the server of one ignores structured_output (an answer began "
+            "'\u00b7[2JSure, here is the JSON that you",
+        ),
+    ],
+)
+def test_a_server_that_ignores_a_structure_is_named_before_anything_is_spent(answer, words):
+    with faulty_server(reply=lambda call: answer) as server:
+        model = served_model(server.url, chat=True)
+        database, _, said = stored(served_spec(model, generate_configs=STRUCTURED))
+        asked = [call.body.get("response_format") is not None for call in server.canaries]
+        stored(served_spec(model, generate_configs=STRUCTURED))  # one that was begun is not asked again
+        again = len(server.canaries)
+    database.close()
+    assert asked == [False, True]
+    assert again == 2
+    assert [event for event, _ in said] == ([] if words is None else ["structure_ignored"])
+    assert all(sentence.startswith(words) for _, sentence in said)
