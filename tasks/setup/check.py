@@ -10,9 +10,9 @@ from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.dotted_names import MISSING, value_of
 from winnow.tasks.candidates.template_grammar import left_out_part
 from winnow.tasks.data.datasets import Dataset, Example
-from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted

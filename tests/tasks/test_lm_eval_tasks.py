@@ -8,13 +8,14 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+import datasets
 import pytest
 import yaml
 
 from tests.tasks.lm_eval_tasks import record
 from winnow.tasks.candidates.prompt_template import PromptTemplate
 from winnow.tasks.candidates.weighing import weighing_of
-from winnow.tasks.data.lm_eval import reading
+from winnow.tasks.data.lm_eval import reading, seeds
 from winnow.tasks.data.lm_eval.child import importing
 from winnow.tasks.data.lm_eval.definition import READ
 from winnow.tasks.data.lm_eval.files import Function
@@ -33,6 +34,8 @@ EXPECTED = json.loads((HERE / "expected.json").read_text("utf-8"))
 TASKS = sorted({key.partition("/")[0] for key in EXPECTED["prompts"]})
 FOREIGN = "functions"
 """The task whose documents are made by Python functions."""
+DRAWN = ("drawn", "shuffled", "shuffled_same")
+"""Tasks whose functions draw at random."""
 
 
 @pytest.fixture
@@ -79,7 +82,7 @@ def shown(spec):
 
 @pytest.mark.parametrize("kind", record.CHATS)
 @pytest.mark.parametrize("shots", record.SHOTS)
-@pytest.mark.parametrize("name", [name for name in TASKS if name != FOREIGN])
+@pytest.mark.parametrize("name", [name for name in TASKS if name not in (FOREIGN, *DRAWN)])
 def test_models_are_shown_what_lm_eval_shows_them(tasks, name, shots, kind):
     task = {"lm_eval": f"tasks/{name}.yaml", "num_fewshot": shots}
     if record.CHATS[kind] is not None and shots:
@@ -315,7 +318,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
     ("task", "keys", "sentence"),
     [
         ({"lm_eval": "tasks/none.yaml"}, {}, "task.lm_eval: there is no file or folder tasks/none.yaml"),
-        ({"lm_eval": "tasks/"}, {}, "the folder tasks/ holds 19 tasks; name the file of one: begun, "),
+        ({"lm_eval": "tasks/"}, {}, "the folder tasks/ holds 22 tasks; name the file of one: begun, "),
         ({"lm_eval": "plane", "include_path": "tasks"}, {}, "lm-eval is not installed here"),
         ({"lm_eval": "many", "include_path": "tasks"}, {}, "is a group of tasks; name one of them: plain"),
         ({"lm_eval": "plain", "include_path": "x"}, {}, "task.include_path: there is no folder x"),
@@ -417,6 +420,61 @@ def test_functions_of_a_task_run_in_a_process_of_their_own_once_they_are_allowed
     checked = check_campaign_file(path, approve=lambda file, spec: None)
     prompts = [[checked.candidates[0].prompt(each.fields, each.key)] for each in checked.dataset.examples]
     assert prompts == [shown[:1] for shown in EXPECTED["prompts"][f"{FOREIGN}/3/text"]]
+
+
+@pytest.fixture
+def seeded():
+    """Rows are read in this process, whose generators and cache are as before in the end."""
+    import torch  # noqa: F401 -- before its state is kept
+
+    before = seeds.state()
+    datasets.disable_caching()
+    yield seeds.set_seeds
+    datasets.enable_caching()
+    seeds.put_back(before)
+
+
+@pytest.mark.parametrize("kind", record.CHATS)
+@pytest.mark.parametrize("shots", record.SHOTS)
+@pytest.mark.parametrize("name", DRAWN)
+def test_functions_draw_what_they_draw_for_lm_eval(tasks, seeded, monkeypatch, name, shots, kind):
+    def rows(spec, *, is_allowed):
+        seeded([])
+        return reading.rows_with(spec, importing(spec.functions), asks_hub=is_allowed)
+
+    monkeypatch.setattr(reading, "task_rows", rows)
+    task = {"lm_eval": f"tasks/{name}.yaml", "num_fewshot": shots}
+    if record.CHATS[kind] is not None and shots:
+        task["fewshot_as_multiturn"] = record.CHATS[kind]
+    found = list(shown(parsed(task, chat=record.CHATS[kind] is not None)))
+    assert found == EXPECTED["prompts"][f"{name}/{shots}/{kind}"]
+
+
+@pytest.mark.parametrize("name", ["drawn", "shuffled_same"])
+def test_the_examples_of_functions_that_draw_are_the_same_in_every_process(tasks, name):
+    assert list(shown(parsed({"lm_eval": f"tasks/{name}.yaml"}))) == EXPECTED["prompts"][f"{name}/0/text"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docs = docs.map(lambda doc: {'q': f'{doc[\"q\"]} {os.urandom(8).hex()}'})",
+        "docs = docs.map(lambda doc: {'q': f'{doc[\"q\"]} {hash(doc[\"q\"])}'})",
+        "docs = docs.select(range(3 + int(os.environ['TMPDIR'][-1])))",
+    ],
+    ids=["urandom", "hash", "length"],
+)
+def test_functions_that_give_other_examples_each_time_are_refused(tasks, line):
+    (tasks / "tasks" / "utils.py").write_text(
+        f"import os\n\ndef process_docs(docs):\n    {line}\n    return docs\n\n"
+        "def text(doc):\n    return doc['q']\n"
+    )
+    with pytest.raises(SpecError) as refused:
+        check_campaign_file(spec_file(tasks, FOREIGN), approve=lambda file, spec: None)
+    sentence = (
+        "give other examples each time they are called, first at task functions, document 0, so that no run"
+    )
+    assert sentence in str(refused.value)
 
 
 def refusing(file, spec):

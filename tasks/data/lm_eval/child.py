@@ -7,11 +7,15 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import datasets
+
 from winnow.algorithms.state.plugin_registry import in_words
+from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.dataset_files import PlacedRow
 from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.lm_eval.reading import rows_with
 from winnow.tasks.data.lm_eval.rows import Resolve
+from winnow.tasks.data.lm_eval.seeds import set_seeds
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.spec.sections.dataset import LmEvalSpec
@@ -39,7 +43,7 @@ def importing(allowed: Iterable[str]) -> Resolve:
 def _module(file: str) -> ModuleType:
     if not file.endswith(".py"):
         return importlib.import_module(file)
-    name = f"winnow_task_{Path(file).stem}_{abs(hash(file)):x}"
+    name = f"winnow_task_{Path(file).stem}_{sha256(file)[:16]}"
     if name not in sys.modules:
         spec = spec_from_file_location(name, file)
         assert spec is not None
@@ -57,6 +61,8 @@ def main(parent: ParentLink) -> None:
     """Send all rows, then an empty list of them; or why there are none."""
     message = parent.receive()
     spec = LmEvalSpec.model_validate(message["task"])
+    datasets.disable_caching()  # what functions made of documents before may have been drawn otherwise
+    set_seeds(each.rpartition(":")[0] for each in spec.functions)
     try:
         for rows in _groups(rows_with(spec, importing(spec.functions), asks_hub=message["asks_hub"])):
             parent.send({"rows": rows})

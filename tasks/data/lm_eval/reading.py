@@ -1,8 +1,10 @@
 """The rows of a task, with its functions in a process of their own."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import NoReturn
 
@@ -78,14 +80,37 @@ def _none(function: Function) -> NoReturn:
 
 
 def _rows_of_child(spec: LmEvalSpec) -> Iterator[PlacedRow]:
-    with tempfile.TemporaryDirectory(prefix="winnow-task-") as folder:
-        child = WorkerProcess(CHILD, log=Path(folder) / "task.log", environment={})
-        try:
-            child.send({"task": spec.model_dump(), "asks_hub": True})
-            while rows := _received(child, spec.task):
-                yield from rows
-        finally:
-            child.kill()
+    """The rows, as two processes make them alike."""
+    with ExitStack() as ends:
+        folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="winnow-task-"))
+        children = [_child(spec, Path(folder) / str(number), ends) for number in range(2)]
+        while True:
+            rows, again = (_received(child, spec.task) for child in children)
+            if rows != again:
+                raise _unlike(rows, again, spec.task)
+            if not rows:
+                return
+            yield from rows
+
+
+def _child(spec: LmEvalSpec, folder: Path, ends: ExitStack) -> WorkerProcess:
+    """A process that makes the rows; what its functions leave in temporary files goes with the folder."""
+    folder.mkdir()
+    child = WorkerProcess(CHILD, log=folder / "task.log", environment={}, forced={"TMPDIR": str(folder)})
+    ends.callback(child.kill)
+    child.send({"task": spec.model_dump(), "asks_hub": True})
+    return child
+
+
+def _unlike(rows: Sequence[PlacedRow], again: Sequence[PlacedRow], task: str) -> DatasetError:
+    pairs = zip_longest(rows, again)
+    places = [(one or other or ("",))[0] for one, other in pairs if one != other]
+    return DatasetError(
+        f"the functions of the task {task} give other examples each time they are called, first at "
+        f"{places[0]}, so that no run could go on with them: let them draw by random, numpy or torch, which "
+        "are seeded as by lm-eval, and by no clock, hash() or order of a set",
+        KEY,
+    )
 
 
 def _received(child: WorkerProcess, task: str) -> list[PlacedRow]:

@@ -18,6 +18,7 @@ from winnow.tasks.candidates.sandboxed_templates import (
 )
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.hub import Splits
+from winnow.tasks.data.lm_eval import seeds
 from winnow.tasks.data.lm_eval.definition import Definition
 from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.lm_eval.messages import Message, as_text, as_turns, turns_of
@@ -94,13 +95,31 @@ class Documents:
         self._n = num_fewshot
         self._chance = random.Random(seed)
         self._chat = chat
-        self._documents = self._split(definition.eval_split, definition.config.get("process_docs"))
+        self._made: dict[str, Sequence[Document]] = {}
+        self._documents, pool = self._read()
         if len(self._documents) == 0:
             self._refuse("has no documents")
         first = self._documents[0]
         self._features = self._names(first)
-        self._pool = list(self._solved()) if self._n else []
+        self._pool = list(pool) if self._n else []
         self._has_several_targets = isinstance(self._target(first), list)
+
+    def _read(self) -> tuple[Sequence[Document], Sequence[Document]]:
+        """The documents that are asked about, and those that solved examples are drawn from.
+
+        Where functions draw at random, they are called in lm-eval's order: for the solved examples, whether
+        these are shown or not, and then twice for the documents, of which the second ones are asked about.
+        """
+        split, process = self._task.eval_split, self._task.config.get("process_docs")
+        before = seeds.state()
+        documents = self._split(split, process)
+        if seeds.state() == before:
+            return documents, self._solved() if self._n else ()
+        seeds.put_back(before)
+        self._made.clear()
+        pool = list(self._solved())
+        self._split(split, process)
+        return self._split(split, process), pool
 
     def rows(self) -> Iterator[PlacedRow]:
         """Each document as a row with its place, in order.
@@ -197,8 +216,21 @@ class Documents:
             return found
         if not isinstance(process, Function):
             self._refuse("has a process_docs that is no !function")
+        before = seeds.state()
         processed: Sequence[Document] = self._resolve(process)(found)
-        return processed
+        return self._as_made_first(processed, before)
+
+    def _as_made_first(self, processed: Sequence[Document], before: seeds.State) -> Sequence[Document]:
+        """The documents that were made first by the same steps: the library `datasets` keeps these.
+
+        Lm-eval has them from the library's cache, and so nothing is drawn for them again.
+        """
+        steps = getattr(processed, "_fingerprint", None)
+        if steps is None:
+            return processed
+        if steps in self._made:
+            seeds.put_back(before)
+        return self._made.setdefault(steps, processed)
 
     def _names(self, first: Document) -> frozenset[str]:
         features = getattr(self._documents, "features", None)

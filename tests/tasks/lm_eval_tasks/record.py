@@ -6,6 +6,7 @@ cd tests/tasks/lm_eval_tasks && PYTHON record.py, with an interpreter that has l
 import json
 import logging
 import string
+import tempfile
 from pathlib import Path
 
 CHATS = {"text": None, "single-turn": False, "multiturn": True}
@@ -57,6 +58,7 @@ def lines(values):
 
 def prompts():
     """By task, number of solved examples and kind: what models are shown, and the choices after it."""
+    import datasets
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_path="tasks", include_defaults=False)
@@ -64,6 +66,9 @@ def prompts():
     for path in sorted(Path("tasks").glob("*.yaml")):
         for shots in SHOTS:
             for kind, multiturn in CHATS.items():
+                # As `simple_evaluate` does before it builds tasks, when nothing is in the cache.
+                datasets.config.HF_DATASETS_CACHE = tempfile.mkdtemp()
+                set_seeds()
                 task = manager.load([path.stem])["tasks"][path.stem]
                 task.set_config(key="num_fewshot", value=shots)
                 task.set_fewshot_seed(seed=1234)
@@ -75,6 +80,19 @@ def prompts():
                 shown = [[each for each in one.args if isinstance(each, str)] for one in task.instances]
                 found[f"{path.stem}/{shots}/{kind}"] = shown
     return found
+
+
+def set_seeds():
+    """The seeds that lm-eval sets where its user names none."""
+    import random
+
+    import numpy as np
+    from lm_eval.defaults import DEFAULT_OTHER_SEED, DEFAULT_RANDOM_SEED
+    from lm_eval.utils import set_torch_seed
+
+    random.seed(DEFAULT_RANDOM_SEED)
+    np.random.seed(DEFAULT_OTHER_SEED)  # noqa: NPY002 -- as lm-eval does
+    set_torch_seed(DEFAULT_OTHER_SEED)
 
 
 def scores():
