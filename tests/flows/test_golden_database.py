@@ -22,6 +22,9 @@ def gone_on(plain_runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("golden")
     unpack(folder)
     left = {name: outcome(folder / DATABASE, name) for name in CAMPAIGNS}
+    refused = winnow(folder, "status", *STORAGE)
+    assert f"run: winnow db upgrade {' '.join(STORAGE)}" in refused.stderr
+    assert winnow(folder, "db", "upgrade", *STORAGE).returncode == 0
     before = {name: winnow(folder, "report", name, *STORAGE) for name in CAMPAIGNS}
     checked = winnow(folder, "db", "check", *STORAGE)
     with pytest.MonkeyPatch.context() as patch, faulty_server() as server:
