@@ -133,10 +133,10 @@ bench-inspect: install ## Messages and scores beside Inspect's, example by examp
 	@test -d .winnow/demo || { echo "the demo's models are compared: run make demo first"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.inspect_peers --out $(BENCH_OUT) --inspect "$(INSPECT)"
 
-gpu-check: ## Try Winnow on this machine's GPUs: make gpu-check [PROVIDER=transformers] [DEVICE=cpu].
+gpu-check: ## Try Winnow on this machine's GPUs: make gpu-check [PROVIDER=transformers] [DEVICE=cpu] [MODEL=FOLDER].
 	@test "$(DEVICE)" = cpu || test -e /dev/nvidiactl || test -e /dev/dxg || { echo "gpu-check: there is no CUDA device on this machine; make gpu-check DEVICE=cpu tries the same without one"; exit 2; }
 	@$(MAKE) --no-print-directory install TARGET=$(if $(filter cpu,$(DEVICE)),cpu,gpu)
-	@$(BIN)/python -m tests.gpu_check --out $(GPU_OUT) --provider $(PROVIDER) --device $(DEVICE)
+	@$(BIN)/python -m tests.gpu_check --out $(GPU_OUT) --provider $(PROVIDER) --device $(DEVICE) $(if $(MODEL),--model '$(MODEL)')
 
 faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on from the tables beside it.
 	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md

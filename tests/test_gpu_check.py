@@ -1,12 +1,13 @@
 """What `python -m tests.gpu_check` makes of a machine and of its rows; no engine is loaded."""
 
 import json
+import subprocess
 from dataclasses import replace
 
 import pytest
 
+from tests.gpu_check import ROOT, machine
 from tests.gpu_check import __main__ as gpu_check
-from tests.gpu_check import machine
 from tests.gpu_check.machine import Machine, missing, refused
 from tests.gpu_check.site import Site, share_equal
 from tests.gpu_check.steps import STEPS, tried
@@ -113,8 +114,9 @@ def test_a_machine_that_can_show_nothing_is_refused_in_a_sentence(
     assert (said in answer and "\n" not in answer) if said else answer is None
 
 
-def run(monkeypatch, tmp_path, *words, found=ONE_GPU, rows=None):
-    asked = []
+def run(monkeypatch, tmp_path, *words, found=ONE_GPU, rows=None, trained=None):
+    """The exit code and the rows that were tried; where demos were trained is added to `trained`."""
+    asked, trained = [], [] if trained is None else trained
 
     def tried(site, name, *, limit, tell):
         asked.append(name)
@@ -123,7 +125,7 @@ def run(monkeypatch, tmp_path, *words, found=ONE_GPU, rows=None):
     monkeypatch.setattr(gpu_check, "described", lambda folder: found)
     monkeypatch.setattr(gpu_check, "missing", lambda provider: None)
     monkeypatch.setattr(gpu_check, "tried", tried)
-    monkeypatch.setattr(gpu_check, "trained", lambda demo, tell: None)
+    monkeypatch.setattr(gpu_check, "trained", lambda demo, tell: trained.append(demo))
     common = ["--out", str(tmp_path), "--work", str(tmp_path / "work"), "--provider", "transformers"]
     return gpu_check.main([*common, *words]), asked
 
@@ -149,3 +151,28 @@ def test_the_exit_code_says_if_a_row_failed_and_what_failed_is_tried_again(monke
 
 def test_equal_texts_are_counted():
     assert share_equal(["a", "b", "c"], ["a", "x", "c"]) == "2 of 3 texts equal"
+
+
+def test_a_model_that_is_named_is_measured_and_the_demos_are_not_trained(monkeypatch, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    trained = []
+    code, asked = run(monkeypatch, tmp_path, "--model", str(tmp_path / "model"), trained=trained)
+    assert (code, "bfloat16" in asked, "campaign" in asked) == (0, True, True)
+    assert trained == []
+    run(monkeypatch, tmp_path, "--only", "loads", trained=trained)
+    assert len(trained) == 1
+
+
+def test_a_model_that_is_not_there_is_refused_in_a_sentence(monkeypatch, tmp_path, capsys):
+    assert run(monkeypatch, tmp_path, "--model", str(tmp_path / "nowhere")) == (2, [])
+    assert "there is no checkpoint in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"), [(["MODEL=a b/model"], "--model 'a b/model'"), ([], "--device cpu")]
+)
+def test_make_passes_the_model_on(words, ending):
+    command = ["make", "-n", "gpu-check", "DEVICE=cpu", "PROVIDER=transformers", *words]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.rstrip().endswith(ending)

@@ -11,6 +11,7 @@ import pytest
 from campaign_processes import fork_server, write_campaign
 from sqlalchemy import event
 from sqlalchemy.orm import Session
+from tiny_models import save_tiny_llama
 
 from tests.gpu_check import campaigns, plain_campaign
 from tests.gpu_check.site import Site
@@ -116,11 +117,26 @@ def test_the_campaign_of_the_demo_runs_on_the_device_and_in_a_database_of_its_ow
     args = {"transformers": {"device": "cuda"}, "vllm": {"enforce_eager": True}}[provider]
     assert spec["models"][0]["model_args"] == {"max_model_len": 128, "dtype": "float32", **args}
     assert (spec["streaming"], spec["stopping"]) == (False, {"budget": 128, "delta": 0.05})
-    (tmp_path / "demo" / "data").mkdir(parents=True)
-    (tmp_path / "demo" / "data" / "demo.jsonl").write_text(
-        '{"id": "a", "task": "t", "input": "1", "target": ["2"]}\n'
-    )
     for model in spec["models"]:
-        Path(model["model"]).mkdir()
+        Path(model["model"]).mkdir(parents=True)
         (Path(model["model"]) / "config.json").write_text("{}")
     assert check_campaign_file(str(path)).spec.name == "demo"
+
+
+def test_the_campaign_is_of_the_model_that_is_named_in_the_precision_that_is_wanted(tmp_path):
+    """The reproduction: whatever --model said, the demo's models were run, in float32."""
+    site = Site(
+        folder=tmp_path,
+        provider="transformers",
+        device="cpu",
+        n_devices=1,
+        demo=tmp_path / "no-demo-here",
+        model=save_tiny_llama(tmp_path / "tiny", seed=1),
+        texts=4,
+    )
+    path = campaigns.write_spec(site, tmp_path / "campaign", "bfloat16", streaming=False)
+    checked = check_campaign_file(str(path))
+    (model,) = checked.models
+    assert (model.name, model.model) == ("measured", str(tmp_path / "tiny"))
+    assert model.model_args == {"dtype": "bfloat16", "device": "cpu", "max_model_len": 128}
+    assert len(checked.candidates) > 1

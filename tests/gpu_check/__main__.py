@@ -27,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     if said := missing(options.provider):
         print(f"gpu-check: {said}", file=sys.stderr)
         return UNUSABLE
+    if options.model and not (options.model / "config.json").is_file():
+        print(f"gpu-check: there is no checkpoint in {options.model}; give a model's folder", file=sys.stderr)
+        return UNUSABLE
     machine = described(options.work)
     if said := refused(machine, options.provider, options.device):
         print(f"gpu-check: {said}", file=sys.stderr)
@@ -45,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = [name for name, step in STEPS.items() if site.provider in step.providers]
     named = options.only or [name for name in wanted if not table.is_done(site.provider, name)]
     names = [each for each in wanted if each in named]
-    if site.model is None or any(STEPS[each].of_demo for each in names):
+    if site.model is None and names:
         trained(site.demo, _tell)
     for name in names:
         table.replace(site.provider, name, tried(site, name, limit=options.limit, tell=_tell))
@@ -72,7 +75,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     option("--device", choices=["cuda", "cpu"], default="cuda", help="cpu tries the same without GPUs")
     option("--devices", type=int, help="how many devices to use; all by default")
     option("--demo", type=Path, default=Path(".winnow/demo"), help="the demo's models, trained if missing")
-    option("--model", type=Path, help="a checkpoint to measure in the place of the demo's largest")
+    option("--model", type=Path, help="a checkpoint to measure in the place of the demo's models")
     option("--texts", type=int, default=64, help="requests where answers are compared")
     option("--budget", type=int, help="comparisons of a campaign, for slow machines; the demo's by default")
     option("--limit", type=float, default=300.0, help="seconds for a row")

@@ -1,4 +1,4 @@
-"""The demo's campaign on the device: left alone, and killed in the middle and resumed."""
+"""The demo's campaign on the device, or that of a given model: left alone, and killed and resumed."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,8 @@ from tests.gpu_check.steps import Measured
 DECIDED = (0, 3)
 """Exit codes of a campaign that has an answer, or has spent its budget."""
 PATIENCE_S = 240.0
+CONTEXT = 128
+"""Tokens of a prompt and its answer."""
 QUERIES = {
     "rounds": "SELECT number, arms, examples FROM rounds ORDER BY number",
     "texts": "SELECT key, text, finish_reason FROM generations ORDER BY key",
@@ -53,16 +56,21 @@ def with_fixed_calls(site: Site) -> Measured:
     yield from _both(site, "fixed", must_equal=True, streaming=False)
 
 
+def in_bfloat16(site: Site) -> Measured:
+    """The same in bfloat16, in which a text depends on what is written beside it."""
+    yield from _both(site, "bfloat16", must_equal=True, dtype="bfloat16", streaming=False)
+
+
 def streamed(site: Site) -> Measured:
     """As the demo has it: equal where texts do not depend on what is written beside them."""
     yield from _both(site, "streamed", must_equal=False)
 
 
-def _both(site: Site, name: str, *, must_equal: bool, **changes: object) -> Measured:
+def _both(site: Site, name: str, *, must_equal: bool, dtype: str = "float32", **changes: object) -> Measured:
     folder = site.folder / "campaigns" / f"{site.provider}-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     for each in ("whole", "killed"):
-        write_spec(site, folder / each, **changes)
+        write_spec(site, folder / each, dtype, **changes)
     yield from compared(folder / "whole", folder / "killed", _start, must_equal=must_equal)
     for each in ("whole", "killed"):
         code = _command("check", f"sqlite:///{folder / each}/winnow.db", folder / each).wait(PATIENCE_S)
@@ -140,21 +148,30 @@ def kill_at(process: Running, folder: Path, texts: int) -> int:
     return _n_texts(folder)
 
 
-def write_spec(site: Site, folder: Path, **changes: object) -> Path:
-    """The demo's campaign on the engines and the device of a site, in a folder and a database of its own."""
+def write_spec(site: Site, folder: Path, dtype: str = "float32", **changes: object) -> Path:
+    """The demo's campaign on the engines and the device of a site, in a folder and a database of its own.
+
+    Where a model is given, it takes the place of the demo's, on the demo's questions.
+    """
     import yaml
 
     from winnow.infra.demo.campaigns.best_mean import campaign_text
+    from winnow.infra.demo.data import evaluation_examples
     from winnow.infra.demo.recipes import RECIPES
 
-    spec = yaml.safe_load(campaign_text(site.demo, site.demo / "data" / "demo.jsonl", RECIPES))
+    folder.mkdir(parents=True)
+    data = folder / "data.jsonl"
+    data.write_text("".join(json.dumps(asdict(each)) + "\n" for each in evaluation_examples()))
+    recipes = RECIPES if site.model is None else RECIPES[:1]
+    spec = yaml.safe_load(campaign_text(site.demo, data, recipes))
     for model in spec["models"]:
-        model.update(provider=site.provider, model_args=site.model_args(max_model_len=128))
+        model.update(provider=site.provider, model_args=site.model_args(max_model_len=CONTEXT, dtype=dtype))
+        if site.model is not None:
+            model.update(name="measured", model=str(site.model))
     if site.budget is not None:
         spec["stopping"]["budget"] = site.budget
     spec.update(storage=f"sqlite:///{folder}/winnow.db", **changes)
     spec["execution"]["log_folder"] = str(folder / "logs")
-    folder.mkdir(parents=True)
     path = folder / "campaign.yaml"
     path.write_text(json.dumps(spec, indent=1))  # JSON is YAML
     return path

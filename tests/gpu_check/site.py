@@ -31,7 +31,7 @@ class Site:
     n_devices: int
     demo: Path
     model: Path | None
-    """A checkpoint in the place of the demo's largest."""
+    """A checkpoint in the place of the demo's models."""
     texts: int
     """Requests where answers are compared."""
     budget: int | None = None

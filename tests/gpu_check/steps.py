@@ -32,17 +32,14 @@ class Step(NamedTuple):
     function: str
     """"module:name" of a generator of `Measured`, given a `Site`."""
     providers: tuple[str, ...] = PROVIDERS
-    of_demo: bool = False
-    """Whether it needs the demo's models, whatever model is measured."""
 
 
 STEPS = {
     "campaign": Step(
-        "the demo's campaign, killed and resumed, `streaming: off`",
-        "campaigns:with_fixed_calls",
-        of_demo=True,
+        "the demo's campaign, killed and resumed, `streaming: off`", "campaigns:with_fixed_calls"
     ),
-    "streamed": Step("the same as the demo has it, with streaming", "campaigns:streamed", VLLM, of_demo=True),
+    "bfloat16": Step("the same in bfloat16", "campaigns:in_bfloat16"),
+    "streamed": Step("the same as the demo has it, with streaming", "campaigns:streamed", VLLM),
     "loads": Step("loads: with its own imports, and forked from a process that has them", "loading:loads"),
     "refilled": Step("loads in one process that is emptied and filled again", "loading:refilled"),
     "beside": Step("two models on one device at once", "loading:beside"),
