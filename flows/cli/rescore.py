@@ -19,9 +19,12 @@ from winnow.flows.run.log_format import LogFormat, logged
 def rescore(
     name: CampaignName,
     judge: Annotated[
-        str,
-        typer.Option(metavar="FILE", help="A YAML file with a judge, as a campaign's key judge has it."),
-    ],
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A YAML file with a judge, as a campaign's key judge has it; the campaign's own by default.",
+        ),
+    ] = None,
     new_name: Annotated[
         str | None,
         typer.Option("--name", metavar="NEW_NAME", help="Of the new campaign; NAME-rescored by default."),
@@ -36,6 +39,8 @@ def rescore(
     log_level: LogLevelOption = None,
 ) -> None:
     """Judge the stored texts of a campaign with another judge, as a new campaign; no text is generated.
+
+    Without --judge, it is the campaign's own judge as Winnow has it by now, whose verdicts may have changed.
 
     The new campaign has the candidates, examples, selector, seed and budget of the first one, and draws its
     examples anew. A pair of a candidate and an example without a stored text stays without an outcome. If it

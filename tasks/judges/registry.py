@@ -6,6 +6,7 @@ names `extract` and `no_answer` are the registry's own.
 """
 
 from dataclasses import replace
+from importlib import import_module
 
 import regex
 
@@ -95,6 +96,14 @@ def describe(name: str) -> JudgeDescription:
 def is_plugin(name: str) -> bool:
     """Whether a judge is none of Winnow's."""
     return name not in BUILT_IN
+
+
+def version_of(name: str) -> int | None:
+    """The version of one of Winnow's judges; None for others, which have none."""
+    if name not in BUILT_IN:
+        return None
+    version: int = import_module(BUILT_IN[name].partition(":")[0]).VERSION
+    return version
 
 
 def judge_code(type: str, /, **params: object) -> JsonObject:

@@ -8,6 +8,7 @@ scores, which another judge gave, are not learned from.
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sqlalchemy.orm import Session
 
@@ -31,11 +32,10 @@ from winnow.tasks.setup.open_campaign import stored_dataset, values_of
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
-from winnow.tasks.spec.stored_spec import ONLY
+from winnow.tasks.spec.stored_spec import ONLY, RESCORED
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 
 SUFFIX = "-rescored"
-OBJECTIVES = ("best-mean", "certify")
 JUDGE = "judge"
 
 
@@ -74,14 +74,20 @@ class StoredTexts:
 
 
 def rescoring_campaign(
-    database: Database, name: str, judge: str, new_name: str | None, overrides: list[str], approve: Approve
+    database: Database,
+    name: str,
+    judge: str | None,
+    new_name: str | None,
+    overrides: list[str],
+    approve: Approve,
 ) -> ResolvedCampaign:
     """The campaign that judges the stored texts of another one; nothing is written.
 
     Args:
         database: Holds the other one.
         name: Name of the other one.
-        judge: A YAML file that holds a judge, as a campaign's file has it.
+        judge: A YAML file that holds a judge, as a campaign's file has it; None for the judge of the other
+            one, as Winnow has it by now.
         new_name: None for the other one's with "-rescored" behind it.
         overrides: `key=value` settings that take the place of the other one's.
         approve: Called before anything that the campaign refers to is used.
@@ -97,7 +103,9 @@ def rescoring_campaign(
         examples = list(stream_batches.each_example(session, first.id))
     _refuse_unfit(first, new_name)
     dataset = DatasetSpec.model_validate(first.spec["dataset"])
-    file = overriding(_with_judge(_values(first, database.url, new_name), judge), overrides)
+    values = _values(first, database.url, new_name)
+    own = SpecFile(Path(f"'{name}'"), {**values, JUDGE: first.spec[JUDGE]})
+    file = overriding(own if judge is None else _with_judge(values, judge), overrides)
     spec = parse_spec(file)
     if (spec.reuse, spec.storage) != (ONLY, database.url):
         raise SpecError("--set: rescore takes stored texts of one database; leave reuse and storage out")
@@ -142,7 +150,7 @@ def texts_of(session: Session, name: str) -> StoredTexts:
 
 
 def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
-    if campaign.objective not in OBJECTIVES:
+    if campaign.objective not in RESCORED:
         raise SpecError(
             f"rescore judges single outputs again, and '{campaign.name}' asks for {campaign.objective}; give "
             "its file another judge: winnow run SPEC --fork NEW_NAME takes over every text"

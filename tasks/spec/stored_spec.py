@@ -58,6 +58,9 @@ def has_stop_sequences(identity: JsonView) -> bool:
 HUMAN = "human"
 """The type of the judge that is no model and no code: people judge."""
 
+RESCORED = ("best-mean", "certify")
+"""Objectives whose campaigns hold outputs that another judge can score."""
+
 
 def judge_entries(judge: object) -> Iterator[JsonObject]:
     """The mappings that describe a model, of a judge and of the parts that it combines.

@@ -19,6 +19,7 @@ from waiting import PATIENCE_S
 from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.judges.rules import exact
 from winnow.tasks.setup.rescore import rescoring_campaign
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -58,6 +59,19 @@ def rescore(folder, judge=SAME, *arguments, name=OLD):
     (folder / "judge.yaml").write_text(yaml.safe_dump({"judge": judge}, sort_keys=False))
     storage = f"sqlite:///{folder}/winnow.db"
     return winnow(folder, "rescore", name, "--judge", "judge.yaml", "--storage", storage, *arguments)
+
+
+def test_an_ended_campaign_asks_for_a_rescore_once_its_judge_reads_outputs_differently(ended, monkeypatch):
+    storage = ("--storage", f"sqlite:///{ended}/winnow.db")
+    assert "reads some outputs differently" not in winnow(ended, "show", OLD, *storage).stdout
+    monkeypatch.setattr(exact, "VERSION", exact.VERSION + 1)
+    told = winnow(ended, "show", OLD, *storage).stdout
+    assert f"winnow rescore {OLD} scores its texts anew" in told
+    again = winnow(ended, "rescore", OLD, *storage)
+    assert again.returncode in (0, 3), again.stderr
+    shown = json.loads(winnow(ended, "show", NEW, *storage, "--json").stdout)
+    assert shown["spec"]["judge"]["type"] == "exact"
+    assert "reads some outputs differently" not in winnow(ended, "show", NEW, *storage).stdout
 
 
 def scores(folder, name):

@@ -14,6 +14,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import grow_campaign
 from winnow.storage.records.values import NewCandidate, NewComparison
 from winnow.tasks.campaign.budget import has_ended
+from winnow.tasks.judges.isolated import rouge
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.queries.warnings import one_example
 from winnow.tasks.queries.warnings.campaign_warnings import (
@@ -21,6 +22,7 @@ from winnow.tasks.queries.warnings.campaign_warnings import (
     EarlyWarnings,
     campaign_warnings,
 )
+from winnow.tasks.queries.warnings.from_spec import judge_changed
 from winnow.tasks.queries.warnings.one_example import Gap
 
 NO_END = {"stop": False, "reason": "running"}
@@ -49,6 +51,32 @@ def play(campaign, scores, number=0, **fields):
     round_ = campaign.plan(number, [arm for arm, _ in pairs], [example for _, example in pairs])
     outcomes = [scores[arm][example] for arm, example in pairs]
     campaign.finish(round_, [None if each == "-" else each for each in outcomes], best=0, **KNOWN, **fields)
+
+
+NOW_1 = {"version": 1, "options": {"no_answer": 1}}
+
+
+@pytest.mark.parametrize(
+    ("judge", "code", "judge_and_versions"),
+    [
+        ({"type": "rouge"}, {"version": 1}, "rouge reads some outputs differently by now (version 1 when"),
+        ({"type": "rouge"}, {"version": rouge.VERSION}, None),
+        (
+            {"type": "all", "judges": [{"type": "exact"}, {"type": "any", "judges": [{"type": "code"}]}]},
+            {"version": 1, "judges": [NOW_1, {"version": 1, "judges": [{"version": 1}]}]},
+            "code reads some outputs differently by now (version 1 when",
+        ),
+        ({"type": "of-a-package"}, {"files": {"a.py": "0" * 64}}, None),
+        ({"type": "of-a-package"}, {"version": 1}, None),
+        ({"type": "exact"}, {}, None),
+    ],
+)
+def test_a_judge_that_changed_is_told_with_the_command_that_scores_anew(judge, code, judge_and_versions):
+    warning = judge_changed("mine", {"judge": judge, "judge_identity": {"code": code}})
+    assert (warning is None) == (judge_and_versions is None)
+    if warning is not None:
+        assert warning.sentence.startswith(f"judge {judge_and_versions}")
+        assert warning.sentence.endswith("winnow rescore mine scores its texts anew")
 
 
 def test_a_campaign_without_a_round_has_no_warning(campaign):

@@ -26,11 +26,12 @@ from winnow.tasks.queries.warnings.from_spec import (
     CampaignWarning,
     Kind,
     hidden_thoughts,
+    judge_changed,
     own_judge,
     there_twice,
 )
 from winnow.tasks.queries.warnings.one_example import one_example
-from winnow.tasks.spec.stored_spec import judge_entries, judge_parts, judging_models
+from winnow.tasks.spec.stored_spec import RESCORED, judge_entries, judge_parts, judging_models
 
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
@@ -76,6 +77,8 @@ def campaign_warnings(
         _one_side(session, campaign),
         _other_engine(session, campaign),
     ]
+    if has_ended and campaign.objective in RESCORED:
+        found.append(judge_changed(campaign.name, campaign.spec))
     if has_ended and campaign.objective == "best-mean":
         decision = outcome_records.latest_decision(session, campaign.id)
         found.append(None if decision is None else one_example(session, campaign, decision))

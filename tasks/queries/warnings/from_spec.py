@@ -1,6 +1,7 @@
 """The kinds of warnings, and those that need nothing but what a campaign's file says."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,6 +29,7 @@ Kind = Literal[
     "no-answer",
     "one-example",
     "own-judge",
+    "judge-changed",
     "one-side",
     "twice",
     "cut-reply",
@@ -51,6 +53,7 @@ Kind = Literal[
 * no-probabilities: a model that rates outputs told no probabilities, so that it was asked again for texts.
 * one-side: every duel was won by the side that was shown first, or second.
 * own-judge: a model judges outputs of its own.
+* judge-changed: a judge of Winnow gives other verdicts by now than when the campaign began.
 * twice: two models, prompts, guardrails or generate_configs differ in nothing but their names.
 * other-engine: a model's first and last texts were written by different engines.
 * one-example: without one of the examples, the best and the second would be much closer, or change places.
@@ -103,6 +106,35 @@ def hidden_thoughts(identity: JsonView) -> CampaignWarning | None:
                 "would be judged without their tags: set its reasoning: {parser: think-tags}",
             )
     return None
+
+
+def judge_changed(name: str, identity: JsonView) -> CampaignWarning | None:
+    """A warning if a judge of single outputs gives other verdicts by now than when a campaign began.
+
+    Args:
+        name: Name of the campaign, whose outputs can be scored again.
+        identity: Its identity, as it is stored.
+    """
+    from winnow.tasks.judges import registry  # takes long, and campaigns that go on need none of it
+
+    code = (identity.get("judge_identity") or {}).get("code") or {}
+    for judge, before in _versions(identity.get("judge") or {}, code):
+        now = registry.version_of(judge)
+        if now is not None and now != before:
+            return CampaignWarning(
+                kind="judge-changed",
+                sentence=f"judge {judge} reads some outputs differently by now (version {before} when this "
+                f"campaign began, {now} now): winnow rescore {name} scores its texts anew",
+            )
+    return None
+
+
+def _versions(judge: JsonView, code: JsonView) -> Iterator[tuple[str, int]]:
+    """The names of a judge and the judges within it, with the versions that a campaign began with."""
+    if isinstance(code.get("version"), int):
+        yield str(judge.get("type")), code["version"]
+    for inner, inner_code in zip(judge.get("judges") or (), code.get("judges") or (), strict=False):
+        yield from _versions(inner, inner_code)
 
 
 LISTS = ("models", "prompts", "guardrails", "generate_configs")
