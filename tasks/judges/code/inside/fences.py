@@ -15,6 +15,9 @@ _LANGUAGE = re.compile(r"[ \t]*\{?[ \t]*\.?([\w+#-]*)")
 
 NAMES_OF_PYTHON = frozenset({"py", "py3", "python", "python2", "python3", "ipython", "ipython3"})
 
+_MARKS = {"[BEGIN]": "```python", "[PYTHON]": "```python", "[DONE]": "```", "[/PYTHON]": "```"}
+"""Lines that stand for fences in the prompts of MBPP and in what models learned from it."""
+
 _FARTHEST = 3
 """Columns by which a closing fence may be indented deeper than the opening one."""
 
@@ -68,7 +71,8 @@ def parts(text: str) -> Iterator[Part]:
     """The blocks of a text and what stands around them, in their order; parts without lines are left out."""
     fence: _Fence | None = None
     lines: list[str] = []
-    for line in text.split("\n"):
+    for written in text.split("\n"):
+        line = _MARKS.get(written.strip(), written)
         if fence is None:
             if (fence := _opened(line)) is None:
                 lines.append(line)

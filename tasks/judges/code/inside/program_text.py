@@ -10,6 +10,7 @@ The output is hostile. All of this therefore happens in the sandbox, within the 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from winnow.tasks.judges.code.inside.fences import NAMES_OF_PYTHON, parts
 from winnow.tasks.judges.code.inside.source_names import NO_PYTHON, SourceNames, names_of
@@ -149,12 +150,14 @@ class _Reader:
             return
         at, tries = 0, 0
         while at < len(lines) and tries < _MOST_TRIES:
-            if _STATEMENT.match(lines[at]) is None:
+            margin = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+            if _STATEMENT.match(lines[at], len(margin)) is None:
                 at += 1
                 continue
             tries += 1
-            end = self._end("", lines[at:])
-            if end and (piece := self.piece("\n".join(lines[at : at + end]) + "\n")) is not None:
+            code = _indented(lines[at:], margin)
+            end = self._end("", code)
+            if end and (piece := self.piece("\n".join(code[:end]) + "\n")) is not None:
                 yield piece
             at += max(end, 1)
 
@@ -280,6 +283,12 @@ def _dedented(text: str) -> str:
     lines = text.split("\n")
     indents = [len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()]
     return "\n".join(line[min(indents, default=0) :] for line in lines)
+
+
+def _indented(lines: Sequence[str], margin: str) -> list[str]:
+    """The first lines, as far as they begin with a margin, without it."""
+    inside = takewhile(lambda line: line.startswith(margin) or not line.strip(), lines)
+    return [line.removeprefix(margin) for line in inside]
 
 
 def _typed(text: str) -> str:
