@@ -74,8 +74,9 @@ def store_campaign(
     Args:
         checked: The campaign.
         series: Name that a new campaign shares with the others that its schedule begins.
-        say: Takes the name of an event and a sentence, where the campaign goes on without models that cannot
-            be asked, with servers that ignore a structure, or with a lower budget.
+        say: Takes the name of an event and a sentence, where a new campaign's examples were not read as they
+            stand, or it goes on without models that cannot be asked, with servers that ignore a structure, or
+            with a lower budget.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another definition.
@@ -91,6 +92,9 @@ def store_campaign(
         found = with_models_there(checked, None if before is None else before.spec)
         after = open_campaign(database, found.checked, series)
     remember(checked.spec.storage)
+    if before is None:
+        for remark in checked.dataset.remarks:
+            say("examples_read", f"campaign '{after.name}': {remark}")
     if found.missing:
         say("models_missing", f"campaign '{after.name}' goes on without {missing_words(found.missing)}")
     if found.unstructured:

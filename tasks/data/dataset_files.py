@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PATH_KEY = "dataset.path"
 
 GZIP = ".gz"
+GZIP_MARK = b"\x1f\x8b"
 
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
 """Characters that some programs write between the columns of a CSV file instead of commas; their names."""
@@ -118,6 +119,11 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
         DatasetError: If there is none, or the file holds something else than its suffix says.
     """
     plain = suffix.removesuffix(GZIP)
+    with path.open("rb") as file:
+        mark = file.read(len(GZIP_MARK))
+    if suffix != plain and mark and mark != GZIP_MARK:
+        named = path.with_suffix("")
+        raise DatasetError(f"{path} is not compressed, as its suffix says; rename it to {named}", PATH_KEY)
     with _opened(path) as file:
         found = contents_of(file.read(SNIFFED))
     if plain in JSON_SUFFIXES and found in (JSON_LINES, JSON_LIST):
@@ -264,7 +270,7 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
         while (cells := _csv_line(reader)) is not None:
             if cells and len(cells) == len(header):
                 yield f"line {start}", dict(zip(header, cells, strict=True))
-            elif any(cells[len(header) :]) or (any(cells) and len(cells) < len(header)):
+            elif any(map(str.strip, cells[len(header) :])) or (any(cells) and len(cells) < len(header)):
                 remedy = other_separator(header) or "quote cells that hold commas, or name every column"
                 raise DatasetError(
                     f"{path}, line {start}: {len(cells)} cells under {len(header)} column names; {remedy}",
@@ -280,8 +286,8 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
 def _csv_header(reader: Iterator[list[str]]) -> list[str]:
     """The names of the columns, without several at the right that have none: spreadsheets add these."""
     header = _csv_line(reader) or []
-    if header.count("") > 1:
-        while header and not header[-1]:
+    if any(not name.strip() and header.count(name) > 1 for name in header):
+        while header and not header[-1].strip():
             header.pop()
     return header
 

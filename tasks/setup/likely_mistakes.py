@@ -15,6 +15,7 @@ from typing import NamedTuple
 from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.dotted_names import column_of
+from winnow.tasks.candidates.sandboxed_templates import compile_template
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.errors import TemplateError
@@ -41,6 +42,7 @@ class LikelyMistake(NamedTuple):
 def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     """What a user of the file should look at once more, in the order of its keys."""
     yield from _prompts(checked)
+    yield from _other_templates(checked)
     yield from _line_breaks(checked.spec)
     yield from _targets(checked)
 
@@ -113,25 +115,41 @@ def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
 def _same_for_all(
     name: str, candidate: Candidate, places: Sequence[tuple[str, str]], dataset: Dataset
 ) -> LikelyMistake:
-    shown = sorted(candidate.template.variables & set(dataset.field_names))
     for path, source in places:
-        for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
-            for spelled, field in _fields_as_text(source, pattern):
-                known = {each.casefold(): each for each in dataset.field_names}
-                guess = "input" if pattern is _AS_A_FIELD else None
-                if (meant := known.get(field.casefold(), guess)) is not None:
-                    sentence = f"it shows {spelled} as it stands; write {{{{ {meant} }}}}"
-                    return LikelyMistake(path, _same(name, sentence))
-        if found := _NO_NAME.search(_IN_BRACES.sub("", source)):
-            return LikelyMistake(
-                path, _same(name, f"it shows {found[0]} as it stands; write {{{{ input }}}}")
-            )
+        if (spelled := _spelled(source, dataset)) is not None:
+            return LikelyMistake(path, _same(name, spelled))
+    shown = sorted(candidate.template.variables & set(dataset.field_names))
     why = (
         f"{' and '.join(shown)} never changes; show another field, such as"
         if shown
         else "it shows none of its fields; show what is asked, as"
     )
     return LikelyMistake(places[-1][0], _same(name, f"{why} {{{{ input }}}}"))
+
+
+def _spelled(source: str, dataset: Dataset) -> str | None:
+    """The field that a template shows as text, with the spelling that is meant; None where there is none."""
+    known = {each.casefold(): each for each in dataset.field_names}
+    for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
+        for spelled, field in _fields_as_text(source, pattern):
+            guess = "input" if pattern is _AS_A_FIELD else None
+            if (meant := known.get(field.casefold(), guess)) is not None:
+                return f"it shows {spelled} as it stands; write {{{{ {meant} }}}}"
+    if found := _NO_NAME.search(_IN_BRACES.sub("", source)):
+        return f"it shows {found[0]} as it stands; write {{{{ input }}}}"
+    return None
+
+
+def _other_templates(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    """Templates beside the prompts that are about an example, and show nothing of it."""
+    spec = checked.spec
+    templates = {"embedder.text": spec.embedder.text} if spec.objective == "route" else {}
+    if spec.certify is not None and spec.certify.autoevaluator is not None:
+        templates["certify.autoevaluator.prompt"] = spec.certify.autoevaluator.prompt
+    for path, source in templates.items():
+        if not compile_template(source, None).variables:
+            why = _spelled(source, checked.dataset) or "it shows none of its fields; write {{ input }}"
+            yield LikelyMistake(path, f"the template is the same for every example: {why}")
 
 
 def _same(name: str, why: str) -> str:

@@ -66,7 +66,7 @@ def test_rows_are_read_as_they_are_asked_for(shards):
         ("shards", "shards is a folder; name a file in it, or all as shards/*.jsonl"),
         ("shards/x.parquet.gz", "unknown suffix '.parquet.gz'"),
         ("shards/cut.jsonl.gz", "shards/cut.jsonl.gz is no whole gzip file"),
-        ("shards/none.jsonl.gz", "shards/none.jsonl.gz is no whole gzip file"),
+        ("shards/none.jsonl.gz", "is not compressed, as its suffix says; rename it to shards/none.jsonl"),
         (["shards/part-0.jsonl", "shards/odd.csv.gz"], "shards/odd.csv.gz, line 2: not UTF-8"),
         (["shards/part-0.jsonl", "shards/more.jsonl"], "0.jsonl, line 1 and shards/more.jsonl, line 1"),
     ],

@@ -366,6 +366,7 @@ EMPTY_ENDS = {
     "last rows": "id,input,target\n1,n1,x\n2,n2,y\n,,\n,,\n\n,,,,\n,\n",
     "columns": "id,input,target,,\n1,n1,x,,\n2,n2,y,,\n",
     "both": "id,input,target,,\n1,n1,x,,\n2,n2,y,,\n,,,,\n",
+    "blanks": "id,input,target, , \n1,n1,x, , \n2,n2,y,,\n",
     "ragged": "id,input,target,,\n1,n1,x\n2,n2,y,,,,\n",
     "cells alone": "id,input,target\n1,n1,x,,\n2,n2,y,\n",
 }

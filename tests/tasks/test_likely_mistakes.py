@@ -5,6 +5,7 @@ import json
 import pytest
 from test_command_line import winnow
 
+from winnow.flows.run.launch import store_campaign
 from winnow.tasks.setup.likely_mistakes import likely_mistakes
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -173,3 +174,36 @@ def test_validate_names_the_line(campaign_file, folder):
     assert validated.returncode == 0
     assert "check: campaign.yaml:10: prompts[0].template: prompt 'plain' is the same" in validated.stdout
     assert "check: campaign.yaml:10: prompts[0].template: shows a backslash and an n" in validated.stdout
+
+
+def test_the_first_run_names_what_was_not_read_as_it_stands(campaign_file, folder, database):
+    rows = [*rows_of(loss=float("inf")), {"id": "", "input": "", "target": ""}]
+    (folder / "letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = campaign_file(add=f"storage: {database.url}\n")
+    said = []
+    for _ in range(2):
+        store_campaign(check_campaign_file(path), say=lambda *each: said.append(each))
+    assert said == [
+        (
+            "examples_read",
+            "campaign 'letters': field 'loss' holds an infinite number (letters.jsonl, line 1), which cannot "
+            "be stored: it is left out, and no prompt has it",
+        ),
+        ("examples_read", "campaign 'letters': a row is empty and left out (letters.jsonl, line 4)"),
+    ]
+
+
+def test_an_autoevaluator_that_sees_nothing_of_an_example_is_told(found):
+    grader = "{name: g, provider: transformers, model: checkpoints/small}"
+    settings = [
+        "objective=certify",
+        "certify={alpha: 0.2, cost: prompt-length}",
+        f"certify.autoevaluator={{model: {grader}, prompt: 'Answer {{question}}'}}",
+        "selector={name: r-autoeval-plus}",
+        "judge={type: exact}",
+        "stopping={budget: 3, delta: 0.1}",
+        "batch_size=1",
+    ]
+    (mistake,) = found(*settings, rows=[{**row, "target": None} for row in rows_of()])
+    assert mistake.path == "certify.autoevaluator.prompt"
+    assert mistake.sentence.endswith("it shows {question} as it stands; write {{ input }}")
