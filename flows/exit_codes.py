@@ -76,6 +76,8 @@ def exit_code(status: "CampaignStatus") -> int:
 def _code_of_outcome(status: "CampaignStatus") -> int:
     if not status.is_settled:
         return ERROR
+    if status.answer.is_unsolved and not status.answer.allows_all_zero:
+        return UNDECIDED
     match status.answer.outcome:
         case "winner" | "tied" | "policy" | "decided":
             return DECIDED
@@ -94,7 +96,7 @@ def gate_code(status: "CampaignStatus", code: int) -> int:
     if code not in (DECIDED, UNDECIDED) and status.answer.outcome != "failed":
         return code
     answer = status.answer
-    if not answer.is_guaranteed:
+    if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return UNDECIDED
     if answer.named("worse"):
         return WORSE

@@ -7,6 +7,7 @@ import typer
 
 from winnow.flows.cli.options import (
     DEFAULT_STORAGE,
+    AllowAllZero,
     AllowMissing,
     Fork,
     LogFormatOption,
@@ -43,8 +44,9 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     """
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
+    from winnow.tasks.plugins.extras import ExtraMissing
     from winnow.tasks.queries.warnings.from_spec import hidden_thoughts, own_judge, there_twice
-    from winnow.tasks.setup.check import without_targets
+    from winnow.tasks.setup.check import require_extras, without_targets
     from winnow.tasks.setup.likely_mistakes import likely_mistakes
     from winnow.tasks.setup.load import check_spec_file, with_stored_labels
     from winnow.tasks.setup.trust import permissions
@@ -57,6 +59,10 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
     if "task" in file.values:
         print(f"its task became:\n{_of_the_task(checked.spec)}")
+    try:
+        require_extras(checked)
+    except ExtraMissing as missing:
+        print(f"check: {missing}; winnow run refuses the campaign on this machine until then")
     known = remembered()
     for needed in permissions(checked.spec, Path.cwd()):
         head = "allowed" if needed.text in known else "to be allowed"
@@ -100,6 +106,7 @@ def run(
     fork: Fork = None,
     exhaustive: Exhaustive = False,
     allow_missing: AllowMissing = False,
+    allow_all_zero: AllowAllZero = False,
     storage: SpecStorage = None,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
@@ -110,7 +117,13 @@ def run(
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
 
-    overrides = overrides_of(set_, fork=fork, storage=storage, allow_missing=allow_missing)
+    overrides = overrides_of(
+        set_,
+        fork=fork,
+        storage=storage,
+        allow_missing=allow_missing,
+        allow_all_zero=allow_all_zero,
+    )
     approval = approving(Trust(everything=trust, asks=True))
     with logged(log_format, log_level), starting_early(approval) as approve:
         checked = check_campaign_file(spec, overrides, approve)

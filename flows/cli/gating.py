@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow.flows.cli.options import (
+    AllowAllZero,
     AllowMissing,
     Fork,
     LogFormatOption,
@@ -39,6 +40,7 @@ def gate(
     ] = None,
     fork: Fork = None,
     allow_missing: AllowMissing = False,
+    allow_all_zero: AllowAllZero = False,
     storage: SpecStorage = None,
     trust: TrustOption = False,
     log_format: LogFormatOption = LogFormat.text,
@@ -50,8 +52,8 @@ def gate(
     probability that anything shown is wrong is at most stopping.delta.
 
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3
-    neither: something is open, or a candidate was dropped, or all were. 1 and 2 are errors, after which the
-    command may be run again.
+    neither: something is open, or a candidate was dropped, or all were, or every score is 0. 1 and 2 are
+    errors, after which the command may be run again.
     """
     from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files
     from winnow.flows.reports.summary import status_of
@@ -65,7 +67,13 @@ def gate(
             why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
             raise WinnowError(f"{path} cannot be written: {why}; name another file")
     begin_gate_files(str(spec), junit=junit, markdown=markdown)
-    overrides = overrides_of(set_, fork=fork, storage=storage, allow_missing=allow_missing)
+    overrides = overrides_of(
+        set_,
+        fork=fork,
+        storage=storage,
+        allow_missing=allow_missing,
+        allow_all_zero=allow_all_zero,
+    )
     if baseline is not None:
         selector = {"name": GATE, "params": {"baseline": baseline}}
         overrides.append(f"selector={json.dumps(selector)}")

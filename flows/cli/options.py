@@ -135,6 +135,15 @@ TokenOption = Annotated[
     bool, typer.Option("--token/--no-token", help="Ask readers for a token (WINNOW_TOKEN, or one made anew).")
 ]
 
+AllowAllZero = Annotated[
+    bool,
+    typer.Option(
+        "--allow-all-zero",
+        help="Count an answer as one although every score is 0, for benchmarks that are so hard "
+        "(execution.allow_all_zero).",
+    ),
+]
+
 
 def overrides_of(
     given: list[str] | None,
@@ -142,9 +151,15 @@ def overrides_of(
     fork: str | None = None,
     storage: str | None = None,
     allow_missing: bool = False,
+    allow_all_zero: bool = False,
 ) -> list[str]:
     """The overrides of a file's keys: those given by --set, and then those that have options."""
-    options = (("name", fork), ("storage", storage), ("execution.allow_missing", allow_missing or None))
+    options = (
+        ("name", fork),
+        ("storage", storage),
+        ("execution.allow_missing", allow_missing or None),
+        ("execution.allow_all_zero", allow_all_zero or None),
+    )
     named = {key: value for key, value in options if value is not None}
     # Quoted, as YAML would read a number in the place of the name 2024.
     quoted = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in named.items())

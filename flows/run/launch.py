@@ -24,11 +24,10 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.model_refs import refuse_missing_function
-from winnow.tasks.engines.providers import require_provider
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.plugins.extras import require
 from winnow.tasks.plugins.of_programs import require_plugins
 from winnow.tasks.queries.status import campaign_status, told_in_full
+from winnow.tasks.setup.check import require_extras
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
 from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
@@ -84,7 +83,7 @@ def store_campaign(
         StorageError: If the database cannot be used.
         ExtraMissing: If its engines need packages that are not installed here.
     """
-    _require_extras(checked)
+    require_extras(checked)
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
         with database.reading() as session:
@@ -240,15 +239,6 @@ def _answered(storage: str, name: str) -> int | None:
     print_summary(status, storage)
     log_answer(status)
     return exit_codes.exit_code(status)
-
-
-def _require_extras(checked: ResolvedCampaign) -> None:
-    """Refuse a campaign whose engines need packages missing here; machines of a cluster have their own."""
-    if checked.spec.execution.cluster == "ray":
-        require("ray", "execution.cluster: ray")
-        return
-    for model in checked.models_to_ask:
-        require_provider(model)
 
 
 def _require_functions(storage: str, name: str) -> None:

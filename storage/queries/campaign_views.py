@@ -263,6 +263,18 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
     return [dict(row) for row in rows.mappings()]
 
 
+def all_scores_are_zero(session: Session, campaign_id: int) -> bool:
+    """Whether a campaign has scores, and none of them is above 0."""
+    scored = (
+        select(Comparison.id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Round.campaign_id == campaign_id, Comparison.outcome.is_not(None))
+        .limit(1)
+    )
+    above = scored.where(Comparison.outcome > 0.0)
+    return session.scalar(above) is None and session.scalar(scored) is not None
+
+
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
     """The amounts that a campaign has spent so far, the size of its full grid, and what others spared it.

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.queries import unscored as unscored_views
+from winnow.storage.queries.campaign_views import all_scores_are_zero
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.agreement import without_opinion
@@ -47,6 +48,10 @@ from winnow.tasks.spec.stored_spec import (
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
     from winnow.tasks.objectives.route.status import Standing
+
+
+SOLVING = ("winner", "tied", "policy", "decided", "none")
+"""Outcomes that are an answer, of which scores that are all 0 are told; "none" where nobody is certified."""
 
 
 def answer_of(
@@ -123,6 +128,9 @@ def answer_of(
         certificate=certificate,
         earlier=earlier,
         standing=standing,
+        is_unsolved=outcome in SOLVING
+        and campaign.objective != "best-duel"
+        and all_scores_are_zero(session, campaign.id),
     )
     answer = with_rival(session, campaign, answer)
     limit = _limit(answer, stopped_by, budgets)
@@ -160,6 +168,7 @@ def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -
         judged_in_part=any(not asks_models(each) for each in judge_parts(spec.get("judge", {}))),
         plugin=None if spec.get("selector_code") is None else selector["name"],
         is_of_program=any(each.get("provider") == FUNCTION for each in spec.get("models", ())),
+        allows_all_zero=campaign.execution.get("execution", {}).get("allow_all_zero", False),
     )
 
 

@@ -207,6 +207,10 @@ class Answer:
     """Results of a campaign that routes; None of others."""
     without_text: int = 0
     """Comparisons for which a text could not be made: a budget does not count them, and bets do."""
+    is_unsolved: bool = False
+    """Whether the campaign has ended with an answer, or certified nobody, and every known score is 0."""
+    allows_all_zero: bool = False
+    """Whether an answer counts although every score is 0."""
     campaign: str = "NAME"
     """The campaign's name in commands."""
 

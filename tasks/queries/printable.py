@@ -8,9 +8,12 @@ LONGEST = 2_000
 HEAD = 1_500
 """Number of these characters that are of the line's beginning."""
 
-_MARKUP = re.compile(r"[]!#$&*./:<>@[\\_`|~]|(?<=])\(|^\s*[-+=]|^\s*[0-9]+\)")
-"""Matches what is or may begin a span, a row of a table, an entity, a formula, a mention or a link, bare or
-in brackets, anywhere, and what begins a list or underlines a heading where a line begins with it."""
+_MARKUP = re.compile(
+    r"[]!#$&*<>@[\\_`|~]|(?<=])\(|:(?=[\w+/-])|(?<=www)\.|^\s*[-+=]|^\s*[0-9]+(?:\)|\.(?=\s|$))",
+    re.IGNORECASE,
+)
+"""Matches what is or may begin a span, a row of a table, an entity, a formula, a mention, an emoji or a link,
+bare or in brackets, anywhere, and what begins a list or underlines a heading where a line begins with it."""
 
 _LINE_ENDS = re.compile(r"\s*[\n\r\u2028\u2029]\s*")
 

@@ -15,7 +15,7 @@ from winnow.tasks.candidates.template_grammar import left_out_part
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
-from winnow.tasks.engines.providers import REMOTE, devices_wanted
+from winnow.tasks.engines.providers import REMOTE, devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges.nested import judges_of
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
@@ -23,7 +23,7 @@ from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
 from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.plugins.entry_points import PluginFailed
-from winnow.tasks.plugins.extras import missing_for
+from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.queries.tag_counts import values_of
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
@@ -81,6 +81,21 @@ def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
     for path, name in (*tags.items(), *others.items()):
         if name is not None and left_out_part(name, dataset.left_out) is not None:
             raise SpecError(dataset.unknown_field(name), path=path)
+
+
+def require_extras(checked: ResolvedCampaign) -> None:
+    """Refuse a campaign whose engines need packages missing here; machines of a cluster have their own.
+
+    A file that another machine can run is sound without them.
+
+    Raises:
+        ExtraMissing: With the command that installs the first of them.
+    """
+    if checked.spec.execution.cluster == "ray":
+        require("ray", "execution.cluster: ray")
+        return
+    for model in checked.models_to_ask:
+        require_provider(model)
 
 
 def _check_devices(checked: ResolvedCampaign) -> None:

@@ -360,8 +360,9 @@ class CampaignSpec(SpecModel):
         """The fields that may change from one run to the next, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
         execution = self.execution.model_dump(mode="json")
-        if not self.execution.allow_missing:  # stored as before there was such a key
-            del execution["allow_missing"]
+        for key in ("allow_missing", "allow_all_zero"):
+            if not execution[key]:  # stored as before there was such a key
+                del execution[key]
         return {
             "budget": self.stopping.stored_budget,
             "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],

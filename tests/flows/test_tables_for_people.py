@@ -92,8 +92,9 @@ def test_characters_that_are_two_columns_wide_are_counted_as_two():
     [
         ([0.5, None, 0.25], ["0.500", "", "0.250"]),
         ([12.5, 999.25], ["12.5", "999.2"]),
-        ([1e-9, 0.5], ["1e-09", "0.5"]),
+        ([1e-9, 0.5], ["1.00e-09", "0.500"]),
         ([float("nan"), 0.5], ["nan", "0.500"]),
+        ([0.867, 0.83, 0.000204, 0.0], ["0.8670", "0.8300", "0.0002", "0.0000"]),
         ([123_456.7], ["123,457"]),
         ([0.0], ["0.000"]),
         ([0.04, 398.25], ["0.04", "398.25"]),
@@ -154,7 +155,7 @@ def test_ends_of_intervals_are_rounded_outward_as_sentences_have_them():
     shown = [line.split() for line in table_lines(rows[:2], None)[1:]]
     assert shown == [["a", "0.563", "0.562", "0.974"], known]
     small = [line.split() for line in table_lines(rows, None)[1:]]
-    assert [each[-2] for each in small] == ["0.562", "0.3", "-0.0004"]
+    assert [each[-2] for each in small] == ["0.5627", "0.3000", "-0.0004"]
 
 
 @pytest.mark.parametrize("width", [None, 120])

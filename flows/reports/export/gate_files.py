@@ -73,7 +73,7 @@ def junit_xml(status: CampaignStatus) -> str:
     """A test suite with a test case for each candidate but the baseline.
 
     A case fails where its candidate is shown to be worse. Where nothing is shown of it, as it is open or was
-    dropped, the case is in error: a test that could not be made did not pass.
+    dropped, or as all scores are 0, the case is in error: a test that could not be made did not pass.
     """
     answer = status.answer
     cases = [
@@ -125,7 +125,8 @@ def gate_markdown(status: CampaignStatus) -> str:
 
 def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
     """The element that a test case holds; None where it passed."""
-    if not status.answer.is_guaranteed:
+    answer = status.answer
+    if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return "error"
     if candidate.status in PASSED:
         return None

@@ -30,6 +30,8 @@ SENTENCES = ("detail",)
 LONGEST_SENTENCE = 160
 SHORTEST_CELL = 14
 """A text is not cut below this to make room for further columns."""
+MOST_DECIMALS = 6
+"""Decimals of the numbers of a column, below 100, of which one is very small."""
 NAMING = ("candidate", "candidate_b", "opponent")
 """Columns of names, wherever they stand."""
 OUTWARD = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
@@ -201,7 +203,8 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
         return "yes" if value else ""
     if isinstance(value, float) and math.isfinite(value):
         if decimals is None:
-            return f"{float(Context(prec=3, rounding=rounding).create_decimal(f'{value:.9g}')):.3g}"
+            short = float(Context(prec=3, rounding=rounding).create_decimal(f"{value:.9g}"))
+            return f"{short:#.3g}".rstrip(".") if short else "0"
         return f"{with_decimals(value, decimals, rounding):,f}"
     if isinstance(value, int):
         return f"{value:,}"
@@ -218,10 +221,10 @@ def decimals_of(values: Sequence[float]) -> int | None:
     sizes = [abs(value) for value in values if value]
     if not sizes:
         return 3
-    if max(sizes) >= 1e7 or min(sizes) < 5e-4:
+    enough, most = (3, MOST_DECIMALS) if max(sizes) < 100.0 else (1 if max(sizes) < 10_000.0 else 0, 3)
+    if max(sizes) >= 1e7 or min(sizes) < 0.5 / 10**most:
         return None
-    enough = 3 if max(sizes) < 100.0 else 1 if max(sizes) < 10_000.0 else 0
-    return next(decimals for decimals in range(enough, 4) if min(sizes) >= 0.5 / 10**decimals)
+    return next(decimals for decimals in range(enough, most + 1) if min(sizes) >= 0.5 / 10**decimals)
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:

@@ -24,6 +24,8 @@ from winnow.tasks.answer.sentences.phrases import (
 from winnow.tasks.answer.sentences.rounding import amount, count_of, rounded
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
 
+UNSOLVED = "no candidate was shown to solve anything"
+
 AS_BESIDE_SURE = ", given what the line sure assumes"
 
 
@@ -59,10 +61,12 @@ def headline(answer: Answer, state: str) -> str:
 def outcome_words(answer: Answer, state: str) -> str:
     """The words for the outcome of a campaign, or its state where it has not ended.
 
-    Models that the campaign began without are named: the outcome says nothing of them.
+    Models that the campaign began without are named: the outcome says nothing of them. So are scores that are
+    all 0: an answer about them looks like one about candidates that work.
     """
     without = f" without {list_of([*answer.left_out])}" if answer.left_out else ""
-    return f"{_outcome_words(answer, state)}{without}"
+    unsolved = f" ({UNSOLVED})" if answer.is_unsolved else ""
+    return f"{_outcome_words(answer, state)}{without}{unsolved}"
 
 
 def _outcome_words(answer: Answer, state: str) -> str:
@@ -95,7 +99,7 @@ def subject(answer: Answer) -> str:
 def answer_lines(answer: Answer) -> list[Line]:
     """The lines of an answer: the best candidate, its results, how sure they are, and what follows beyond."""
     lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
-    lines += [*_stored_lines(answer), *left_out_lines(answer)]
+    lines += [*_stored_lines(answer), *left_out_lines(answer), *_unsolved_lines(answer)]
     return _assumed_once(_said_once(lines, answer), answer)
 
 
@@ -162,6 +166,21 @@ def _stored_lines(answer: Answer) -> list[Line]:
             "them is no estimate of the mean on all examples",
         )
     ]
+
+
+def _unsolved_lines(answer: Answer) -> list[Line]:
+    """The line on scores that are all 0: most often outputs are read wrongly."""
+    if not answer.is_unsolved:
+        return []
+    said = f"all are 0: {UNSOLVED}"
+    if answer.allows_all_zero:
+        return [("scores", said)]
+    remedy = (
+        f"read outputs and targets (winnow query {answer.campaign} comparisons), and correct the judge, the "
+        "prompts or max_tokens; if the examples are that hard, --allow-all-zero (execution.allow_all_zero: "
+        "true) lets it count as an answer"
+    )
+    return [("scores", f"{said}; {remedy}")]
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:

@@ -110,6 +110,8 @@ class ExecutionSpec(SpecModel):
     """Number of times that one request to a server is sent again, at the most."""
     allow_missing: bool = False
     """Begin without models that cannot be asked when the campaign begins; they can join it later."""
+    allow_all_zero: bool = False
+    """Count an answer as one although every score is 0, for benchmarks that are so hard."""
     log_folder: FilePath = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
     """Addresses that are told how a run ends."""
