@@ -110,7 +110,7 @@ def answer_of(
         claim=claim,
         reason=reason,
         best=decision.best if decision else None,
-        candidates=_candidates(names, decision),
+        candidates=_candidates(names, decision, campaign.objective),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
         lacking=_lacking(session, campaign, names, decision) if is_open else (),
         additions=_additions(session, campaign, names) if campaign.objective == "best-mean" else (),
@@ -306,10 +306,18 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
     return frozenset(name for name in asked if is_known(name))
 
 
-def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[CandidateStanding, ...]:
+def _candidates(
+    names: Sequence[str], decision: DecisionRecord | None, objective: str
+) -> tuple[CandidateStanding, ...]:
     if decision is None:
         return tuple(CandidateStanding(name=name) for name in names)
     unknown = [None] * len(names)
+    has_none = decision.differences is None and objective == "best-mean"
+    differences = (
+        _exact_differences(names, decision)
+        if has_none
+        else [_difference(names, decision, arm) for arm in range(len(names))]
+    )
     bets = decision.bets or {"wealths": unknown, "out_in_round": unknown, "out_at": unknown}
     by_field = {
         "name": names,
@@ -320,10 +328,29 @@ def _candidates(names: Sequence[str], decision: DecisionRecord | None) -> tuple[
         "wealth": bets["wealths"],
         "out_in_round": bets["out_in_round"],
         "out_at": bets["out_at"],
-        "difference": [_difference(names, decision, arm) for arm in range(len(names))],
+        "difference": differences,
     }
     rows = zip(*by_field.values(), strict=True)
     return tuple(CandidateStanding(**dict(zip(by_field, row, strict=True))) for row in rows)
+
+
+def _exact_differences(names: Sequence[str], decision: DecisionRecord) -> list[Difference | None]:
+    """The differences to the best candidate, of means known exactly, for a method that stores none.
+
+    So --exhaustive, which scores every pair, has a runner-up.
+    """
+    rows = zip(names, decision.estimates, decision.lower, decision.upper, strict=True)
+    known = {name: mean for name, mean, lower, upper in rows if mean is not None and lower == mean == upper}
+    best = decision.best
+    if best is None or best not in known:
+        return [None] * len(names)
+    behind = {name: mean - known[best] for name, mean in known.items() if name != best}
+    return [
+        Difference(against=best, estimate=behind[name], lower=behind[name], upper=behind[name])
+        if name in behind
+        else None
+        for name in names
+    ]
 
 
 def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Difference | None:

@@ -1,6 +1,6 @@
 """Traits of Winnow's selectors, by name, for those who read a campaign and import no selector.
 
-Of a plug-in's selector none of this is known. The largest error probability of a new campaign is here too.
+Of a plug-in's selector none of this is known. The check of a new campaign's error probability is here too.
 """
 
 from numbers import Real
@@ -40,15 +40,12 @@ TO_BEGIN_WITH = ("champion", "llm-po", "r-autoeval-plus", "pak-ucb")
 WITHOUT_AUTOEVALUATOR = "r-eval"
 """The one to begin with where no model answers in the place of people."""
 
-LARGEST_DELTA = 0.5
-"""Largest `delta` of a new campaign; above it, the confidence was meant."""
-
 
 def refuse_confidence(delta: object, place: str = "stopping.delta") -> None:
     """Refuse a confidence such as 0.95 that was written where the error probability belongs.
 
-    Campaigns that were begun with such a value stay as they are, so only new ones are checked. What is no
-    number, or lies outside (0, 1), is left to whatever reads the value.
+    Above one half the confidence was meant. Campaigns that were begun with such a value stay as they are, so
+    only new ones are checked. What is no number, or lies outside (0, 1), is left to whatever reads the value.
 
     Args:
         delta: The value given.
@@ -57,7 +54,7 @@ def refuse_confidence(delta: object, place: str = "stopping.delta") -> None:
     Raises:
         SpecError: With the value that states this confidence.
     """
-    if not isinstance(delta, Real) or not LARGEST_DELTA < float(delta) < 1.0:
+    if not isinstance(delta, Real) or not 0.5 < float(delta) < 1.0:
         return
     confidence = float(delta)
     raise SpecError(

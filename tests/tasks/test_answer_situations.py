@@ -36,8 +36,10 @@ WITHIN = "the chance that this is wrong is at most"
 ANY_WITHIN = "the chance that any of this is wrong is at most"
 UNSCORED = (
     "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best "
-    "(a lacks 2, b lacks 1); winnow query letters coverage says why"
+    "(a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow run SPEC "
+    "--fork NEW_NAME asks for these again and reuses all stored texts"
 )
+AGAIN = "; correct the cause, then winnow run SPEC --fork NEW_NAME asks for these again and reuses all stored texts"
 POLICY = (
     "heuristic: prompts are given to whoever is thought good at them, so that means say nothing of other "
     "prompts"
@@ -174,8 +176,8 @@ SITUATIONS = [
     Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
     Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
     Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
-    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change who is best of those that meet the constraints", status=("active", "active", "eliminated"), constraints=VALID),
-    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change who is best of those that meet the constraints", status=OPEN, unread=(), constraints=VALID),
+    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change who is best of those that meet the constraints{AGAIN}", status=("active", "active", "eliminated"), constraints=VALID),
+    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change who is best of those that meet the constraints{AGAIN}", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
     Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "the 2 best, proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
@@ -199,7 +201,7 @@ SITUATIONS = [
     Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse but for 1 dropped, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
     Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; go on with winnow resume letters --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
     Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
-    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why", status=("active", "baseline", "active"), baseline="b"),
+    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow gate SPEC --baseline b --fork NEW_NAME asks for these again and reuses all stored texts", status=("active", "baseline", "active"), baseline="b"),
     Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
     Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: every candidate that was to be held against b was dropped", best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
     Situation("gate, baseline dropped, nothing shown", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: b was dropped, so that no candidate can be held against it", best=None, status=("active", "dropped", "active"), baseline="b"),
@@ -450,6 +452,9 @@ def test_routing_is_said_to_pay_only_where_the_interval_says_so(database, monkey
     answer = replace(answer, standing=replace(STANDING, advantage=found, single="a"))
     said = dict(answer_lines(answer))["pays"]
     assert said.startswith(word)
+    # An estimate of few explored prompts says nothing where the interval does not.
+    assert (f"routing scores {(lower + upper) / 2:+.3f}, between" in said) == (word != "not shown: ")
+    assert "between" in said
     assert said.endswith(
         ", against the best single candidate, whichever that is (by its estimate a), with probability 95%, at "
         "every round at once"
@@ -1409,7 +1414,7 @@ def met(*duels):
         (
             "duel tied exactly",
             [((0, 1), [0.5]), ((1, 2), [1.0])],
-            "c does best against b, which won 1.000 of their 1 scored duel",
+            "of those that are not tied with it, c does best against b, which won 1.000 of their 1 scored duel",
         ),
         ("duel exhausted in a circle", [((0, 1), [0.0]), ((1, 2), [1.0])], None),
     ],

@@ -32,6 +32,17 @@ def end(campaign, reason, claim=NOTHING, **fields):
     return status(campaign)
 
 
+def test_means_that_are_known_exactly_have_a_runner_up_whatever_the_method_stores(campaign):
+    means = [0.5, 0.9, 0.1]
+    found = end(campaign, "exhausted", EXACT, estimates=means, lower=means, upper=means).answer.runner_up
+    assert (found.name, found.difference.against) == ("a", "b")
+    assert found.difference.lower == found.difference.estimate == pytest.approx(-0.4)
+
+
+def test_means_that_are_not_known_have_none_by_the_method_alone(campaign):
+    assert end(campaign, "exhausted", EXACT).answer.runner_up is None
+
+
 def test_what_is_spent_is_added_up_once_also_in_full(campaign, monkeypatch):
     end(campaign, "running", status=["active"] * 3)
     read, counted = costs.of_rounds, []

@@ -7,6 +7,7 @@ from winnow.tasks.answer.sentences.phrases import (
     MIXED,
     NOBODY,
     RAISES,
+    asking_again,
     assumed,
     estimated,
     list_of,
@@ -115,9 +116,10 @@ def _undecided(answer: Answer) -> str:
                 "undecided: nothing is left to ask, and values that metrics lack "
                 f"(winnow query {answer.campaign} metrics)"
                 f"{scores} could still change who is best of those that meet the constraints"
+                f"{asking_again(answer)}"
             )
         return (
             "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
-            f"best ({list_of(lacks)}); winnow query {answer.campaign} coverage says why"
+            f"best ({list_of(lacks)}); winnow query {answer.campaign} coverage says why{asking_again(answer)}"
         )
     return "undecided: the campaign ended without an answer"

@@ -8,6 +8,7 @@ from winnow.tasks.answer.sentences.phrases import (
     MIXED,
     Claimed,
     Line,
+    asking_again,
     dropped_lines,
     interval_words,
     list_of,
@@ -137,4 +138,5 @@ def _undecided(answer: Answer) -> str:
     return (
         f"undecided for {list_of(names)}: nothing is left to ask, and comparisons without an outcome could "
         f"still change the answer ({list_of(lacks)}); winnow query {answer.campaign} coverage says why"
+        f"{asking_again(answer)}"
     )

@@ -292,7 +292,10 @@ def _pays(answer: Answer, standing: "Standing") -> str:
     if found is None:
         return "not known: whether routing scores more than one candidate needs selector.params.explore"
     lower, upper = ends(found.lower, found.upper)
-    between = f"{rounded(found.estimate, '+')}, between {lower} and {upper}"
+    is_shown = found.lower > 0.0 or found.upper < 0.0
+    # Weights of few explored prompts move the estimate far from the truth while the interval is wide.
+    estimate = f"{rounded(found.estimate, '+')}, " if is_shown else ""
+    between = f"{estimate}between {lower} and {upper}"
     of_left = " of those that were not dropped" if answer.dropped else ""
     late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
     if standing.uncompared:

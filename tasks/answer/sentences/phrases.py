@@ -270,3 +270,15 @@ def examples_of(answer: Answer) -> str:
     """The words for the examples that a mean and a claim are about."""
     of_selection = "" if answer.held_out is None else " of selection"
     return count_of(answer.n_examples, "example") + of_selection
+
+
+def asking_again(answer: Answer) -> str:
+    """The remedy for comparisons without an outcome, as the end of a sentence."""
+    if answer.is_of_program:
+        return "; let the function score them, under another name of the campaign"
+    if answer.lacks_texts:
+        return "; a campaign that makes texts (reuse: all) has a text for each"
+    fork = "winnow run SPEC --fork NEW_NAME"
+    if answer.baseline is not None:
+        fork = f"winnow gate SPEC --baseline {answer.baseline} --fork NEW_NAME"
+    return f"; correct the cause, then {fork} asks for these again and reuses all stored texts"

@@ -163,7 +163,8 @@ def runner_up_lines(answer: Answer) -> list[Line]:
 
 def _rival(answer: Answer, name: str) -> str:
     """The candidate that does best against the best one, and the share of duels that the best one won."""
-    said = f"{name} does best against {answer.best}"
+    tied = "of those that are not tied with it, " if answer.tied else ""
+    said = f"{tied}{name} does best against {answer.best}"
     if answer.rival_share is None:
         return f"{said}, as the Bradley-Terry model estimates it"
     share, duels = answer.rival_share
