@@ -160,7 +160,7 @@ def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -
     """Different questions with their answers: n, and one more where there is one."""
     is_own = asked.source is None
     answer = compile_template(
-        asked.answer, [*source.field_names, TARGET], f"{path}.answer", shows_target=True
+        asked.answer, source.field_names.with_more(TARGET), f"{path}.answer", shows_target=True
     )
     pool = [each for each in source.examples if each.targets or TARGET not in answer.variables]
     shots: dict[str, Shot] = {}

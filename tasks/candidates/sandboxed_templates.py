@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from winnow.tasks.candidates import dotted_fields
 from winnow.tasks.candidates.dotted_fields import chains, name_dotted_fields, needed_fields
-from winnow.tasks.candidates.template_grammar import FILTERS, check_grammar, check_stored, check_variables
+from winnow.tasks.candidates.template_grammar import FILTERS, check_grammar, check_parts, check_variables
 from winnow.tasks.errors import TemplateError
 
 MAX_CHARACTERS = 1_000_000  # longer than any context window today
@@ -69,7 +69,7 @@ def compile_template(
         tree = _ENVIRONMENT.parse(source)
         check_grammar(tree, _ENVIRONMENT.tests, path)
         free = meta.find_undeclared_variables(tree)
-        check_stored(chains(tree, free), allowed, path)
+        check_parts(chains(tree, free), allowed, path, shows_target=shows_target)
         dotted = name_dotted_fields(tree, free, allowed)
         variables = frozenset(meta.find_undeclared_variables(tree) | dotted)
         known = variables if allowed is None else allowed

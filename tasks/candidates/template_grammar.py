@@ -57,17 +57,19 @@ class KnownFields(tuple[str, ...]):
 
     left_out: Mapping[str, str]
     """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
+    target: str | None
+    """The name of the target, which was taken out of its object; None where it was not within one."""
 
     @classmethod
-    def of(cls, names: Iterable[str], left_out: Mapping[str, str]) -> Self:
+    def of(cls, names: Iterable[str], left_out: Mapping[str, str], target: str | None) -> Self:
         """The names, in their order, with what was left out."""
         made = cls(names)
-        made.left_out = left_out
+        made.left_out, made.target = left_out, target
         return made
 
     def with_more(self, *names: str) -> Self:
         """The same with further names."""
-        return self.of((*self, *names), self.left_out)
+        return self.of((*self, *names), self.left_out, self.target)
 
 
 def left_out_part(name: str, left_out: Mapping[str, str]) -> str | None:
@@ -133,16 +135,22 @@ def check_variables(
         _refuse(node, unknown_name("variable", name, set(allowed) - {TARGET}), path)
 
 
-def check_stored(dotted: Mapping[str, nodes.Node], allowed: Collection[str] | None, path: str | None) -> None:
-    """Refuse a template that uses a part of an object that was left out, by its dotted name.
+def check_parts(
+    dotted: Mapping[str, nodes.Node], allowed: Collection[str] | None, path: str | None, *, shows_target: bool
+) -> None:
+    """Refuse a template that uses, by its dotted name, a part of an object that was left out or taken out.
 
     Raises:
         TemplateError: Naming the line and what the field holds.
     """
-    left_out = allowed.left_out if isinstance(allowed, KnownFields) else {}
+    if not isinstance(allowed, KnownFields):
+        return
     for name, node in dotted.items():
-        if name in left_out:
-            _refuse(node, not_stored(name, left_out[name]), path)
+        if name in allowed.left_out:
+            _refuse(node, not_stored(name, allowed.left_out[name]), path)
+        if allowed.target is not None and f"{name}.".startswith(f"{allowed.target}."):
+            remedy = "write {{ target }}" if shows_target else f"remove {{{{ {name} }}}}"
+            _refuse(node, f"the target is never shown to a model; {remedy}", path)
 
 
 def _check_call(called: nodes.Node, path: str | None) -> None:

@@ -73,6 +73,8 @@ class Dataset:
     """SHA-256 in hexadecimal of all keys, fields and targets in order; the file's format does not matter."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Contents that cannot be stored, with the first place, by the dotted name of their field."""
+    target_within: str | None = None
+    """The dotted name of the target, where it was taken out of an object."""
     remarks: tuple[str, ...] = ()
     """Sentences on rows and fields that were not read as they stand, for a user to check."""
 
@@ -83,7 +85,7 @@ class Dataset:
         for example in self.examples:
             if not common <= example.fields.keys():  # most have the same
                 common &= example.fields.keys()
-        return KnownFields.of(sorted(common), self.left_out)
+        return KnownFields.of(sorted(common), self.left_out, self.target_within)
 
     def unknown_field(self, name: str) -> str:
         """The sentence for a field that no example has."""
@@ -171,7 +173,7 @@ def dataset_of(
         raise DatasetError(f"limit must be at least 1, got {selection.limit}", "dataset.limit")
     reader, seen = _RowReader.of(columns), _Seen()
     taken = _first(seen.filled(rows, columns), selection)
-    found = ((place, reader.example(place, row)) for place, row in seen.whole(taken))
+    found = ((place, reader.example(place, row)) for place, row in seen.whole(taken, columns.get("target")))
     different = found if "id" in columns else seen.told_apart(found)
     with not_collecting():
         examples, fingerprint = _gathered(_selected(different, selection))
@@ -187,6 +189,7 @@ def dataset_of(
         examples=tuple(examples),
         fingerprint=fingerprint,
         left_out=seen.left_out,
+        target_within=seen.target_within,
         remarks=tuple(seen.remarks()),
     )
 
@@ -196,6 +199,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
+        self.target_within: str | None = None
         self._empty: list[str] = []
         self._same: list[tuple[str, str]] = []
 
@@ -214,9 +218,11 @@ class _Seen:
                 has_empty = True
                 yield place, row
 
-    def whole(self, rows: Iterable[PlacedRow]) -> Iterator[PlacedRow]:
-        """The rows; what was left out of them is taken down."""
+    def whole(self, rows: Iterable[PlacedRow], target: str | None) -> Iterator[PlacedRow]:
+        """The rows; it is taken down what was left out of them, and where their target is."""
         for place, row in rows:
+            if target is not None and target not in row:
+                self.target_within = target
             if isinstance(row, PartialRow):
                 for name, what in row.left_out.items():
                     self.left_out.setdefault(name, f"{what} ({place})")

@@ -148,8 +148,11 @@ def test_no_template_sees_a_target_that_is_named_by_dots(squad, folder):
         assert "'start'" in shown
         assert SECRET not in shown
         assert SECRET not in json.dumps(dict(example.fields))
-    with pytest.raises(TemplateError, match="has no attribute 'text'"):
-        render(compile_template("{{ answers.text }}", dataset.field_names), dataset.examples[0].fields)
+    with pytest.raises(TemplateError, match=r"never shown to a model; remove \{\{ answers.text \}\}"):
+        compile_template("{{ answers.text }}", dataset.field_names)
+    answer = "{{ answers.text[0] }}"
+    with pytest.raises(TemplateError, match=r"never shown to a model; write \{\{ target \}\}"):
+        compile_template(answer, dataset.field_names.with_more("target"), shows_target=True)
 
 
 def test_a_target_is_taken_out_before_the_input_that_holds_it_is_read(tmp_path):
