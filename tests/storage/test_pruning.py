@@ -264,7 +264,8 @@ def test_of_a_pruned_campaigns_canaries_those_stay_that_others_are_compared_with
             canary_records.add_canary(session, campaign_id, canary(verdict), NOW)
             for verdict in ("first", "same", "changed", "same")
         ]
-        session.execute(update(Generation).where(Generation.id == 1).values(canary_id=ids[1]))
+        change = {"canary_id": ids[1], "row_digest": None}
+        session.execute(update(Generation).where(Generation.id == 1).values(change))
         [taken] = generation_records.texts_by_key(session, ["letters-0-0"]).values()
         assert taken.id == 1
     prune(old, prunable(old))
