@@ -44,6 +44,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     """
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
+    from winnow.tasks.answer.expected_engines import expected_unsteady
+    from winnow.tasks.answer.status_lines import repeat_lines
     from winnow.tasks.plugins.extras import ExtraMissing
     from winnow.tasks.queries.warnings.from_spec import hidden_thoughts, own_judge, there_twice
     from winnow.tasks.setup.check import require_extras, without_targets
@@ -85,6 +87,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         print(f"check: {sentence}")
     for complaint in unset_variables(checked.spec.execution.notify):
         print(f"check: {complaint}")
+    for word, sentence in repeat_lines(expected_unsteady(checked)):
+        print(f"{word}: {sentence}")
 
 
 def _of_the_task(spec: "CampaignSpec") -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
+from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts
@@ -63,6 +64,7 @@ def _told(plan: Plan) -> list[tuple[str, str]]:
         ("price", _price(plan)),
         ("hours", _hours(plan)),
         *_gaps(plan),
+        *repeat_lines(plan.unsteady),
     ]
 
 
@@ -102,6 +104,7 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
         ("price", price),
         ("hours", hours),
         ("unforeseen", f"{ceiling.unforeseen}; the run may end sooner than the budget does"),
+        *repeat_lines(ceiling.unsteady),
     ]
 
 

@@ -3,11 +3,12 @@
 Engine time and price are those of 1 000 examples. Texts may differ where they depend on what is beside them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.json_types import JsonView
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
@@ -86,21 +87,25 @@ def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, .
     whoever else asks it, and an engine that says nothing of its precision is taken at its worst where texts
     of several rounds were written together.
     """
-    spec = campaign.spec
+    by_model = engines_by_model(session, campaign)
+    return unsteady_among((each for engines in by_model.values() for each in engines), campaign.spec)
+
+
+def unsteady_among(engines: Iterable[str], spec: JsonView) -> tuple[str, ...]:
+    """Those of the engines of a campaign, by identity, that may write other texts; each once, sorted."""
     streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
     cumulates = rules_of(spec) < 1 and _samples(spec)
-    found = {engine for engines in engines_by_model(session, campaign).values() for engine in engines}
-    return tuple(
-        sorted(
-            each for each in found if _is_unsteady(each, streams=streams, ahead=ahead, cumulates=cumulates)
-        )
-    )
+    found = {
+        each for each in engines if _is_unsteady(each, streams=streams, ahead=ahead, cumulates=cumulates)
+    }
+    return tuple(sorted(found))
 
 
 def _samples(value: object) -> bool:
     """Whether a spec has a temperature above 0 anywhere."""
     if isinstance(value, Mapping):
-        return float(value.get("temperature") or 0.0) > 0.0 or any(map(_samples, value.values()))
+        told = value.get("temperature")
+        return (isinstance(told, int | float) and told > 0.0) or any(map(_samples, value.values()))
     return isinstance(value, list | tuple) and any(map(_samples, value))
 
 

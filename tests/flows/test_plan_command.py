@@ -149,3 +149,28 @@ def test_a_stored_campaign_says_how_candidates_score_and_how_long_answers_are(tm
     assert "campaign:survivor, 6 candidates x 24 examples, of these candidates; 22% of its scores are" in said
     assert "and 32 of answers (as long as 32 stored texts of these models" in said
     assert "hours 0, the whole budget 0, of engine time, as stored texts of these models took" in said
+
+
+@pytest.mark.parametrize(("dtype", "is_told"), [("bfloat16", True), ("float32", False)])
+def test_plan_and_validate_say_beforehand_that_a_run_may_not_be_had_again(folder, dtype, is_told):
+    args = {"dtype": dtype, "device": "cpu"}
+    models = [
+        {"name": name, "provider": "transformers", "model": name, "model_args": args}
+        for name in ("one", "two")
+    ]
+    given = ("--set", f"models={json.dumps(models)}")
+    said = "what transformers cpu bfloat16 writes may depend on what is written beside it"
+    validated = winnow(folder, "validate", "campaign.yaml", *given).stdout
+    planned = " ".join(winnow(folder, "plan", "campaign.yaml", *QUICK, *given).stdout.split())
+    assert (f"may have others: {said}" in validated, said in planned) == (is_told, is_told)
+    assert "again:" in validated or not is_told
+
+
+def test_plan_says_how_many_canary_prompts_servers_are_asked(folder):
+    models = [
+        {"name": name, "provider": "openai", "model": name, "model_base_url": "http://127.0.0.1:9/v1"}
+        for name in ("one", "two")
+    ]
+    ran = winnow(folder, "plan", "campaign.yaml", *QUICK, "--set", f"models={json.dumps(models)}")
+    said = " ".join(ran.stdout.split())
+    assert "canaries 5 of 16 canary prompts for each of 2 served models, when a run begins" in said

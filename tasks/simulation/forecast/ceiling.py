@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.storage.queries.costs import ModelRate
+from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
@@ -39,6 +40,8 @@ class Ceiling:
     name: str
     canaries: str | None
     """The canary prompts that its served models are asked, in words; None where none is served."""
+    unsteady: tuple[str, ...]
+    """The expected engines that may write other texts in a run that is made again."""
     size: str
     """The size of the campaign, in a few words."""
     limit: int
@@ -95,6 +98,7 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
     return Ceiling(
         name=checked.spec.name,
         canaries=canary_words(checked),
+        unsteady=expected_unsteady(checked),
         size=checked.size,
         limit=most.limit,
         unit=most.unit,

@@ -11,6 +11,7 @@ from winnow.algorithms.bounds.binomial import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 from winnow.storage.queries.costs import ModelRate
+from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
@@ -70,6 +71,8 @@ class Plan:
     name: str
     canaries: str | None
     """The canary prompts that its served models are asked, in words; None where none is served."""
+    unsteady: tuple[str, ...]
+    """The expected engines that may write other texts in a run that is made again."""
     assumed: str
     candidates: int
     examples: int
@@ -159,6 +162,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
     return Plan(
         name=spec.name,
         canaries=canary_words(checked),
+        unsteady=expected_unsteady(checked),
         assumed=_said_of(assumed, is_of_candidates) + checked.compared_words,
         candidates=player.n_arms,
         examples=player.n_examples,

