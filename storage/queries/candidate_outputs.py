@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
+from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Output, Round
 
 LONGEST_LOOKED_AT = 20_000
@@ -71,6 +73,16 @@ def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> lis
     sums = ("scored", "unscored", "texts", "truncated", "refused")  # PostgreSQL's are decimals
     found = (CandidateCounts(**{**row, **{name: int(row[name]) for name in sums}}) for row in rows)
     return sorted(found, key=attrgetter("position"))
+
+
+def settings_of(session: Session, ids: Sequence[int]) -> dict[int, tuple[JsonObject, JsonObject]]:
+    """The model and the sampling of candidates, by id."""
+    query = select(Candidate.id, Candidate.model, Candidate.sampling)
+    return {
+        id_: (model, sampling)
+        for some in in_portions(ids, PARAMETERS_AT_ONCE)
+        for id_, model, sampling in session.execute(query.where(Candidate.id.in_(some)))
+    }
 
 
 def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set[int]:
@@ -144,7 +156,9 @@ def some_outputs(
         else:
             query = query.join(Generation, Generation.id == generation)
         query = query.where(candidate == candidate_id)
-        if duels_of is not None:
+        if duels_of is None:
+            query = query.where(Comparison.candidate_b_id.is_(None))  # as the index of scores has it
+        else:
             newest = (
                 select(Comparison.id)
                 .join(Round, Round.id == Comparison.round_id)

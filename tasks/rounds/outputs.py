@@ -117,6 +117,8 @@ def _is_within(text: str, reasoning: Reasoning | None) -> bool:
     return (reasoning.begins_inside or text.lstrip().startswith(START)) and END not in text
 
 
+OPENINGS = "<[◁"
+"""Characters that every such tag begins with."""
 OF_MODELS = r"think|seed:think|thought|analysis_thought"
 OF_PROMPTS = r"thinking|thoughts|reasoning|reflection|scratchpad"
 """Names of tags that prompts ask for as well: they count only where a text begins with one."""
@@ -132,6 +134,8 @@ def holds_thoughts(text: str, reasoning: Reasoning | None) -> bool:
     """Whether a text that is judged holds a model's reasoning, by the tags that models put around it."""
     if reasoning is not None and reasoning.parser == "think-tags" and not reasoning.strip:
         return False  # it was asked for
+    if not any(each in text for each in OPENINGS):
+        return False
     return _BEGINNING.match(text) is not None or _END.search(text) is not None
 
 

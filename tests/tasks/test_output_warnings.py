@@ -15,6 +15,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.queries.views import ask
+from winnow.tasks.queries.warnings import from_outputs
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings, campaign_warnings
 from winnow.tasks.queries.warnings.from_outputs import output_warnings
 
@@ -219,6 +220,31 @@ def test_a_model_that_is_wrong_is_not_explained_away(campaign, outputs):
     assert told(campaign) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "target", "holds"),
+    [
+        ("The category is: bug.", "bug", True),
+        ("**Bug**", "bug", True),
+        ("debugger", "bug", False),
+        ("\\boxed{4}", "4", True),
+        ("It is 4.", "4", True),
+        ("It is 4.5", "4", False),
+        ("1,234", "234", False),
+        ("-4", "4", False),
+        ("14", "4", False),
+        ("Answer: B", "B", True),
+        ("a cat", "A", False),
+        ("正确答案是北京。", "北京", True),
+        ("Это который", "кот", False),
+        ("Это кот.", "Кот", True),
+        ("", "bug", False),
+        ("bug", "", False),
+    ],
+)
+def test_a_target_is_held_as_a_word_or_a_number_of_its_own(said, target, holds):
+    assert from_outputs._holds(said, target) is holds
+
+
 def test_targets_that_cannot_be_read_are_no_fault_of_an_output(campaign):
     play(campaign, [TARGETS, ["Sure"] * 5], outcome=None, reason="unreadable_target")
     assert told(campaign) == []
@@ -239,11 +265,12 @@ def test_a_few_faults_among_many_outputs_are_not_worth_a_line(database):
     assert [each.kind for each in told(wide)] == []
 
 
-def test_what_all_candidates_do_names_nobody(campaign):
+def test_what_all_candidates_do_is_told_of_all(campaign):
     play(campaign, [["<think>a</think>bug"] * 2] * 3)
     warning, *_ = told(campaign)
     assert warning.sentence.startswith(
-        "6 of 6 texts (100.0%) hold the model's thoughts and are judged with them: set"
+        "6 of 6 texts (100.0%) hold the model's thoughts and are judged with them, all or most of b "
+        "(eliminated), a, c: set the model's reasoning"
     )
 
 
@@ -271,6 +298,16 @@ def test_a_suspect_is_named_while_the_campaign_runs_before_it_is_eliminated_and_
         outcome_records.add_outcomes(session, campaign_round.id, [row], campaign.decision(0), NOW)
     assert new(["active"] * 3) == ["zero-holds-target"]
     assert new(["active", "eliminated", "active"]) == []
+
+
+def test_a_large_campaign_is_looked_at_in_part_and_says_so(campaign, monkeypatch):
+    monkeypatch.setattr(from_outputs, "MOST_LOOKED_AT", 6)
+    play(campaign, [TARGETS, [""] * 5, TARGETS])
+    (warning,) = told(campaign)
+    assert warning.sentence.startswith("2 of 6 texts that were looked at (33.3%) are empty, all 2 of b (elim")
+    with campaign.database.reading() as session:
+        rows = list(ask(session, campaign.record, "coverage"))
+    assert rows[1]["flagged"] == "2 empty (of the first 2 looked at)"
 
 
 def test_coverage_counts_the_faults_of_each_candidate(campaign):
@@ -375,7 +412,7 @@ def test_an_answer_that_is_all_in_reasoning_content_is_told_as_empty(serving):
 
     with faulty_server(thinking) as server:
         record = run(serving, served_spec(served_model(server.url, chat=True)))
-    assert (
-        "12 of 12 texts (100.0%) are empty: their tokens may all be thoughts"
-        in warned(serving, record)["empty"]
+    told = warned(serving, record)["empty"]
+    assert told.startswith(
+        "12 of 12 texts (100.0%) are empty, all or most of one/p0, one/p1: their tokens may "
     )

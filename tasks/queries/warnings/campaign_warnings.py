@@ -10,6 +10,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.candidate_outputs import ids_without_point
 from winnow.storage.queries.warnings import Counts
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.running import engines_by_model
@@ -96,8 +97,7 @@ class EarlyWarnings:
     def __init__(self) -> None:
         self._told: set[tuple[Kind, str | None]] = set()
         self._next = FEWEST_TOLD_EARLY
-        self._without_point: set[int] = set()
-        self._n_out = 0
+        self._suspects: set[int] = set()
 
     def new(
         self,
@@ -119,24 +119,28 @@ class EarlyWarnings:
         """
         if stop:
             return []
-        is_due = comparisons >= self._next
         with database.reading() as session:
-            if not (self._has_suspects(session, campaign, statuses) or is_due):
+            suspects = self._new_suspects(session, campaign, statuses)
+            if comparisons >= self._next:
+                self._next = 2 * comparisons
+                found = campaign_warnings(session, campaign, has_ended=False)
+            elif suspects:
+                warnings = output_warnings(session, campaign, has_ended=False, only=suspects)
+                found = [each for each in warnings if each.about]
+            else:
                 return []
-            found = campaign_warnings(session, campaign, has_ended=False)
-        if is_due:
-            self._next = 2 * comparisons
-        new = [each for each in found if (is_due or each.about) and not _keys(each) <= self._told]
+        new = [each for each in found if not _keys(each) <= self._told]
         self._told.update(key for warning in new for key in _keys(warning))
         return new
 
-    def _has_suspects(self, session: Session, campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
-        """Whether a candidate has no point, or is out, that had or was not at the last look."""
-        without_point = ids_without_point(session, campaign.id, fewest=FEWEST_WITHOUT_POINT)
-        n_out = sum(status in OUT for status in statuses)
-        is_new = not without_point <= self._without_point or n_out > self._n_out
-        self._without_point, self._n_out = without_point, n_out
-        return is_new
+    def _new_suspects(self, session: Session, campaign: CampaignRecord, statuses: Sequence[str]) -> set[int]:
+        """The candidates without a point, and those that are out, that were neither at the last look."""
+        suspects = ids_without_point(session, campaign.id, fewest=FEWEST_WITHOUT_POINT)
+        if any(status in OUT for status in statuses):
+            ids = campaign_records.candidate_ids(session, campaign.id)
+            suspects |= {id_ for id_, status in zip(ids, statuses, strict=False) if status in OUT}
+        new, self._suspects = suspects - self._suspects, suspects | self._suspects
+        return new
 
 
 def _keys(warning: CampaignWarning) -> set[tuple[Kind, str | None]]:

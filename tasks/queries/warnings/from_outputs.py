@@ -4,8 +4,9 @@ Each candidate's first outputs are looked at, `MOST_LOOKED_AT` of a campaign in 
 longer the more there are. A warning names the candidates that it is about, those that are out first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -15,9 +16,9 @@ from winnow.storage.queries.candidate_outputs import (
     CandidateCounts,
     JudgedOutput,
     counts_by_candidate,
+    settings_of,
     some_outputs,
 )
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.phrases import list_of
@@ -42,7 +43,7 @@ MOST_OF_ONE = 0.5
 FEWEST_OF_ONE = 2
 """Outputs of a candidate before that is said of it."""
 
-MOST_LOOKED_AT = 4_000
+MOST_LOOKED_AT = 2_000
 """Outputs of a campaign that are looked at."""
 
 MOST_CANDIDATES = 500
@@ -91,32 +92,41 @@ class Looked:
         return judged_text(output.text, self.settings) if self.is_cut else output.text
 
 
-def looked_at(session: Session, campaign: CampaignRecord) -> list[Looked]:
-    """The candidates of a campaign, with some of their outputs; none where models weigh given texts."""
+def looked_at(
+    session: Session, campaign: CampaignRecord, only: Collection[int] | None = None
+) -> list[Looked]:
+    """The candidates of a campaign, with some of their outputs; none where models weigh given texts.
+
+    Args:
+        session: Reads the results.
+        campaign: The campaign.
+        only: Ids of the candidates; None for all.
+    """
     if campaign.spec.get("output_type", "generate") != "generate":
         return []
-    counts = counts_by_candidate(session, campaign.id, most=MOST_CANDIDATES)
+    known = counts_by_candidate(session, campaign.id, most=MOST_CANDIDATES)
+    counts = [each for each in known if only is None or each.id in only]
     if not counts:
         return []
-    records = campaign_records.candidates(session, campaign.id)
+    made_of = settings_of(session, [each.id for each in counts])
     decision = outcome_records.latest_decision(session, campaign.id)
     statuses = dict(enumerate(decision.status if decision else ()))
     is_duel = campaign.objective == "best-duel"
     found = []
     for each in counts:
-        record = records[each.position]
-        outputs = [] if record.sampling.get("choices") else some_outputs(
+        model, sampling = made_of[each.id]
+        outputs = [] if sampling.get("choices") else some_outputs(
             session,
             each.id,
-            most=max(1, MOST_LOOKED_AT // len(counts)),
+            most=max(1, MOST_LOOKED_AT // len(known)),
             duels_of=campaign.id if is_duel else None,
             several="samples" in campaign.spec,
         )  # fmt: skip
         looked = Looked(
             counts=each,
-            model=str(record.model.get("name")),
+            model=str(model.get("name")),
             status=statuses.get(each.position, "active"),
-            settings=Settings.from_record(record.model, record.sampling),
+            settings=Settings.from_record(model, sampling),
             outputs=outputs,
             is_cut=cuts_at_stop(campaign.spec),
         )
@@ -168,9 +178,9 @@ class _Share:
 
 
 def whose(shares: Sequence[_Share]) -> str:
-    """The candidates that most of it is about, as an insertion; empty where that is nobody, or everybody."""
+    """The candidates that most of it is about, as an insertion; empty where there is none."""
     most = _in_order(shares)
-    if not most or len(most) == sum(each.all_ > 0 for each in shares) > 1:
+    if not most:
         return ""
     if len(most) == 1:
         return f", {most[0]}"
@@ -189,25 +199,34 @@ def about(shares: Sequence[_Share]) -> tuple[str, ...]:
 
 
 def _is_worth_saying(shares: Sequence[_Share]) -> bool:
-    part, all_ = (sum(values) for values in zip(*((each.part, each.all_) for each in shares), strict=True))
+    """Whether more of all outputs than a few have it, or most of one candidate's."""
+    part, all_ = sum(each.part for each in shares), sum(each.all_ for each in shares)
     return part > MOST_FLAGGED * all_ or any(each.is_most for each in shares)
 
 
-def output_warnings(session: Session, campaign: CampaignRecord, *, has_ended: bool) -> list[CampaignWarning]:
-    """The warnings about what candidates wrote."""
-    found = looked_at(session, campaign)
+def output_warnings(
+    session: Session, campaign: CampaignRecord, *, has_ended: bool, only: Collection[int] | None = None
+) -> list[CampaignWarning]:
+    """The warnings about what candidates wrote; `only` as for `looked_at`."""
+    found = looked_at(session, campaign, only)
     if not found:
         return []
-    warnings = [_truncated(found), _refused(found), *(_of_fault(found, fault) for fault in SAID)]
-    warnings.append(_no_thoughts(found))
+    is_part = only is not None
+    warnings = [
+        _truncated(found, is_part=is_part),
+        _refused(found),
+        *(_of_fault(found, fault, is_part=is_part) for fault in SAID),
+        None if is_part else _no_thoughts(found),
+    ]
     said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
     known = {name for warning in said for name in warning.about}
     warnings += _without_point(campaign, found, known, has_ended=has_ended)
     return [warning for warning in warnings if warning is not None]
 
 
-def _truncated(found: Sequence[Looked]) -> CampaignWarning | None:
+def _truncated(found: Sequence[Looked], *, is_part: bool) -> CampaignWarning | None:
     shares = [_Share(of=each, part=each.counts.truncated, all_=each.counts.texts) for each in found]
+    shares = _in_order(shares) if is_part else shares
     if not _is_worth_saying(shares):
         return None
     part = sum(each.part for each in shares)
@@ -245,7 +264,10 @@ def _refused(found: Sequence[Looked]) -> CampaignWarning | None:
     )
 
 
-SAID: dict[Fault, tuple[str, str]] = {
+Warned = Literal["thoughts", "in-thoughts", "empty", "stop-ignored", "structure"]
+"""Faults that are worth a warning: what ends with a stop sequence is cut, and needs none."""
+
+SAID: dict[Warned, tuple[str, str]] = {
     "thoughts": (
         "holds the model's thoughts and is judged with them",
         "hold the model's thoughts and are judged with them",
@@ -258,19 +280,19 @@ SAID: dict[Fault, tuple[str, str]] = {
     "stop-ignored": ("goes on after a stop sequence", "go on after a stop sequence"),
     "structure": ("is not of its structured_output", "are not of their structured_output"),
 }
-"""The words for a fault, of one text and of several; what ends with a stop sequence is cut and needs none."""
+"""The words for a fault, of one text and of several."""
 
 
-def _of_fault(found: Sequence[Looked], fault: Fault) -> CampaignWarning | None:
+def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> CampaignWarning | None:
     shares = [_Share(of=each, part=len(each.faults.get(fault, ())), all_=len(each.outputs)) for each in found]
-    if not any(each.part for each in shares) or not _is_worth_saying(shares):
+    shares = _in_order(shares) if is_part else shares
+    if not _is_worth_saying(shares):
         return None
     first = max(shares, key=lambda each: (each.is_most, each.of.status in OUT, each.part)).of
     one, several = SAID[fault]
     words = one if sum(each.part for each in shares) == 1 else several
-    kind: Kind = fault if fault != "stop-kept" else "stop-ignored"
     return CampaignWarning(
-        kind=kind,
+        kind=fault,
         sentence=f"{_share(shares)} {words}{whose(shares)}: {_remedy(first, fault)}",
         about=about(shares),
     )
@@ -301,7 +323,7 @@ def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:
     return None
 
 
-def _remedy(looked: Looked, fault: Fault) -> str:
+def _remedy(looked: Looked, fault: Warned) -> str:
     """The likely cause and what to do, by a candidate that has the fault."""
     output, settings = looked.faults[fault][0], looked.settings
     if fault == "thoughts":
@@ -407,18 +429,30 @@ def _holds(text: str, word: str) -> bool:
         text, word = text.casefold(), word.casefold()
     start = text.find(word) if word else -1
     while start >= 0:
-        end = start + len(word)
-        before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-        if not _joins(before, word[0]) and not _joins(word[-1], after):
+        if _stands_alone(text, start, start + len(word)):
             return True
         start = text.find(word, start + 1)
     return False
 
 
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text is a word of its own, or a number of its own, and not part of another."""
+    before, word, after = text[max(0, start - 2) : start], text[start:end], text[end : end + 2]
+    if _joins(before[-1:], word[0]) or _joins(word[-1], after[:1]):
+        return False
+    is_in_number = word[-1].isdigit() and len(after) == 2 and after[0] in ".," and after[1].isdigit()
+    is_signed = word[0].isdigit() and before[-1:] in ("-", "\N{MINUS SIGN}") and not before[:-1].strip()
+    ends_number = word[0].isdigit() and len(before) == 2 and before[1] in ".," and before[0].isdigit()
+    return not (is_in_number or is_signed or ends_number)
+
+
+WITH_SPACES = "\u0e00"
+"""Letters before this one are of scripts that put spaces between words."""
+
+
 def _joins(first: str, second: str) -> bool:
-    """Whether two characters next to each other are of one word: no script without spaces is."""
-    both = first + second
-    return len(both) == 2 and both.isascii() and both.isalnum()
+    """Whether two characters next to each other are of one word."""
+    return bool(first and second) and (first + second).isalnum() and max(first, second) < WITH_SPACES
 
 
 def _zero(campaign: CampaignRecord, cause: Kind, found: Sequence[Looked]) -> CampaignWarning:
@@ -460,5 +494,6 @@ def _quoted(text: str, *, quote: str = "'") -> str:
 
 
 def _share(shares: Sequence[_Share]) -> str:
-    part, all_ = (sum(values) for values in zip(*((each.part, each.all_) for each in shares), strict=True))
-    return f"{part:,} of {all_:,} texts ({part / all_:.1%})"
+    part, all_ = sum(each.part for each in shares), sum(each.all_ for each in shares)
+    is_whole = all_ >= sum(each.of.counts.texts for each in shares)
+    return f"{part:,} of {all_:,} texts{'' if is_whole else ' that were looked at'} ({part / all_:.1%})"
