@@ -1,8 +1,8 @@
 r"""Equality of mathematical expressions, by math-verify.
 
-What the output settles on is found and compared as `verify(parse(target), parse(output))` does with its own
-settings: \boxed{...} first, then what is said to be the answer, then the last LaTeX or number. Two answers
-that are written differently are equal where they mean the same: 1/2, 0.5 and \frac{1}{2}.
+`tasks.judges.rules.reading.formulas` finds what the output settles on: the last \boxed{...}, then what is
+said to be the answer, then the last expression. It is compared as `verify(parse(target), parse(answer))`
+does: two answers that are written differently are equal if they mean the same, such as 1/2 and \frac{1}{2}.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,10 @@ from typing import ClassVar, Literal
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.rules.reading import formulas
+from winnow.tasks.judges.rules.reading.typography import as_typed
 
-VERSION = 1
+VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 TargetFormat = Literal["expression", "text"]
@@ -47,19 +49,29 @@ def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
     from math_verify import parse, verify
 
     def judge(sample: Sample) -> Verdict:
-        texts = [as_latex(each) if target_format == "expression" else each for each in sample.targets]
-        wanted = [found for text in texts if (found := parse(text, parsing_timeout=None))]
+        read = as_latex if target_format == "expression" else as_typed
+        wanted = [found for each in sample.targets if (found := parse(read(each), parsing_timeout=None))]
         if not wanted:
             return Verdict.unscored("unreadable_target")
-        said = parse(sample.output, parsing_timeout=None)
-        if not said:
+        several = any(_is_several(found[0]) for found in wanted)
+        ways = formulas.answer(sample.output, several=several)
+        said = [found for way in ways if (found := parse(f"${way}$", parsing_timeout=None))]
+        if not said and not ways:
             return Verdict.unscored("no_answer")
-        right = any(verify(each, said, timeout_seconds=None) for each in wanted)
-        return Verdict.scored(right, str(said[-1]))
+        for found in said:
+            if any(verify(each, found, timeout_seconds=None) for each in wanted):
+                return Verdict.scored(True, str(found[-1]))
+        return Verdict.scored(False, str(said[0][-1]) if said else ways[0])
 
     return judge
 
 
+def _is_several(found: object) -> bool:
+    """Whether what was parsed holds several values, in an order or in none."""
+    return type(found).__name__ in ("FiniteSet", "Tuple") and len(getattr(found, "args", ())) > 1
+
+
 def as_latex(target: str) -> str:
     """An expression as math-verify finds it: between dollar signs, unless it is marked already."""
-    return target if any(anchor in target for anchor in _ANCHORS) else f"${target}$"
+    typed = as_typed(target)
+    return typed if any(anchor in typed for anchor in _ANCHORS) else f"${formulas.target(target)}$"

@@ -15,7 +15,7 @@ from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 
 CORPUS = Path(__file__).parent / "corpus"
-JUDGES = ("bleu", "choice", "code", "exact", "json-schema", "numeric", "regex", "rouge")
+JUDGES = ("bleu", "choice", "code", "exact", "json-schema", "math", "numeric", "regex", "rouge")
 LEAST_AGREEMENT = 0.98
 FEWEST_ROWS = 60
 ROUNDING = 1e-9

@@ -48,7 +48,7 @@ def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
     assert made | {"squad", "bleu", "ter", "any"} == set(judge_names())
 
 
-@pytest.mark.parametrize(("name", "target"), [("choice", "A"), ("numeric", "1")])
+@pytest.mark.parametrize(("name", "target"), [("choice", "A"), ("numeric", "1"), ("math", "1")])
 def test_what_is_read_as_the_answer_is_what_the_page_says(name, target):
     (section,) = re.findall(rf"^### `{name}`\n(.*?)^##", PAGE, re.DOTALL | re.MULTILINE)
     rows = re.findall(r"^\| `(.*)` \| (.*) \|$", section, re.MULTILINE)

@@ -56,6 +56,8 @@ def rows_of(name):
     rows = json.loads((HERE / "golden" / f"{name}-{version}.json").read_text())
     known = [row for row in rows if row["verdict"][2] not in ("no_target", "unreadable_target")]
     known = [row for row in known if "extract" not in row["params"] and "NaN" not in row["output"]]
+    if name == "math":  # which expression is the answer Winnow says, and the library whether it is equal
+        known = [row for row in known if row["output"].startswith("$") and row["output"].count("$") == 2]
     known = [row for row in known if not differs(name, row)]
     assert len(known) >= 10
     for row in known:

@@ -55,8 +55,8 @@ def _unsigned(name: str) -> str:
 _CURRENCY = "$€£¥₹₩₽₫฿₺₪₦₴"
 # After a word, a digit or a bracket, a minus is a subtraction or a hyphen; with a blank behind it, a bullet.
 _SIGN = (
-    rf"(?P<sign>(?:(?<![\w)\]}}])[-+](?=[{_CURRENCY}\d.])|"
-    rf"(?<=[=:(]|[=:(] |\b(?:is|equals|ist|est|es|é) )[-+] (?=[{_CURRENCY}\d.]))?+)"
+    rf"(?P<sign>(?:(?<![\w)\]}}])[-+](?=[{_CURRENCY}\d.])|(?<=[=:(]|[=:(] |\b(?:is|equals|ist|est|es|"
+    rf"é) )[-+] (?=[{_CURRENCY}\d.]))?+)"
 )
 _START = r"(?<![\p{Latin}\p{Greek}\p{Cyrillic}\d])(?<![\^_])(?<![\^_]\{)(?<!\^[-+])(?<!\^\{[-+])(?<!\d\.)"
 _CODE = r"(?<=\b(?:USD|EUR|GBP|INR|CHF|JPY|CNY|RMB|CAD|AUD|Rs|Rs\.|US|R|A|C))"
@@ -67,8 +67,8 @@ _NUMBER = regex.compile(
 )
 _PLAIN_NUMBER = regex.compile(rf"{_SIGN}(?P<money>(?:[{_CURRENCY}][-+]?+)?+){_START}{_unsigned('top_')}")
 _NEGATIVE = regex.compile(
-    r"(?<!\d )\b(?:negative|minus|moins|menos|meno)\s+(?=[$€£¥]?\d)|"
-    r"(?<!\d\s?)(?:负|負|マイナス|минус\s)\s?(?=\d)",
+    r"(?<!\d )\b(?:negative|minus|moins|menos|meno)\s+(?=[$€£¥]?\d)|(?<!\d\s?)(?:负|負|マイナス|"
+    r"минус\s)\s?(?=\d)",
     regex.IGNORECASE,
 )
 _FRACTION = regex.compile(
@@ -124,17 +124,18 @@ _CLAUSE_END = regex.compile(
     regex.IGNORECASE,
 )
 _ASIDE = regex.compile(r"\s\((?:[^()\n]{0,300}+)\)(?=[.\s]*+\Z)")
-_REASON = regex.compile(
+REASON = regex.compile(
     r"^([^\n]*?\d[^\n]*?),?\s(?:because|since|weil|denn|parce que|porque|perché|потому что|因为)\b.*$"
 )
 _FURTHER = regex.compile(r"^.*\b(?:so|is|are|which|thus|hence|therefore)\b(?=.*\d)")
 _BOLD = regex.compile(r"(?:\*\*|__)(?P<text>[^*_\n]{1,80}?\d[^*_\n]{0,80}?|\d)(?:\*\*|__)")
 _HEAD = regex.compile(
-    r"(?:step|schritt|étape|paso|passo|шаг|example|part|case|question|problem|\d{1,2}[.)])\b|.*[:：]\s*+\Z|步骤",
+    r"(?:step|schritt|étape|paso|passo|шаг|example|part|case|question|problem|\d{1,2}[.)])\b|.*[:：]\s*+\Z|"
+    r"步骤",
     regex.IGNORECASE,
 )
 _SENTENCE_END = regex.compile(r"(?<=[!?])\s|(?<=\.)\s(?!\s*\d{1,2}[.)]\s)|[。！？\n]")
-_COMPARED = regex.compile(
+COMPARED = regex.compile(
     r"\b(?:down from|up from|instead of|rather than|not|out of|compared (?:to|with)|than|versus|vs\.?|"
     r"unlike|formerly|previously|originally|anstatt|statt|nicht|au lieu de|et non|en lugar de|y no|вместо|"
     r"а не|while|whereas|each of|of the|the other|step|figure|fig\.|table|chapter|page|section|equation|"
@@ -270,7 +271,7 @@ class NumberReader:
             return begun
         for shown in (_ASIDE.sub("", plain), plain):
             for sentence in reversed(_sentences(shown)):
-                without_aside = _ASIDE.sub("", _REASON.sub(r"\1", sentence))
+                without_aside = _ASIDE.sub("", REASON.sub(r"\1", sentence))
                 for part in (without_aside, sentence):
                     if places := list(self._places(part)):
                         return self._concluding(part, places)
@@ -380,7 +381,7 @@ def _last_equation(text: str) -> str | None:
 def _is_aside(text: str, place: _Place) -> bool:
     """Whether a number is a date, a name's or one that the answer is compared with."""
     before, after = text[max(0, place.start - 40) : place.start], text[place.end : place.end + 20]
-    if _COMPARED.search(before) or _MONTH_AFTER.match(after):
+    if COMPARED.search(before) or _MONTH_AFTER.match(after):
         return True
     if regex.fullmatch(r"1[5-9]\d\d|20\d\d", place.number.written) and _YEAR_BEFORE.search(before):
         return True

@@ -43,10 +43,10 @@ _RAISED = regex.compile(rf"[{''.join(_SUPERSCRIPTS)}]+")
 _MIXED = regex.compile(rf"(?:(?<![\d.,])(?P<whole>\d{{1,15}})[ ]?)?(?P<vulgar>[{_VULGAR}])")
 _MARKS = regex.compile(
     r"\[\^\w{1,12}\]|【[^【】\n]{0,20}†[^【】\n]{0,40}】|\[\d{1,3}\]\(https?://[^)\s]{0,300}\)|"
-    r"(?<=[\w.,;:!?)%\"”*€£¥])(?:(?<!\b[A-Za-z])|(?<=\d))\[\d{1,3}(?:\s?[,–-]\s?\d{1,3})*\](?![({])|"
-    r"(?<=[\w.)%] )(?<!\b(?:is|are|was|be|equals?|answer|gives|ist|est|es|é|by|to|of|and|or|in|interval|"
-    r"list|vector) )"
-    r"\[\d{1,3}\](?=[\s.,;:!?]|\Z)",
+    r"(?<=[\w.,;:!?)%\"”*€£¥])(?<!\\[A-Za-z]{1,12})(?:(?<!\b[A-Za-z])|(?<=\d))"
+    r"\[\d{1,3}(?:\s?[,–-]\s?\d{1,3})*\](?![({])|"
+    r"(?<=[\w.)%] )(?<!\b(?:is|are|was|be|equals?|answer|gives|ist|est|es|é|by|to|of|and|or|in|interval|list|"
+    r"vector) )\[\d{1,3}\](?=[\s.,;:!?]|\Z)",
     regex.IGNORECASE,
 )
 _NOTES = regex.compile(r"^[ \t]*+(?:\[\^?\w{1,12}\]:|[⁰¹²³⁴-⁹]+[ \t]).*$", regex.MULTILINE)
