@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import regex
+
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.judges.isolated import rouge, translation
 from winnow.tasks.judges.isolated import words as scripts
@@ -15,8 +17,8 @@ from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.nested import judges_of
 from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.judges.registry import EXTRACT, NO_ANSWER, create_judge
-from winnow.tasks.judges.rules import regex as by_pattern
 from winnow.tasks.judges.rules import squad
+from winnow.tasks.judges.rules.regex import RegexJudge
 from winnow.tasks.spec.campaign import CampaignSpec
 
 MOST_IN_A_PROCESS = 200
@@ -24,6 +26,11 @@ MOST_IN_A_PROCESS = 200
 
 MOST_SHOWN = 40
 """Characters of a target in a sentence."""
+
+
+_NOT_LATIN = regex.compile(r"[^\p{Latin}\p{Common}\p{Inherited}]")
+_OF_LATEX = regex.compile(r"\\text\w*\s*\{[^{}]*\}|\\[A-Za-z]+")
+_SENTENCE = regex.compile(r"[A-Za-z]{2,}(?:[ ,]+[A-Za-z]{2,}){3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +110,12 @@ def _of_tokenizer(metric: str, place: str, helping: Mapping[str, object]) -> _Lo
 def _of_similarity(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
     if params.get("embedder") is not None:
         return {}
-    suspects = [each for each in targets if not each.isascii()][:MOST_IN_A_PROCESS]
+    suspects = [each for each in targets if _NOT_LATIN.search(each)][:MOST_IN_A_PROCESS]
     build = "winnow.tasks.judges.isolated.similarity:reading"
     lost = _lost("similarity", build, ("transformers",), suspects, model=params.get("model"))
     loss = _Loss(
         "next to nothing",
-        "its model has no tokens for their script",
+        "its model has no tokens for such characters",
         f"set {place}.model to a sentence-embedding model of their language",
     )
     return dict.fromkeys(lost, loss)
@@ -118,12 +125,17 @@ def _of_math(place: str, params: Params, targets: Sequence[str]) -> dict[str, _L
     given = params.get("target_format", "expression")
     other = "text" if given == "expression" else "expression"
     judge, otherwise = create_judge("math", target_format=given), create_judge("math", target_format=other)
+    texts = [each for each in targets if given == "expression" and _SENTENCE.search(_OF_LATEX.sub("", each))]
     lost = [each for each in targets[:MOST_IN_A_PROCESS] if _is_unreadable(judge, each)]
     helped = _Loss(
         "nothing", f"it is no mathematics as target_format: {given}", f"set {place}.target_format: {other}"
     )
     none = _Loss("nothing", "it is no mathematics that math-verify reads", "write it in LaTeX or as a number")
-    return {each: none if _is_unreadable(otherwise, each) else helped for each in lost}
+    text = _Loss("next to nothing", "a text is read as one expression", f"set {place}.target_format: text")
+    return {
+        **dict.fromkeys(texts, text),
+        **{each: none if _is_unreadable(otherwise, each) else helped for each in lost},
+    }
 
 
 def _is_unreadable(judge: Judge, target: str) -> bool:
@@ -131,7 +143,7 @@ def _is_unreadable(judge: Judge, target: str) -> bool:
 
 
 def _of_regex(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
-    judge = by_pattern.RegexJudge(**params)  # type: ignore[arg-type]
+    judge = RegexJudge(**params)  # type: ignore[arg-type]
     loss = _Loss(
         "nothing",
         "its pattern has no group and cannot match them, so that an output is right in which it is found",

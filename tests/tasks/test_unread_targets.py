@@ -69,13 +69,17 @@ def said(judge, targets):
         ({"type": "f1"}, "A", "it drops punctuation and the articles a, an and the; choose exact or normalised"),
         ({"type": "squad"}, "the", "choose exact or normalised"),
         ({"type": "similarity"}, THAI, "set judge.model to a sentence-embedding model of their language"),
+        ({"type": "math"}, "So Natalia has sold 72 clips.", "a text is read as one expression; set judge.target_format: text"),
+        ({"type": "math", "target_format": "text"}, r"\text{(C)}", "set judge.target_format: expression"),
         ({"type": "regex", "pattern": r"answer: \w+"}, "blue", "put a group or {target} into judge.pattern"),
         ({"type": "all", "judges": [{"type": "exact"}, {"type": "bleu"}]}, CHINESE, "set judge.judges[1].tokenize: zh"),
         ({"type": "bleu", "extract": "say (.*)", "no_answer": "unscored"}, CHINESE, "set judge.tokenize: zh"),
     ],
 )  # fmt: skip
 def test_a_target_that_a_judge_reads_nothing_of_is_named_with_the_remedy(judge, target, told):
-    (sentence,) = said(judge, ["one two", target, "three four"] if judge["type"] != "regex" else [target])
+    (sentence,) = said(
+        judge, [target] if judge["type"] in ("math", "regex") else ["one two", target, "three four"]
+    )
     part = judge["judges"][1] if "judges" in judge else judge
     assert sentence.startswith(f"judge {part['type']} reads ")
     assert repr(target) in sentence
@@ -100,7 +104,10 @@ def test_a_target_that_a_judge_reads_nothing_of_is_named_with_the_remedy(judge, 
         ({"type": "regex", "pattern": "yes|no"}, ["Yes", "No"]),
         ({"type": "regex", "pattern": r"answer: (\w+)"}, ["blue"]),
         ({"type": "regex", "pattern": "answer: {target}"}, ["blue"]),
-        ({"type": "math"}, ["1/2", r"\frac{1}{2}", "x^2"]),
+        (
+            {"type": "math"},
+            ["1/2", r"\frac{1}{2}", "x^2", r"\text{no real solutions exist here}", r"\sin x \cos y"],
+        ),
         ({"type": "human", "question": "Is it right?"}, [CHINESE]),
     ],
 )
