@@ -53,6 +53,7 @@ BASE = {
     "logprobs": False,
     "gumbel": False,
     "one_bos": False,
+    "think_tags": False,
     "replicate": 0,
     "seed": 5,
 }
@@ -89,6 +90,7 @@ DETERMINES = {
     "logprobs": st.booleans(),
     "gumbel": st.booleans(),
     "one_bos": st.booleans(),
+    "think_tags": st.booleans(),
     "replicate": st.integers(0, 100),
     "seed": st.integers(0, 2**31),
 }

@@ -230,7 +230,10 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         ),
         ({"samples": 0}, "samples.n: input should be greater than or equal to 2"),
         ({"samples": 101}, "samples.n: input should be less than or equal to 100"),
-        ({"samples": {"n": 4, "reduce": "median"}}, "samples.reduce: string should match pattern"),
+        (
+            {"samples": {"n": 4, "reduce": "median"}},
+            "samples.reduce: must be mean, majority, best-of",
+        ),
         ({"samples": {"n": 4, "reduce": "pass@5"}}, "samples: pass@5 needs 5 texts or more, and n is 4"),
         (
             {"objective": "best-duel", "selector": {"name": "llm-po"}},
