@@ -47,7 +47,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.tasks.answer.expected_engines import expected_unsteady
     from winnow.tasks.answer.status_lines import repeat_lines
     from winnow.tasks.plugins.extras import ExtraMissing
-    from winnow.tasks.queries.warnings.from_spec import hidden_thoughts, own_judge, there_twice
+    from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
     from winnow.tasks.setup.check import require_extras, without_targets
     from winnow.tasks.setup.likely_mistakes import likely_mistakes
     from winnow.tasks.setup.load import check_spec_file, with_stored_labels
@@ -70,7 +70,12 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         head = "allowed" if needed.text in known else "to be allowed"
         print(f"{head}: it would {needed.text} ({needed.keys[0]})")
     identity = checked.identity()
-    for warning in (own_judge(identity), there_twice(identity), hidden_thoughts(identity)):
+    for warning in (
+        own_judge(identity),
+        there_twice(identity),
+        hidden_thoughts(identity),
+        begun_twice(identity),
+    ):
         if warning is not None:
             print(f"check: {warning.sentence}")
     for remark in checked.dataset.remarks:

@@ -94,6 +94,35 @@ def test_a_new_campaign_that_makes_no_text_finds_those_of_an_earlier_winnow(gone
     assert outcome(folder / DATABASE, "taken")["decisions"][-1][8] > 0
 
 
+def test_the_file_of_an_earlier_campaign_is_still_its_own_and_a_fork_has_the_new_rules(gone_on):
+    folder = gone_on[0]
+    (folder / "ended.yaml").write_text(yaml.safe_dump(dict(CAMPAIGNS["ended-mean"].spec)))
+    before = outcome(folder / DATABASE, "ended-mean")
+    again = winnow(folder, "run", "ended.yaml", "--trust")
+    assert again.returncode in (0, 3), again.stderr
+    assert outcome(folder / DATABASE, "ended-mean") == before
+    forked = winnow(folder, "run", "ended.yaml", "--fork", "forked", "--trust")
+    assert forked.returncode in (0, 3), forked.stderr
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        specs = dict(connection.execute("SELECT name, spec FROM campaigns").fetchall())
+        read = connection.execute(READ, ("forked",)).fetchall()
+    assert "text_rules" not in json.loads(specs["ended-mean"])
+    assert json.loads(specs["forked"])["text_rules"] == 1
+    beside_the_input = {
+        candidate: {tokens for name, tokens in read if name == candidate} for candidate, _ in read
+    }
+    assert beside_the_input["writes/bare/warm"] == beside_the_input["writes/begun/warm"] == {len("<[]=")}
+
+
+READ = """
+SELECT a.name, g.input_tokens - length(json_extract(e.fields, '$.input')) FROM comparisons c
+JOIN rounds r ON r.id = c.round_id
+JOIN campaigns m ON m.id = r.campaign_id
+JOIN examples e ON e.id = c.example_id
+JOIN candidates a ON a.id = c.candidate_a_id
+JOIN generations g ON g.id = c.generation_a_id
+WHERE m.name = ?
+"""
 PAIRS = """
 SELECT a.name || ' ' || e.key, c.generation_a_id FROM comparisons c
 JOIN rounds r ON r.id = c.round_id

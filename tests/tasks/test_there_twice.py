@@ -6,7 +6,7 @@ import pytest
 from scripted_engines import provide_all
 from stepwise_campaigns import Steps, begun, write_campaign
 
-from winnow.tasks.queries.warnings.from_spec import there_twice
+from winnow.tasks.queries.warnings.from_spec import begun_twice, there_twice
 from winnow.tasks.rounds.generate import plan_generations
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -76,3 +76,26 @@ def test_a_model_that_is_started_otherwise_is_another(tmp_path):
     write_campaign(tmp_path, "different")
     models = [model(tmp_path, "one"), model(tmp_path, "fast", at="one", model_args={"dtype": "float16"})]
     assert sentence(write_campaign(tmp_path, "different", models=models)) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "template", "said"),
+    [
+        (
+            {"provider": "openai"},
+            "<s>[INST] {{ input }}",
+            "its server's tokenizer puts that before what m",
+        ),
+        ({"provider": "openai", "chat": True}, "<|begin_of_text|>{{ input }}", "its chat template puts that"),
+        ({"provider": "vllm", "chat": True}, "<bos>{{ input }}", "its chat template puts that before"),
+        ({"provider": "vllm"}, "<s>{{ input }}", None),
+        ({"provider": "transformers"}, "<s>{{ input }}", None),
+        ({"provider": "openai"}, "{{ input }}<s>", None),
+        ({"provider": "openai"}, "<sum>{{ input }}", None),
+        ({"provider": "openai"}, None, None),
+    ],
+)
+def test_a_prompt_that_spells_out_what_a_model_is_given_in_any_case_is_warned_of(model, template, said):
+    identity = {"models": [{"name": "m", **model}], "prompts": [{"name": "p", "template": template}]}
+    found = begun_twice(identity)
+    assert (said in found.sentence) if said else found is None

@@ -26,6 +26,7 @@ from winnow.tasks.queries.warnings.from_outputs import (
 from winnow.tasks.queries.warnings.from_spec import (
     CampaignWarning,
     Kind,
+    begun_twice,
     hidden_thoughts,
     judge_changed,
     own_judge,
@@ -73,6 +74,7 @@ def campaign_warnings(
         _cut_replies(session, campaign),
         _no_probabilities(session, campaign),
         hidden_thoughts(campaign.spec),
+        begun_twice(campaign.spec),
         own_judge(campaign.spec),
         there_twice(campaign.spec),
         _one_side(session, campaign),

@@ -20,6 +20,7 @@ Kind = Literal[
     "in-thoughts",
     "no-thoughts",
     "hidden-thoughts",
+    "begun-twice",
     "empty",
     "stop-ignored",
     "structure",
@@ -45,6 +46,7 @@ Kind = Literal[
 * thoughts, in-thoughts, empty, stop-ignored, structure: see `tasks.rounds.outputs.Fault`.
 * no-thoughts: a model's reasoning is to be told apart from its outputs, and none was found.
 * hidden-thoughts: the tags around a model's reasoning are special tokens, which texts are without.
+* begun-twice: a prompt spells out the token that begins a text, and the model is given it in any case.
 * zero-holds-target: a candidate never got a point, and its outputs hold their targets.
 * zero-unread: a candidate never got a point, and the judge could read none of its outputs.
 * zero-all-equal: a candidate never got a point, and its outputs are all the same.
@@ -105,6 +107,38 @@ def hidden_thoughts(identity: JsonView) -> CampaignWarning | None:
                 sentence=f"the tokenizer of {model['name']} calls <think> a special token, so that thoughts "
                 "would be judged without their tags: set its reasoning: {parser: think-tags}",
             )
+    return None
+
+
+FIRST_TOKENS = (
+    "<s>",
+    "<bos>",
+    "<|begin_of_text|>",
+    "<|startoftext|>",
+    "<\uff5cbegin\u2581of\u2581sentence\uff5c>",
+    "[BOS]",
+    "[CLS]",
+)
+"""Tokens that tokenizers put before a text, as prompts of other tools spell them."""
+
+
+def begun_twice(identity: JsonView) -> CampaignWarning | None:
+    """A warning if a prompt spells out the first token for a model that is given it in any case.
+
+    Args:
+        identity: Identity of the campaign, as it is stored. Of models whose prompts Winnow turns into tokens
+            itself, only chats are looked at: other prompts are given no second one.
+    """
+    for prompt in identity.get("prompts") or ():
+        spelled = next((each for each in FIRST_TOKENS if str(prompt.get("template")).startswith(each)), None)
+        for model in identity.get("models") or () if spelled else ():
+            if model.get("chat") or model.get("provider") not in OWN_TOKENS:
+                whose = "its chat template" if model.get("chat") else "its server's tokenizer"
+                return CampaignWarning(
+                    kind="begun-twice",
+                    sentence=f"prompt {prompt['name']} begins with {spelled}, and usually {whose} puts that "
+                    f"before what {model['name']} is asked as well: take it out of the prompt",
+                )
     return None
 
 
