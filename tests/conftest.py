@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -23,6 +24,9 @@ CERTIFICATES = Path(tempfile.mkdtemp()) / "one.pem"
 CERTIFICATES.write_text("".join(certifi.contents().partition("-----END CERTIFICATE-----")[:2]))
 os.environ["SSL_CERT_FILE"] = str(CERTIFICATES)
 atexit.register(shutil.rmtree, CERTIFICATES.parent)
+
+# What the one Prefect server of the session asks for; processes that are older than it have it too.
+os.environ["PREFECT_API_AUTH_STRING"] = f"winnow:{secrets.token_urlsafe(32)}"
 
 # Thousands of databases are written and never read again: in memory, none of them is waited for.
 MEMORY, ROOM = Path("/dev/shm"), 8 * 2**30

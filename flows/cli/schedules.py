@@ -48,9 +48,10 @@ def schedule(
 
     Every run reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
     winnow query --series NAME says whether the winner changed. Without --work-pool the schedule lives as long
-    as this command. The schedule keeps what was allowed now: a run whose file needs more is refused.
+    as this command. A run may do what its user has allowed: one whose file needs more is refused. Workers
+    of a pool get permissions where they run: winnow validate FILE --trust.
     """
-    from winnow.flows.run.trust_prompt import Trust, given_to
+    from winnow.flows.run.trust_prompt import Trust
     from winnow.flows.schedule.trigger import When
 
     if folder is not None and work_pool is None:
@@ -82,7 +83,6 @@ def schedule(
         storage=shown_url(read.storage) if is_named else None,
         name=name or read.name,
         when=when,
-        trust=given_to(read, begins),
     )
     if work_pool is None:
         _serve(scheduled, read.name, read.storage)

@@ -14,13 +14,14 @@ import gc
 import logging
 import os
 import runpy
+import secrets
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from typing import BinaryIO
 from urllib.request import getproxies_environment
 
 from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
+from winnow.flows.reports.asgi_gate import behind
+from winnow.flows.reports.http_access import Gate
 from winnow.flows.reports.output import tell
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage_collection import not_collecting
@@ -59,6 +62,18 @@ THIS_MACHINE = ("127.0.0.1", "localhost")
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
 """The environment in which a server runs without its services for schedules and automations."""
+
+SECRET = "PREFECT_SERVER_API_AUTH_STRING"
+"""Holds what Prefect's server asks of its clients: on a command line every user could read it."""
+
+NO_ORIGINS = {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "", "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": ""}
+"""The environment in which a server lets no page of another origin read its answers; Prefect's lets all."""
+
+FREE = frozenset({"/api/health", "/api/ready"})
+"""Paths by which a server is looked for, which say nothing else."""
+
+WAITING = 128
+"""Connections that wait until a server accepts them."""
 
 CONNECTION_URL = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
 """Variables by which users name Prefect's database."""
@@ -149,7 +164,7 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
     with ExitStack() as stack:
         server = stack.enter_context(_begun(log, schedules=schedules))
         with not_collecting():  # it takes seconds to import, in which the server comes up
-            from prefect.settings import PREFECT_API_URL, temporary_settings
+            from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
         if url := PREFECT_API_URL.value():
             require_answer(url)
@@ -157,7 +172,8 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
             return
         server = server or stack.enter_context(_temporary(log, schedules=schedules))
         _wait_until_healthy(server)
-        stack.enter_context(temporary_settings({PREFECT_API_URL: server.url}))
+        own = {PREFECT_API_URL: server.url, PREFECT_API_AUTH_STRING: server.secret}
+        stack.enter_context(temporary_settings(own))
         yield
 
 
@@ -168,6 +184,8 @@ class _Temporary:
     process: subprocess.Popen[bytes]
     url: str
     log: Path
+    secret: str
+    """Prefect's basic authentication: who has it can have anything run."""
 
 
 _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
@@ -225,24 +243,35 @@ def _temporary(log: Path, *, schedules: bool) -> AbstractContextManager[_Tempora
 
 @contextmanager
 def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, None]:
-    port = _free_port()
     _make_home()
+    secret = new_secret()
     with ExitStack() as stack:
+        # Bound here: nobody else can take the port before the server listens, and get what it is sent.
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=WAITING))
+        port = listening.getsockname()[1]
         with _opened(open_anew, log) as output, _opened(open_to_append, _home(log) / LOCK) as lock:
             environment = os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY)
+            environment |= {SECRET: secret, **NO_ORIGINS}
             process = subprocess.Popen(
                 # -P: a folder named `flows` where the user stands must not shadow ours.
-                [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(port)],
+                [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(listening.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 env=environment | stack.enter_context(own_database(lock)),
-                pass_fds=(lock.fileno(),),  # what it holds is given up when the server ends
+                # What the lock holds is given up when the server ends.
+                pass_fds=(lock.fileno(), listening.fileno()),
             )
+        listening.close()  # so that nobody waits for a server that has ended
         stack.callback(_end, process)
         stack.callback(_hand_over_events)
-        yield _Temporary(process, f"http://127.0.0.1:{port}/api", log)
+        yield _Temporary(process, f"http://127.0.0.1:{port}/api", log, secret)
+
+
+def new_secret() -> str:
+    """A name and a password that nobody can guess, as HTTP's basic authentication has them."""
+    return f"winnow:{secrets.token_urlsafe(32)}"
 
 
 def _make_home() -> None:
@@ -345,16 +374,8 @@ def _wait_until_healthy(server: _Temporary) -> None:
     )
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _serve(port: int) -> None:
-    """The child: serve until the parent's end of our standard input closes."""
-    exit_with_parent()
+def _serve(listening: socket.socket, gate: Gate) -> None:
+    """Serve Prefect's server behind a gate, until a signal ends it."""
     settle_libraries()
     with not_collecting():
         import uvicorn
@@ -363,7 +384,30 @@ def _serve(port: int) -> None:
         app = create_app()
         fire_after_skipped_hours()
     gc.freeze()  # no later collection goes through what was imported
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+    server = uvicorn.Server(uvicorn.Config(behind(gate, app, free=FREE), log_level="error"))
+    server.run(sockets=[listening])
+
+
+def _serve_a_command(descriptor: int) -> None:
+    """Be the temporary server of a command, until its end of our standard input closes."""
+    exit_with_parent()
+    secret = os.environ[SECRET]
+    _serve(socket.socket(fileno=descriptor), Gate.at("127.0.0.1", allowed=(), token=secret))
+
+
+def serve_others(host: str, port: int, allowed: Sequence[str]) -> None:
+    """Be a server for other machines, such as those of infra/compose.yaml, with Prefect's pages.
+
+    Prefect asks for the secret itself: its pages, which ask the user for it, are read without.
+    """
+    if not os.environ.get(SECRET):
+        sys.exit(
+            f"winnow: set {SECRET} to USER:PASSWORD, and PREFECT_API_AUTH_STRING to the same for clients"
+        )
+    os.environ.update(NO_ORIGINS)
+    gate = Gate.at(host, allowed=allowed, token=None)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    _serve(socket.create_server((host, port), family=family, backlog=WAITING), gate)
 
 
 def _run_engine() -> None:
@@ -382,5 +426,7 @@ ENGINE = [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", PRE
 if __name__ == "__main__":
     if sys.argv[1:] == [PREFECTS]:
         _run_engine()
+    elif len(sys.argv) == 2:
+        _serve_a_command(int(sys.argv[1]))
     else:
-        _serve(int(sys.argv[1]))
+        serve_others(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

@@ -7,6 +7,7 @@ other origins, and cookies do not tell ports apart, which is why an Origin must 
 was asked. Processes and people who send no such header are told apart by the token alone.
 """
 
+import base64
 import hmac
 import ipaddress
 import os
@@ -76,19 +77,23 @@ class Gate:
             token=token,
         )
 
-    def refusal(self, hosts: Sequence[str], origins: Sequence[str], tokens: Sequence[str]) -> str | None:
+    def refusal(
+        self, hosts: Sequence[str], origins: Sequence[str], tokens: Sequence[str], *, is_free: bool = False
+    ) -> str | None:
         """The reason why a request is refused, as a sentence for its sender; None if it is not refused.
 
         Args:
             hosts: Values of its Host headers, of which there must be one.
             origins: Values of its Origin headers; browsers send one where pages of others might ask.
             tokens: All that it offers as the token.
+            is_free: Whether it needs no token.
         """
         if len(hosts) != 1 or not self._answers_to(hosts[0]):
             return WRONG_HOST
         if any(not _is_same(origin, hosts[0]) for origin in origins):
             return WRONG_ORIGIN
-        return None if self.token is None or any(map(self.knows, tokens)) else WRONG_TOKEN
+        is_known = is_free or self.token is None or any(map(self.knows, tokens))
+        return None if is_known else WRONG_TOKEN
 
     def knows(self, token: str) -> bool:
         """Whether this is the token; how long the answer takes does not tell how much of it is right."""
@@ -141,6 +146,17 @@ def bearer(authorization: str) -> str | None:
     """The token in an Authorization header."""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def basic(authorization: str) -> str | None:
+    """The user's name and password in an Authorization header, with a colon between them."""
+    scheme, _, encoded = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        return base64.b64decode(encoded.strip(), validate=True).decode()
+    except ValueError:
+        return None
 
 
 def _checked_name(name: str) -> str:

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,12 @@ import typer
 
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import tell
+from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import stored_spec
-from winnow.tasks.setup.trust import Permission, permissions
+from winnow.tasks.setup.trust import Permission, permissions, place_of_results
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile
 
@@ -37,15 +38,15 @@ class Trust:
 
     everything: bool = False
     """Whether a campaign may do whatever it needs: --trust was given."""
-    given: frozenset[str] = frozenset()
-    """Texts of the permissions that were given to a schedule."""
     asks: bool = False
     """Whether a user may be asked, where there is a terminal."""
     how: str = "give --trust"
     """Words that tell how whoever began this allows everything."""
 
 
-def approving(trust: Trust, folder: Path | None = None) -> Approve:
+def approving(
+    trust: Trust, folder: Path | None = None, *, own: Callable[[str], bool] | None = None
+) -> Approve:
     """The function that refuses a campaign's file which needs more than was allowed.
 
     A permission that the user of the command asked for, by --set or --storage, is allowed with it.
@@ -53,13 +54,15 @@ def approving(trust: Trust, folder: Path | None = None) -> Approve:
     Args:
         trust: The permissions that were given.
         folder: Folder in which paths begin; None for the working folder.
+        own: Whether the user of this process has set a key; None for keys that the command has set.
     """
 
     def approve(file: SpecFile, spec: CampaignSpec) -> None:
         needed = permissions(spec, folder or Path.cwd())
-        own = [each for each in needed if all(file.is_overridden(key) for key in each.keys)]
-        _remember(each.text for each in own if each.keys != STORAGE)
-        _require([each for each in needed if each not in own], trust, str(file.path))
+        is_own = own or file.is_overridden
+        asked = [each for each in needed if all(map(is_own, each.keys))]
+        _remember(each.text for each in asked if each.keys != STORAGE or trust.everything)
+        _require([each for each in needed if each not in asked], trust, str(file.path))
 
     return approve
 
@@ -77,15 +80,24 @@ def require_stored_trust(storage: str, name: str, trust: Trust) -> None:
     _require(needed, trust, f"campaign '{name}'")
 
 
-def given_to(spec: CampaignSpec, folder: Path) -> list[str]:
-    """The texts of the permissions that an approved campaign needs, for a schedule to keep."""
-    return sorted(each.text for each in permissions(spec, folder))
+def require_place(storage: str, how: str) -> None:
+    """Refuse a database that somebody else names, unless the user has allowed it.
+
+    Args:
+        storage: Its URL.
+        how: Words that tell how to allow it.
+
+    Raises:
+        SpecError: If nobody has.
+    """
+    if (needed := place_of_results(storage, Path.cwd())) is not None:
+        _require([needed], Trust(how=how), f"the database {shown_url(storage)}")
 
 
 def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
     if not needed:
         return
-    known = trust.given | remembered()
+    known = remembered()
     missing = [each for each in needed if each.text not in known]
     if not missing:
         return
@@ -93,7 +105,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
         asked = ", and ".join(f"{each.text} ({each.keys[0]})" for each in missing)
         raise SpecError(
             f"{what}: it would {asked}, which nobody has allowed here; {trust.how} if you know where it "
-            "comes from (winnow schedule keeps what it was given)"
+            "comes from"
         )
     _remember({each.text for each in missing})
 

@@ -35,8 +35,6 @@ class Scheduled:
     name: str
     """The name of the deployment."""
     when: When
-    trust: Sequence[str]
-    """Texts of the permissions that were given; see `flows.run.trust_prompt`."""
 
     def parameters(self) -> dict[str, object]:
         """The parameters of every flow run."""
@@ -44,7 +42,6 @@ class Scheduled:
             "spec": self.spec,
             "settings": list(self.settings),
             "storage": self.storage,
-            "trust": list(self.trust),
         }
 
 

@@ -35,8 +35,8 @@ from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.prefect_support.server import TALKER
 from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
-from winnow.flows.run.trust_prompt import Trust
-from winnow.flows.schedule.run_scheduled import plan_scheduled_run, read_settled, run_scheduled
+from winnow.flows.run.trust_prompt import Trust, require_place
+from winnow.flows.schedule.run_scheduled import how_to_allow, plan_scheduled_run, read_settled, run_scheduled
 from winnow.tasks.plugins.library_settings import close_imported
 from winnow.tasks.queries.printable import printable
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
@@ -132,15 +132,16 @@ def scheduled_campaign(
         storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
         settings: `key=value` settings that take the place of the file's.
         campaign: The new campaign's name; None names it after the file and the time this run was due.
-        trust: The permissions that the schedule was given; see `flows.run.trust_prompt`.
+        trust: Ignored: deployments of before hold permissions, and whoever reaches the server could.
 
     Raises:
-        SpecError: If the file is not sound, or needs more than the schedule was allowed.
+        SpecError: If the file is not sound, or needs more than its user has allowed.
         StorageError: If the database cannot be used.
     """
-    given, messages, interrupts = Trust(given=frozenset(trust)), RunMessages(), Interrupts()
+    messages, interrupts = RunMessages(), Interrupts()
     with told_where_log_is_off(spec), interrupts.caught(OF_NO_PREFECT):
-        run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, given, campaign)
+        _tell_if_ignored(trust, messages)
+        run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, campaign)
         take_their_place(_introduce(f"run of {run.name}"))
         how = run_scheduled(run, interrupts, messages.say)
     if how == "stopped":
@@ -162,25 +163,37 @@ def resume_all(
         storage: URL of the results database without its password; None takes WINNOW_STORAGE.
         spec: A campaign's file that names the database, where neither of these does.
         settings: `key=value` settings that take the place of the file's.
-        trust: The permissions that the schedule was given; see `flows.run.trust_prompt`.
+        trust: Ignored, as in `scheduled_campaign`.
 
     Raises:
-        SpecError: If that file is not sound, or needs more than the schedule was allowed.
+        SpecError: If that file is not sound, or needs more than its user has allowed.
         StorageError: If the database cannot be used.
     """
-    given, messages, interrupts = Trust(given=frozenset(trust)), RunMessages(), Interrupts()
+    messages, interrupts = RunMessages(), Interrupts()
     with interrupts.caught(OF_NO_PREFECT):
+        _tell_if_ignored(trust, messages)
         if spec is None:
             url = url_of_a_worker(storage) or DEFAULT_STORAGE
+            if url != os.environ.get("WINNOW_STORAGE"):
+                require_place(url, how_to_allow(None, (), url))
         else:
-            url = read_settled(spec, settings, storage, given).storage
+            url = read_settled(spec, settings, storage).storage
+        how = how_to_allow(spec, settings, url)
         _introduce("resume all")
         mark_crashed_runs(url)
-        worst = resume_each(url, unfinished_campaigns(url), interrupts, messages.say, given)
+        worst = resume_each(url, unfinished_campaigns(url), interrupts, messages.say, Trust(how=how))
     if worst == exit_codes.FORCED:
         return Cancelled(message=messages.message)
-    how = Completed if worst in exit_codes.OF_ANSWERS else Failed
-    return how(message=messages.message)
+    end = Completed if worst in exit_codes.OF_ANSWERS else Failed
+    return end(message=messages.message)
+
+
+def _tell_if_ignored(trust: Sequence[str], messages: RunMessages) -> None:
+    if trust:
+        messages.say(
+            "the parameter 'trust' of this deployment is ignored: what a run may do is what its user has "
+            "allowed where it runs; schedule it again to be rid of this line"
+        )
 
 
 def _introduce(name: str) -> FlowRun:

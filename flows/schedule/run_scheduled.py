@@ -1,14 +1,17 @@
 """One run of a schedule: finish what crashed, then run a new campaign of the same series."""
 
 import datetime as dt
+import os
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
-from winnow.flows.prefect_support.masked_urls import url_of_a_worker
+from winnow.flows.prefect_support.masked_urls import has_secret, url_of_a_worker
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import campaign_line, status_of
 from winnow.flows.run.launch import store_campaign
@@ -20,7 +23,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.load import Approve, check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
@@ -42,8 +45,6 @@ class ScheduledRun:
     """The name in the campaign's file."""
     name: str
     """The name of the campaign of this run."""
-    trust: Trust
-    """The permissions of the run."""
     due: dt.datetime | None
     """The time at which it was to begin; None where the campaign was asked for by its name."""
 
@@ -53,7 +54,6 @@ def plan_scheduled_run(
     settings: Sequence[str],
     storage: str | None,
     due: dt.datetime,
-    trust: Trust,
     name: str | None = None,
 ) -> ScheduledRun:
     """The run that is to be done, from the file as it is now.
@@ -65,25 +65,23 @@ def plan_scheduled_run(
             or WINNOW_STORAGE gives it.
         due: The time at which the run was to begin. The campaign is named after it, so that a run which is
             begun again finds its own campaign.
-        trust: The permissions that the schedule was given.
         name: The campaign's name, in place of one after the time.
 
     Raises:
-        SpecError: If the file cannot be read or understood, or needs more than the schedule was given.
+        SpecError: If the file cannot be read or understood, or needs more than its user has allowed.
     """
-    read = read_settled(spec, settings, storage, trust)
+    read = read_settled(spec, settings, storage)
     return ScheduledRun(
         spec=spec,
         settings=settings,
         storage=read.storage,
-        trust=trust,
         series=read.name,
         name=name or f"{read.name}-{due.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}",
         due=due if name is None else None,
     )
 
 
-def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust: Trust) -> CampaignSpec:
+def read_settled(spec: str, settings: Sequence[str], storage: str | None) -> CampaignSpec:
     """The definition in a campaign's file, approved, with the database that this process is to use.
 
     Raises:
@@ -92,8 +90,25 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None, trust:
     url = url_of_a_worker(storage)
     file = read_spec_file(spec, [*settings, *([] if url is None else [f"storage={url}"])])
     read = parse_spec(file)
-    approving(trust)(file, read)
+    _approving(spec, settings, read.storage)(file, read)
     return read
+
+
+def _approving(spec: str, settings: Sequence[str], storage: str) -> Approve:
+    """The approval of a file by what its user has allowed; what set the run off has allowed nothing."""
+    own = os.environ.get("WINNOW_STORAGE")
+    trust = Trust(how=how_to_allow(spec, settings, storage))
+    return approving(trust, own=lambda key: (key, own) == ("storage", storage))
+
+
+def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None) -> str:
+    """How a user allows what a run needs that Prefect started, in words that hold the command."""
+    if spec is None:
+        return "set WINNOW_STORAGE to it for the process that starts the runs"
+    database = [] if storage is None or has_secret(storage) else [f"storage={storage}"]
+    given = "".join(f" --set {shlex.quote(each)}" for each in [*settings, *database])
+    command = f"winnow validate {shlex.quote(spec)}{given} --trust"
+    return f"allow it once, as the user who runs it here: cd {shlex.quote(str(Path.cwd()))} && {command}"
 
 
 def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
@@ -113,7 +128,7 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
         left = unfinished_campaigns(run.storage, run.series)
         others = [name for name in left if name != run.name]
         if not interrupts.asked:
-            resume_each(run.storage, others, interrupts, say, run.trust)
+            resume_each(run.storage, others, interrupts, say, Trust(how=_how(run)))
         return "stopped" if interrupts.asked else _run_own(run, interrupts, say)
 
 
@@ -128,7 +143,8 @@ def _run_own(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> Schedu
             )
             return "skipped"
         named = [*run.settings, f"name={run.name}", f"storage={run.storage}"]
-        checked = check_campaign_file(run.spec, named, approving(run.trust))
+        approve = _approving(run.spec, run.settings, run.storage)
+        checked = check_campaign_file(run.spec, named, approve)
         store_campaign(checked, run.series, lambda _, sentence: say(sentence))
     try:
         if not status_of(run.storage, run.name).is_settled:
@@ -138,6 +154,10 @@ def _run_own(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> Schedu
         return "skipped"
     say(campaign_line(run.storage, run.name))
     return "done" if status_of(run.storage, run.name).is_settled else "stopped"
+
+
+def _how(run: ScheduledRun) -> str:
+    return how_to_allow(run.spec, run.settings, run.storage)
 
 
 def _series(run: ScheduledRun) -> list[CampaignRecord]:

@@ -88,8 +88,8 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     yield from _told(spec)
     if (logs := _outside(execution.log_folder, folder)) is not None:
         yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
-    if (results := _results(spec.storage, folder)) is not None:
-        yield Permission(text=f"keep results in {results}", keys=("storage",))
+    if (results := place_of_results(spec.storage, folder)) is not None:
+        yield results
 
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
@@ -200,6 +200,12 @@ def _outside(path: str, folder: Path) -> str | None:
     except (OSError, RuntimeError, ValueError):  # a loop of links, or no path
         return ascii(path)
     return None if inside else ascii(str(found))
+
+
+def place_of_results(storage: str, folder: Path) -> Permission | None:
+    """What has to be allowed for a database; see `permissions`."""
+    results = _results(storage, folder)
+    return None if results is None else Permission(text=f"keep results in {results}", keys=("storage",))
 
 
 def _results(storage: str, folder: Path) -> str | None:

@@ -33,8 +33,9 @@ def stage() -> Generator[Stage, None, None]:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         settle_environment(folder / "prefect")
         with prefect_server(folder / "prefect-server.log"):
-            from prefect.settings import PREFECT_API_URL
+            from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
             os.environ["PREFECT_API_URL"] = str(PREFECT_API_URL.value())
+            os.environ["PREFECT_API_AUTH_STRING"] = str(PREFECT_API_AUTH_STRING.value())
             child.provide()
             yield Stage(fork_server(), folder, server)

@@ -9,6 +9,7 @@ import pytest
 from stored_campaigns import copy_tables
 from without_prefect import leave_prefect_out
 
+from winnow.flows.prefect_support import server
 from winnow.flows.prefect_support.server import prefect_server, settle_environment
 
 
@@ -26,6 +27,7 @@ def prefect_api(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(folder / "home"))
+        patch.setattr(server, "new_secret", lambda: os.environ["PREFECT_API_AUTH_STRING"])
         settle_environment(folder / "home")
         with (
             _tables_of_another(

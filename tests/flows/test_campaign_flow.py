@@ -1,6 +1,8 @@
 """The flow as a whole: bad candidates, dying engines, hostile texts, and what Prefect sees."""
 
+import base64
 import json
+import os
 import urllib.request
 from contextlib import closing
 
@@ -200,9 +202,9 @@ def test_the_run_and_its_steps_show_in_the_prefect_server(folder, prefect_api):
 
 
 def ask(api, what, body):
-    request = urllib.request.Request(
-        f"{api}/{what}/filter", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
+    secret = base64.b64encode(os.environ["PREFECT_API_AUTH_STRING"].encode()).decode()
+    given = {"Content-Type": "application/json", "Authorization": f"Basic {secret}"}
+    request = urllib.request.Request(f"{api}/{what}/filter", json.dumps(body).encode(), given)
     with urllib.request.urlopen(request) as reply:
         return json.load(reply)
 

@@ -1,16 +1,26 @@
 """A Prefect server that is lost or cannot start ends in a sentence; temporary ones have a database each."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
+from free_ports import free_port
+from waiting import until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from winnow.flows.prefect_support.server import (
     CONNECTION_URL,
+    SECRET,
     PrefectServerFailed,
     own_database,
     prefect_server,
+    serve_others,
     settle_environment,
 )
 from winnow.flows.run import flow as campaign
@@ -39,6 +49,111 @@ def test_a_lost_server_is_named_with_the_remedy(monkeypatch, error):
     monkeypatch.setattr(campaign, "run_campaign", run_campaign)
     with pytest.raises(WinnowError, match=r"Prefect's server does not answer any more .* nothing .* is lost"):
         run_flow("sqlite:///winnow.db", "survivor", Interrupts())
+
+
+def answered(url, method="POST", **headers):
+    return httpx.request(method, url, json={}, headers={**headers}, timeout=60)
+
+
+def test_a_server_that_winnow_starts_answers_to_who_has_its_secret_under_its_name_alone(prefect_api):
+    url = f"{prefect_api}/deployments/filter"
+    name, _, password = os.environ["PREFECT_API_AUTH_STRING"].partition(":")
+    right = {"Authorization": httpx.BasicAuth(name, password)._auth_header}
+    assert answered(url, **right).status_code == 200
+    refused = {
+        "no secret": {},
+        "a wrong one": {"Authorization": httpx.BasicAuth(name, "wrong")._auth_header},
+        "as another kind": {"Authorization": f"Bearer {password}"},
+        "nonsense": {"Authorization": "Basic !"},
+        "another name (DNS rebinding)": right | {"Host": "evil.example"},
+        "a page of others": right | {"Origin": "https://evil.example"},
+        "a page of another port": right | {"Origin": "http://127.0.0.1:1"},
+        "a page of no origin": right | {"Origin": "null"},
+    }
+    got = {what: answered(url, **headers) for what, headers in refused.items()}
+    assert {what: each.status_code for what, each in got.items()} == dict.fromkeys(refused, 403)
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    preflight = answered(url, "OPTIONS", **asked)
+    assert "access-control-allow-origin" not in preflight.headers
+    for page in (
+        "docs",
+        "openapi.json",
+        "",
+        "api/docs",
+        "api/openapi.json",
+        "api/admin/version",
+        "api/health/x",
+    ):
+        assert answered(f"{prefect_api.removesuffix('api')}{page}", "GET").status_code == 403
+    assert answered(f"{prefect_api}/health", "GET").json() is True
+
+
+@pytest.mark.parametrize("path", ["events/in", "events/out", "logs/out", "task_runs/subscriptions/scheduled"])
+def test_a_websocket_is_given_nothing_without_the_secret(prefect_api, path):
+    url = f"{prefect_api.replace('http', 'ws', 1)}/{path}"
+    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(url, additional_headers=headers, subprotocols=["prefect"], proxy=None)
+    with pytest.raises((ConnectionClosed, InvalidStatus)), connect(url, proxy=None) as socket:
+        socket.recv(60)
+    for token in (None, "winnow:wrong"):
+        with connect(url, subprotocols=["prefect"], proxy=None) as socket:
+            socket.send(json.dumps({"type": "auth", "token": token}))
+            with pytest.raises(ConnectionClosed):
+                socket.recv(60)
+
+
+def test_no_command_line_holds_the_secret(prefect_api):
+    secret = os.environ["PREFECT_API_AUTH_STRING"].partition(":")[2]
+    assert secret not in str([each.info for each in psutil.process_iter(["cmdline"])])
+
+
+def test_a_server_for_other_machines_wants_a_secret(monkeypatch):
+    monkeypatch.delenv(SECRET, raising=False)
+    with pytest.raises(SystemExit, match="set PREFECT_SERVER_API_AUTH_STRING to USER:PASSWORD"):
+        serve_others("0.0.0.0", 4200, ["prefect"])
+
+
+def test_a_server_for_other_machines_answers_to_the_names_it_is_given_and_its_pages_ask_for_the_secret(
+    tmp_path,
+):
+    port = free_port()
+    environment = os.environ | {
+        "PREFECT_HOME": str(tmp_path),
+        SECRET: "winnow:of compose",
+        "PREFECT_API_AUTH_STRING": "winnow:of compose",
+    }
+    environment.pop("PREFECT_API_URL", None)
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "winnow.flows.prefect_support.server",
+        "0.0.0.0",
+        str(port),
+        "prefect",
+    ]
+    with subprocess.Popen(command, env=environment) as server:
+        try:
+            api = f"http://127.0.0.1:{port}/api"
+            until(lambda: is_up(f"{api}/health"))
+            right = {"Authorization": httpx.BasicAuth("winnow", "of compose")._auth_header}
+            url = f"{api}/deployments/filter"
+            assert answered(url, **right, Host=f"prefect:{port}").status_code == 200
+            assert answered(url, Host=f"prefect:{port}").status_code == 401
+            assert answered(url, **right, Host="evil.example").status_code == 403
+            assert answered(url, **right, Origin="http://evil.example").status_code == 403
+            settings = httpx.get(f"http://127.0.0.1:{port}/ui-settings").json()
+            assert settings["auth"] == "BASIC"
+        finally:
+            server.terminate()
+
+
+def is_up(url):
+    try:
+        return httpx.get(url, timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 @pytest.mark.parametrize(("home", "log"), [("file/home", "log"), ("home", "file/log")])

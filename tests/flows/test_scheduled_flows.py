@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -12,7 +13,6 @@ import campaign_processes as processes
 import httpx
 import pytest
 import work_pools
-from spec_files import load_spec
 from test_command_line import edit, one_message, winnow
 
 from winnow.flows import exit_codes
@@ -25,7 +25,6 @@ from winnow.flows.prefect_support.crashed_runs import (
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.signals import Interrupts
-from winnow.flows.run.trust_prompt import Trust, given_to
 from winnow.flows.schedule import flows as scheduled_flows
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 from winnow.flows.schedule.flows import scheduled_campaign
@@ -50,11 +49,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def fired(folder, due=NOON, name=None, settings=(), trust=()):
+def fired(folder, due=NOON, name=None, settings=()):
     """Run once here, as a schedule does; how it ended and what it said."""
     lines = []
-    given = Trust(given=frozenset(trust))
-    run = plan_scheduled_run(str(folder / "campaign.yaml"), settings, None, due, given, name)
+    run = plan_scheduled_run(str(folder / "campaign.yaml"), settings, None, due, name)
     return run_scheduled(run, Interrupts(), lines.append), lines
 
 
@@ -200,21 +198,46 @@ def test_a_flow_that_goes_on_with_campaigns_has_failed_where_one_of_them_came_to
     assert scheduled_flows.resume_all(storage="sqlite:///winnow.db", return_state=True).name == state
 
 
-def test_a_scheduled_run_whose_file_needs_more_than_was_given_is_refused(folder, tmp_path_factory):
+def test_a_scheduled_run_does_what_its_user_allowed_and_a_message_allows_nothing(
+    folder, tmp_path, tmp_path_factory, monkeypatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
     logs = tmp_path_factory.mktemp("elsewhere") / "logs"
     edit(folder, f"log_folder: {folder}/logs", f"log_folder: {logs}")
-    with pytest.raises(SpecError, match=r"write logs into .*elsewhere.*nobody has allowed"):
+    file = folder / "campaign.yaml"
+    text = f"write logs into '{logs}'"
+    refused = pytest.raises(SpecError, match=r"write logs into .*elsewhere.*nobody has allowed")
+    with refused as said:
         fired(folder)
+    command = re.search(r"cd (\S+) && winnow (.*) --trust if you know", str(said.value))
+    assert command[1] == str(folder)
+    for given in ({"trust": [text]}, {"settings": [f"execution.log_folder={logs}"]}):
+        with refused:  # nor do settings, which count as the user's own on a command line
+            scheduled_campaign(str(file), **given)
     assert not (folder / "winnow.db").exists()
-    given = given_to(load_spec(folder / "campaign.yaml"), folder)
-    assert fired(folder, trust=given)[0] == "done"
-    # Others of the series go on under what the schedule was given, and under nothing else.
+    assert winnow(folder, *shlex.split(command[2]), "--trust").returncode == 0
+    assert fired(folder)[0] == "done"
+    # Others of the series go on under the same permissions, and under nothing else.
     store_campaign(check_campaign_file("campaign.yaml", ["name=left"]), "survivor")
-    result = winnow(folder, "resume", "--all")
-    assert result.returncode == 2
-    assert result.stdout.startswith("left: failed: campaign 'left': it would write logs into ")
-    assert fired(folder, NOON + dt.timedelta(days=1), trust=given)[0] == "done"
+    assert fired(folder, NOON + dt.timedelta(days=1))[0] == "done"
     assert winnow(folder, "resume", "--all").stdout.startswith("nothing to go on with")
+
+
+def test_a_parameter_of_deployments_of_before_is_ignored_with_a_sentence(folder):
+    said = scheduled_campaign(str(folder / "campaign.yaml"), trust=["anything"], return_state=True).message
+    assert said.startswith("the parameter 'trust' of this deployment is ignored")
+
+
+def test_a_database_that_a_message_names_elsewhere_has_to_be_allowed(folder, tmp_path_factory, monkeypatch):
+    url = f"sqlite:///{tmp_path_factory.mktemp('elsewhere')}/x.db"
+    elsewhere = r"keep results in .*nobody has allowed.*"
+    with pytest.raises(SpecError, match=rf"{elsewhere}set WINNOW_STORAGE"):
+        scheduled_flows.resume_all(storage=url)
+    with pytest.raises(SpecError, match=rf"{elsewhere} --set storage={url} --trust"):
+        scheduled_campaign(str(folder / "campaign.yaml"), storage=url)
+    assert winnow(folder, "db", "upgrade", "--storage", url).returncode == 0
+    monkeypatch.setenv("WINNOW_STORAGE", url)
+    assert scheduled_flows.resume_all(storage=url, return_state=True).name == "Completed"
 
 
 def test_a_terminal_is_told_of_a_run_that_fails_where_the_log_of_prefect_is_off(folder, caplog, capsys):
@@ -255,6 +278,7 @@ REFUSED = {
     "bad interval": (["--interval", "0"], "--interval 0 is no number of seconds"),
     "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
     "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder is for workers"),
+    "part of a folder": (["--cron", "0 2 * * *", "--work-pool", "p", "--folder", "a"], "no absolute path"),
     "long name": (["--cron", "0 2 * * *", "--set", f"name={'n' * 90}"], "has at most 83 characters"),
 }
 
@@ -291,7 +315,7 @@ def test_a_served_schedule_and_one_of_a_work_pool_do_not_take_each_other_s_place
     delete = f"prefect deployment delete 'scheduled-campaign/{name}'"
     when = When(cron="0 0 2 1 *", interval=None, timezone=None)
     file = str(folder / "campaign.yaml")
-    scheduled = Scheduled(spec=file, settings=[], storage=None, name=name, when=when, trust=[])
+    scheduled = Scheduled(spec=file, settings=[], storage=None, name=name, when=when)
     served = deployment_of(scheduled).apply()
     refused = one_message(winnow(folder, *often, "--work-pool", pool))
     assert f"'{name}' is the schedule of {file} that is served from a terminal, " in refused

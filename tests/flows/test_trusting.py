@@ -114,11 +114,12 @@ def test_a_terminal_is_asked_once(folder, at_a_terminal):
     assert f"\n  - {SENT} (models[1].api_key)\n" in asked[0]
 
 
-def test_a_scheduled_run_asks_nobody(folder, at_a_terminal):
+def test_a_scheduled_run_asks_nobody_and_goes_by_no_key_that_was_set_for_it(folder, at_a_terminal):
     asked = at_a_terminal()
-    with pytest.raises(SpecError, match="nobody has allowed"):
-        check(Trust(given=frozenset({"write logs into '/etc/logs'"})))
-    check(Trust(given=frozenset({SENT})))
+    sets = ["models[1].api_key=$AWS_SECRET", f"models[1].model_base_url={URL}"]
+    approve = approving(Trust(how="run this"), own=lambda key: False)
+    with pytest.raises(SpecError, match="nobody has allowed here; run this if you know"):
+        check_campaign_file("campaign.yaml", sets, approve)
     assert asked == []
 
 

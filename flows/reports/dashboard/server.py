@@ -11,15 +11,15 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from winnow.flows.reports.asgi_gate import answer, headers, refuse
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
 from winnow.flows.reports.http_access import Gate, bearer
 from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.setup.own_files import state_folder
 
-GOING_AWAY, REFUSED = 303, 403
-POLICY_VIOLATION = 1008
+GOING_AWAY = 303
 
 
 class Door:
@@ -41,9 +41,9 @@ class Door:
             return
         asked = [token for name, token in _query(scope) if name == "token"]
         tokens = [*asked, *self._in_cookies(scope), *_in_authorization(scope)]
-        refusal = self._gate.refusal(_headers(scope, "host"), _headers(scope, "origin"), tokens)
+        refusal = self._gate.refusal(headers(scope, "host"), headers(scope, "origin"), tokens)
         if refusal is not None:
-            await _refuse(scope, send, refusal)
+            await refuse(scope, send, refusal)
         elif (
             scope["type"] == "http"
             and scope["method"] in ("GET", "HEAD")
@@ -55,7 +55,7 @@ class Door:
 
     def _in_cookies(self, scope: Scope) -> list[str]:
         found = []
-        for header in _headers(scope, "cookie"):
+        for header in headers(scope, "cookie"):
             try:
                 cookies = SimpleCookie(header)
             except CookieError:
@@ -70,13 +70,7 @@ class Door:
         place = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
         # Lax: the cookie goes with a link from elsewhere, and with nothing else of other sites.
         cookie = f"{self._cookie}={self._gate.token}; Path=/; HttpOnly; SameSite=Lax"
-        await _answer(send, GOING_AWAY, "", {"location": place, "set-cookie": cookie})
-
-
-def _headers(scope: Scope, name: str) -> list[str]:
-    return [
-        value.decode("latin-1") for key, value in scope["headers"] if key.decode("latin-1").lower() == name
-    ]
+        await answer(send, GOING_AWAY, "", {"location": place, "set-cookie": cookie})
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:
@@ -87,30 +81,7 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
 
 
 def _in_authorization(scope: Scope) -> list[str]:
-    return [token for each in _headers(scope, "authorization") if (token := bearer(each)) is not None]
-
-
-async def _refuse(scope: Scope, send: Send, sentence: str) -> None:
-    if scope["type"] == "websocket":
-        # Before it is accepted: the server answers with 403.
-        closing: Message = {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": ""}
-        await send(closing)
-        return
-    await _answer(send, REFUSED, f"{sentence}\n", {"content-type": "text/plain; charset=utf-8"})
-
-
-async def _answer(send: Send, status: int, text: str, headers: dict[str, str]) -> None:
-    body = text.encode()
-    sent = {
-        **headers,
-        "content-length": str(len(body)),
-        "cache-control": "no-store",
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-    }
-    listed = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
-    await send({"type": "http.response.start", "status": status, "headers": listed})
-    await send({"type": "http.response.body", "body": body})
+    return [token for each in headers(scope, "authorization") if (token := bearer(each)) is not None]
 
 
 SETTINGS = {
@@ -142,10 +113,10 @@ PLACE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.h
 def page_routes() -> list[Route]:
     """The routes that serve the pages."""
 
-    async def answer(_: Request) -> HTMLResponse:
+    async def page(_: Request) -> HTMLResponse:
         return HTMLResponse(_page(), headers={"cache-control": "no-cache"})
 
-    return [Route(f"/{page}", answer) for page in PAGES]
+    return [Route(f"/{name}", page) for name in PAGES]
 
 
 @cache
