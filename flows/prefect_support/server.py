@@ -16,17 +16,20 @@ import os
 import runpy
 import secrets
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import quote
 from urllib.request import getproxies_environment
 
 from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
@@ -39,11 +42,17 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.setup.own_files import open_anew, open_to_append, state_folder
 
+if TYPE_CHECKING:
+    from prefect.settings.legacy import Setting
+
 WORK_FOLDER = Path(".winnow")
 """The folder for logs and the demo, under the current directory."""
 
 LOG = WORK_FOLDER / "logs" / "prefect-server.log"
 """The file that the output of a command's temporary server goes to."""
+
+DATABASE = "prefect.db"
+"""The name of the database of Prefect's server in PREFECT_HOME."""
 
 LOCK = "temporary-server.lock"
 """The file in PREFECT_HOME whose lock the temporary server holds that keeps its database there."""
@@ -172,6 +181,7 @@ def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[Non
             return
         server = server or stack.enter_context(_temporary(log, schedules=schedules))
         _wait_until_healthy(server)
+        _give_up_on_ended_servers()
         own = {PREFECT_API_URL: server.url, PREFECT_API_AUTH_STRING: server.secret}
         stack.enter_context(temporary_settings(own))
         yield
@@ -259,14 +269,49 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=environment | stack.enter_context(own_database(lock)),
+                env=environment | stack.enter_context(own_database(lock, _home(log) / DATABASE)),
                 # What the lock holds is given up when the server ends.
                 pass_fds=(lock.fileno(), listening.fileno()),
             )
         listening.close()  # so that nobody waits for a server that has ended
+        url = f"http://127.0.0.1:{port}/api"
+        _PROCESSES[url] = process
+        stack.callback(_PROCESSES.pop, url)
         stack.callback(_end, process)
         stack.callback(_hand_over_events)
-        yield _Temporary(process, f"http://127.0.0.1:{port}/api", log, secret)
+        yield _Temporary(process, url, log, secret)
+
+
+_PROCESSES: dict[str, "subprocess.Popen[bytes]"] = {}
+"""The temporary servers of this process, by URL."""
+
+
+def _has_ended(url: str | None) -> bool:
+    """Whether a URL is that of a temporary server that was killed, and never answers again."""
+    process = None if url is None else _PROCESSES.get(url)
+    return process is not None and process.poll() is not None
+
+
+class _Retries:
+    """Prefect's setting of how often a client asks again: not at all where nobody can answer."""
+
+    def __init__(self, setting: "Setting") -> None:
+        self._setting = setting
+
+    def value(self) -> int:
+        """See Prefect's `Setting`."""
+        from prefect.settings import PREFECT_API_URL
+
+        return 0 if _has_ended(PREFECT_API_URL.value()) else int(self._setting.value())
+
+
+def _give_up_on_ended_servers() -> None:
+    """Keep Prefect's clients from asking a temporary server that was killed, a minute for each request."""
+    from prefect.client import base
+
+    setting = vars(base)["PREFECT_CLIENT_MAX_RETRIES"]
+    if not isinstance(setting, _Retries):
+        vars(base)["PREFECT_CLIENT_MAX_RETRIES"] = _Retries(setting)
 
 
 def new_secret() -> str:
@@ -297,23 +342,67 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def own_database(lock: BinaryIO) -> Generator[dict[str, str], None, None]:
+def own_database(lock: BinaryIO, file: Path) -> Generator[dict[str, str], None, None]:
     """The environment variables that give a server a database which no other temporary server uses.
 
     Args:
         lock: A file of the folder in which temporary servers keep their database; who holds it has the
             database there. Where the user names one, it is left alone.
+        file: The database there. One that this release of Prefect cannot use is set aside if it is Winnow's
+            own, and left alone where it may be the user's.
     """
     if any(name in os.environ for name in CONNECTION_URL):
         yield {}
         return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another one holds it, or the file system knows no locks
+    if not (_is_locked(lock) and _is_usable(file)):
         with tempfile.TemporaryDirectory(prefix="winnow-prefect-") as folder:
-            yield {CONNECTION_URL[0]: f"sqlite+aiosqlite:///{folder}/prefect.db"}
+            yield {CONNECTION_URL[0]: f"sqlite+aiosqlite:///{folder}/{DATABASE}"}
     else:
         yield {}
+
+
+def _is_locked(lock: BinaryIO) -> bool:
+    """Whether the lock is ours now: another server may hold it, or the file system know no locks."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_usable(file: Path) -> bool:
+    """Whether Prefect can use a database, after one of Winnow's own that it cannot was set aside."""
+    if not file.exists() or _is_of_this_release(file):
+        return True
+    if file.parent != state_folder() / "prefect":
+        return False
+    aside = file.with_name(f"{file.name}.{time.strftime('%Y%m%dT%H%M%S')}")
+    for end in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
+    tell(
+        f"{file} is not of this release of Prefect, or damaged: it is set aside as {aside.name} and made anew"
+    )
+    return not file.exists()
+
+
+def _is_of_this_release(file: Path) -> bool:
+    """Whether Prefect has a migration of the name that a database of its server is at, if it is at any."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
+            if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
+                return True
+            revisions = database.execute("SELECT version_num FROM alembic_version").fetchall()
+    except sqlite3.OperationalError:  # locked, or in the way of an older program: its server says so
+        return True
+    except sqlite3.DatabaseError:
+        return False
+    found = find_spec("prefect")
+    assert found is not None, "Winnow needs it"
+    assert found.origin is not None, "it has a file"
+    migrations = Path(found.origin).parent / "server" / "database" / "_migrations" / "versions" / "sqlite"
+    names = [path.name for path in migrations.glob("*.py")]
+    return not names or all(any(f"_{revision}_" in name for name in names) for (revision,) in revisions)
 
 
 def _home(log: Path) -> Path:
@@ -353,7 +442,7 @@ def _hand_over_events() -> None:
     if "prefect.events.worker" in sys.modules:
         from prefect.events.worker import EventsWorker
 
-        EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
+        EventsWorker.drain_all(timeout=0.0 if all(map(_has_ended, _PROCESSES)) else DRAIN_TIMEOUT)
 
 
 def _wait_until_healthy(server: _Temporary) -> None:

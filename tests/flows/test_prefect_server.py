@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -14,6 +16,7 @@ from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from winnow.flows.prefect_support import server
 from winnow.flows.prefect_support.server import (
     CONNECTION_URL,
     SECRET,
@@ -27,6 +30,7 @@ from winnow.flows.run import flow as campaign
 from winnow.flows.run.resume import run_flow
 from winnow.flows.run.signals import Interrupts
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.setup.own_files import state_folder
 
 
 @pytest.mark.parametrize(
@@ -133,7 +137,7 @@ def test_a_server_for_other_machines_answers_to_the_names_it_is_given_and_its_pa
         str(port),
         "prefect",
     ]
-    with subprocess.Popen(command, env=environment) as server:
+    with subprocess.Popen(command, env=environment) as process:
         try:
             api = f"http://127.0.0.1:{port}/api"
             until(lambda: is_up(f"{api}/health"))
@@ -146,7 +150,7 @@ def test_a_server_for_other_machines_answers_to_the_names_it_is_given_and_its_pa
             settings = httpx.get(f"http://127.0.0.1:{port}/ui-settings").json()
             assert settings["auth"] == "BASIC"
         finally:
-            server.terminate()
+            process.terminate()
 
 
 def is_up(url):
@@ -173,18 +177,90 @@ def test_temporary_servers_that_run_at_once_share_no_database(monkeypatch, tmp_p
     for name in CONNECTION_URL:
         monkeypatch.delenv(name, raising=False)
     lock = tmp_path / "lock"
-    with lock.open("wb") as first, lock.open("wb") as second, own_database(first) as alone:
+    with (
+        lock.open("wb") as first,
+        lock.open("wb") as second,
+        own_database(first, tmp_path / "prefect.db") as alone,
+    ):
         assert alone == {}  # the file of the folder
-        with own_database(second) as beside:
+        with own_database(second, tmp_path / "prefect.db") as beside:
             (url,) = beside.values()
             folder = Path(url.removeprefix("sqlite+aiosqlite:///")).parent
             assert folder.is_dir()
         assert not folder.exists()
         monkeypatch.setenv(CONNECTION_URL[1], "postgresql+asyncpg://localhost/prefect")
-        with own_database(second) as named:
+        with own_database(second, tmp_path / "prefect.db") as named:
             assert named == {}
-    with lock.open("wb") as third, own_database(third) as after:
+    with lock.open("wb") as third, own_database(third, tmp_path / "prefect.db") as after:
         assert after == {}
+
+
+def database_at(path, revision):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE alembic_version (version_num)")
+        database.execute("INSERT INTO alembic_version VALUES (?)", (revision,))
+    return path
+
+
+KNOWN = "79e7a60e43d8"
+"""A revision of the installed Prefect's database."""
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_database_of_another_release_of_prefect_is_set_aside_where_it_is_winnows_own(
+    tmp_path, monkeypatch, capsys, damaged
+):
+    for name in CONNECTION_URL:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    own = database_at(state_folder() / "prefect" / "prefect.db", "of the future")
+    theirs = database_at(tmp_path / "theirs" / "prefect.db", "of the future")
+    if damaged:
+        own.write_bytes(b"no database" * 100)
+    with (tmp_path / "lock").open("wb") as lock, own_database(lock, own) as environment:
+        assert environment == {}
+    assert not own.exists()
+    (aside,) = own.parent.iterdir()
+    assert f"{own} is not of this release of Prefect, or damaged: it is set aside as {aside.name}" in (
+        capsys.readouterr().err
+    )
+    with (tmp_path / "lock").open("wb") as lock, own_database(lock, theirs) as environment:
+        assert list(environment) == [CONNECTION_URL[0]]  # the user's own is left alone
+    assert theirs.exists()
+
+
+def test_a_database_of_this_release_is_used(tmp_path, monkeypatch):
+    for name in CONNECTION_URL:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    own = database_at(state_folder() / "prefect" / "prefect.db", KNOWN)
+    (tmp_path / "new.db").touch()
+    for file in (own, tmp_path / "new.db", tmp_path / "none.db"):
+        with (tmp_path / "lock").open("wb") as lock, own_database(lock, file) as environment:
+            assert environment == {}
+    assert own.exists()
+
+
+def test_clients_give_up_at_once_on_a_temporary_server_that_was_killed(monkeypatch):
+    from prefect.client import base
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    monkeypatch.setitem(vars(base), "PREFECT_CLIENT_MAX_RETRIES", base.PREFECT_CLIENT_MAX_RETRIES)
+    usual = base.PREFECT_CLIENT_MAX_RETRIES.value()
+    server._give_up_on_ended_servers()
+    server._give_up_on_ended_servers()
+    url = "http://127.0.0.1:9/api"
+    with (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process,
+        temporary_settings({PREFECT_API_URL: url}),
+    ):
+        monkeypatch.setitem(server._PROCESSES, url, process)
+        assert base.PREFECT_CLIENT_MAX_RETRIES.value() == usual > 0
+        process.kill()
+        process.wait()
+        assert base.PREFECT_CLIENT_MAX_RETRIES.value() == 0
+    assert base.PREFECT_CLIENT_MAX_RETRIES.value() == usual
 
 
 def test_prefect_is_asked_not_to_report_usage_unless_the_user_said_otherwise(tmp_path, monkeypatch):
