@@ -36,10 +36,14 @@ class Tally:
         return self._interrupts.asked
 
     def begin(self, campaign: CampaignSession) -> None:
-        """Take up the counts of a campaign that may have been begun before."""
+        """Take up the counts of a campaign that may have been begun before.
+
+        The time counts from the moment at which the texts of the first round were asked for.
+        """
         self.told = self._told_at_start = campaign.allowance.answered
         self._campaign, self._stalled_at_start = campaign, campaign.engines.stalled
-        self._started = time.monotonic()
+        early = campaign.head_start
+        self._started = time.monotonic() if early is None else early.began
 
     def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
         """Take up the counts of a round; return what to check since then, in sentences."""

@@ -1,6 +1,7 @@
 """The texts of a round begun early, in a thread, while the rest of the process still gets ready."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -18,6 +19,8 @@ class EarlyTexts:
 
     def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:
         self.round_id = round_id
+        self.began = time.monotonic()
+        """The moment from which they are made."""
         self._made: Future[GenerationBatch] = Future()
         # A daemon: what cannot be broken off must not keep the process from ending.
         threading.Thread(

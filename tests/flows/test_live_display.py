@@ -36,6 +36,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         known=None,
         allowance=SimpleNamespace(answered=0),
         n_in_flight=in_flight,
+        head_start=None,
         texts_in_use={},
         labels_used=labels,
         database=None,
@@ -66,6 +67,20 @@ def shown(progress, width=80):
     out = io.StringIO()
     Console(file=out, width=width).print(progress)
     return out.getvalue().splitlines()
+
+
+def test_what_was_asked_before_the_flow_began_is_in_rate_and_seconds(monkeypatch):
+    clock = SimpleNamespace(now=1_000.0)
+    monkeypatch.setattr("winnow.flows.run.progress_lines.time.monotonic", lambda: clock.now)
+    seen = campaign()
+    seen.head_start = SimpleNamespace(began=960.0)
+    progress = PlainProgress(SimpleNamespace(asked=False))
+    progress.begin(seen)
+    clock.now, progress.told = 1_010.0, 100
+    assert (progress.elapsed, progress.pace) == (50.0, "2/s")
+    seen.head_start = None
+    progress.begin(seen)
+    assert progress.elapsed == 0.0
 
 
 class NothingToCheck:
