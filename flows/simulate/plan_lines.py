@@ -7,6 +7,7 @@ from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.sentences.rounding import amount, count_of, percentage
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
+from winnow.tasks.simulation.forecast.exploring import MOST_PROMPTS
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts
 
@@ -89,6 +90,7 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
     return [
         ("size", ceiling.size),
         ("budget", f"at most {amount(ceiling.limit)} {ceiling.unit}"),
+        *_pays(ceiling),
         (
             "requests",
             f"{amount(round(most.requests))} texts of candidates; texts that the database already has are "
@@ -106,6 +108,24 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
         ("unforeseen", f"{ceiling.unforeseen}; the run may end sooner than the budget does"),
         *repeat_lines(ceiling.unsteady),
     ]
+
+
+def _pays(ceiling: Ceiling) -> list[tuple[str, str]]:
+    """The prompts that it takes to show that routing pays, and what that takes for granted."""
+    found = ceiling.exploring
+    if found is None:
+        return []
+    needed = (
+        f"more than {amount(MOST_PROMPTS)}" if found.prompts is None else f"about {amount(found.prompts)}"
+    )
+    said = (
+        f"{needed} prompts show with explore: {found.explore:g} that routing scores more than the best "
+        f"single candidate, if it gains {found.gain:g} (assumed) and each candidate is best on as many "
+        "prompts"
+    )
+    if found.prompts is None or found.prompts > ceiling.limit:
+        said += f"; the budget has {amount(ceiling.limit)}: the answer will probably not say whether it pays"
+    return [("pays", said)]
 
 
 def _canaries(plan: Plan | Ceiling) -> list[tuple[str, str]]:

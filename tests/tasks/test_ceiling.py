@@ -9,6 +9,7 @@ import pytest
 from winnow.flows.simulate.plan_lines import ceiling_lines
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
+from winnow.tasks.simulation.forecast.exploring import prompts_to_show
 
 PRICES = "execution: {prices: {small: {input: 1.0, output: 10.0}, smaller: {input: 1.0, output: 10.0}}}\n"
 GRADER = "{name: grader, provider: transformers, model: checkpoints/small, generate_config: {max_tokens: 20}}"
@@ -106,3 +107,28 @@ def test_every_prompt_that_is_routed_counts_as_if_the_dearest_answered_it(checke
     assert (found.limit, found.unit, found.most.requests) == (4, "prompts", 4)
     assert found.most.answer_tokens == 4 * 256
     assert "which candidate answers which prompt" in found.unforeseen
+    assert found.exploring is None
+    assert "pays" not in "".join(ceiling_lines(found))
+
+
+def test_the_prompts_that_an_explored_share_needs_are_told(checked, folder):
+    rows = ({"id": f"e{each}", "vector": [1.0, float(each)]} for each in range(6))
+    (folder / "vectors.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    add = "embedder: {type: precomputed, path: vectors.jsonl}\nexclude: [{model: small}, {prompt: plain}]\n"
+    changes = ("{budget: 40, delta: 0.05}", "{budget: 4}"), ("batch_size: 8", "batch_size: 4")
+    found = plan_ceiling(checked("route", "{name: lin-ucb, params: {explore: 0.2}}", *changes, add=add))
+    assert 1_000 < found.exploring.prompts < 20_000
+    said = " ".join(" ".join(ceiling_lines(found)).split())
+    assert (
+        f"pays about {found.exploring.prompts:,} prompts show with explore: 0.2 that routing scores" in said
+    )
+    assert "; the budget has 4: the answer will probably not say whether it pays" in said
+
+
+def test_the_less_is_explored_and_the_more_candidates_there_are_the_more_prompts_it_takes():
+    few, more, many = (
+        prompts_to_show(arms, explore=explore, delta=0.05).prompts
+        for arms, explore in ((2, 0.2), (2, 0.05), (4, 0.05))
+    )
+    assert few < more < many
+    assert prompts_to_show(2, explore=1.0, delta=0.05).prompts is None  # all is drawn: nothing is gained

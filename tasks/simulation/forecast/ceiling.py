@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from winnow.algorithms.route.config import DEFAULT_DELTA
 from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.campaign.canaries.sizes import canary_words
@@ -13,6 +14,7 @@ from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.simulation.forecast.exploring import Exploring, prompts_to_show
 from winnow.tasks.simulation.forecast.judging import JudgeUse, all_uses, duel_uses, judge_uses, metric_uses
 from winnow.tasks.simulation.forecast.pricing import Amounts, Judged, Judgings, Pricing
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
@@ -59,6 +61,8 @@ class Ceiling:
     """Rates measured on texts in the database, by model."""
     rate: float | None
     """Requests a second, where the user says so."""
+    exploring: Exploring | None = None
+    """The prompts after which the explored share of a route shows something; None where none is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +117,17 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
         guessed_tokens=pricing.tokens.guessed,
         measured=pricing.measured,
         rate=rate,
+        exploring=_exploring(checked),
+    )
+
+
+def _exploring(checked: ResolvedCampaign) -> Exploring | None:
+    explore = checked.spec.selector.params.get("explore", 0.0)
+    if not isinstance(checked, Route) or not explore or len(checked.candidates) < 2:
+        return None
+    delta = checked.spec.stopping.delta
+    return prompts_to_show(
+        len(checked.candidates), explore=explore, delta=DEFAULT_DELTA if delta is None else delta
     )
 
 
