@@ -111,8 +111,10 @@ class JudgedOutput:
     reasoning: str | None
     finish_reason: str
     output_tokens: int
-    is_read: bool
-    """Whether the judge found an answer in it."""
+    no_answer: bool
+    """Whether the judge found no answer in it."""
+    answer: str | None
+    """What the judge read from it."""
     reason: str | None
     """The reason why its comparison has no outcome; None where it has one."""
 
@@ -134,6 +136,7 @@ def some_outputs(
     ]
     if duels_of is not None:
         sides.append((Comparison.candidate_b_id, Comparison.generation_b_id))
+    judged = Output if several else Comparison
     found: list[tuple[Any, ...]] = []
     for candidate, generation in sides:
         query = (
@@ -144,7 +147,8 @@ def some_outputs(
                 func.substr(Generation.reasoning, 1, LONGEST_LOOKED_AT),
                 Generation.finish_reason,
                 Generation.output_tokens,
-                (Output.no_answer if several else Comparison.no_answer),
+                judged.no_answer,
+                judged.answer,
                 Comparison.reason,
             )
             .select_from(Comparison)
@@ -176,8 +180,9 @@ def some_outputs(
             reasoning=reasoning,
             finish_reason=ended,
             output_tokens=tokens,
-            is_read=not no_answer,
+            no_answer=no_answer,
+            answer=answer,
             reason=reason,
         )
-        for key, targets, text, reasoning, ended, tokens, no_answer, reason in found[:most]
+        for key, targets, text, reasoning, ended, tokens, no_answer, answer, reason in found[:most]
     ]

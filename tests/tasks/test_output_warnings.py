@@ -106,7 +106,12 @@ def test_a_candidate_is_named_for_what_most_of_its_outputs_are_with_what_to_do(c
     [
         ({"stop": ["\n"]}, "", "empty", r"stop sequence '\n' may come first"),
         ({"stop": ["x", "\n"]}, "\nbug", "empty", r"stop sequence '\n' may come first"),
-        ({"stop": ["###"]}, "bug### and", "stop-ignored", "the server ignores stop_seqs; it is judged whole"),
+        (
+            {"stop": ["###"]},
+            "bug### and",
+            "stop-ignored",
+            "the server ignores stop_seqs; outputs are judged whole",
+        ),
         ({"structure": ["choice", '["bug", "docs"]']}, "A bug.", "structure", "ignores structured_output"),
     ],
 )
@@ -206,6 +211,13 @@ def test_scores_that_are_all_0_are_looked_at_for_a_cause_that_is_not_the_model(
     play(campaign, [TARGETS, outputs], **fields)
     (warning,) = told(campaign)
     assert (warning.kind, warning.about, warning.sentence) == (kind, ("b",), sentence)
+
+
+def test_programs_that_do_not_parse_are_told_as_unread(campaign):
+    play(campaign, [TARGETS, ["def f(:", "def g(:"]], answer="the program: SyntaxError: invalid syntax")
+    (warning,) = told(campaign)
+    assert warning.kind == "zero-unread"
+    assert "the judge could read none of them: example 'e0' got 'def f(:'" in warning.sentence
 
 
 @pytest.mark.parametrize(
@@ -366,7 +378,7 @@ def test_a_server_that_ignores_stop_is_judged_up_to_it_and_what_is_stored_stays_
     with faulty_server(reply=letter) as server:
         record = run(serving, served_spec(served_model(server.url), **STOPS))
     assert scores(serving, "letters") == {(1.0, True)}
-    assert "it is judged up to there" in warned(serving, record)["stop-ignored"]
+    assert "outputs are judged up to there" in warned(serving, record)["stop-ignored"]
     with serving.reading() as session:
         assert list(findings(session)) == []
 
@@ -382,7 +394,7 @@ def test_a_campaign_that_began_when_outputs_were_judged_whole_goes_on_so(serving
         record = run(serving, spec)
     assert "cut_at_stop" not in record.spec
     assert scores(serving, "letters") == {(0.0, True)}
-    assert "it is judged whole" in warned(serving, record)["stop-ignored"]
+    assert "outputs are judged whole" in warned(serving, record)["stop-ignored"]
 
 
 def test_of_several_texts_a_majority_votes_by_what_is_judged(serving):

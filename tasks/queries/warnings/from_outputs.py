@@ -337,8 +337,8 @@ def _remedy(looked: Looked, fault: Warned) -> str:
             return "check whether its texts really begin within the thoughts (begins_inside)"
         return "check the model's reasoning parser, or turn thinking off"
     if fault == "stop-ignored":
-        how = "it is judged up to there" if looked.is_cut else "it is judged whole"
-        return f"the server ignores stop_seqs; {how}, and all its tokens are paid for"
+        how = "up to there" if looked.is_cut else "whole"
+        return f"the server ignores stop_seqs; outputs are judged {how}, and all of their tokens are paid for"
     if fault == "structure":
         return (
             "the server ignores structured_output (plain completions of llama.cpp do; try chat: true); "
@@ -409,13 +409,18 @@ def _cause(looked: Looked) -> Kind | None:
     outputs = looked.outputs
     if sum(_holds_target(looked, each) for each in outputs) >= HOLDS_TARGET * len(outputs):
         return "zero-holds-target"
-    if not any(each.is_read for each in outputs):
+    if sum(map(_is_unread, outputs)) >= MOST_OF_ONE * len(outputs):
         return "zero-unread"
     targets = {tuple(each.targets) for each in outputs}
     texts = {looked.judged(each).strip() for each in outputs}
     if len(outputs) >= FEWEST_OF_ONE and len(texts) == 1 and (len(targets) > 1 or targets == {()}):
         return "zero-all-equal"
     return None
+
+
+def _is_unread(output: JudgedOutput) -> bool:
+    """Whether the judge could not read an output: no answer is in it, or it is no program."""
+    return output.no_answer or "SyntaxError" in (output.answer or "")
 
 
 def _holds_target(looked: Looked, output: JudgedOutput) -> bool:
@@ -470,7 +475,10 @@ def _zero(campaign: CampaignRecord, cause: Kind, found: Sequence[Looked]) -> Cam
         contains = any(each.get("type") == "contains" for each in parts)
         remedy = "check the judge's parameters" if contains else f"{extract}, or use judge contains"
     elif cause == "zero-unread":
-        said += ", and the judge could read none of them"
+        unread = [(each, output) for each, output in outputs if _is_unread(output)]
+        looked, shown = unread[0]
+        all_ = "none of them" if len(unread) == n else f"only {n - len(unread):,} of them"
+        said += f", and the judge could read {all_}"
         remedy = f"{extract}, or say in the prompt how to answer"
     else:
         said += ", and wrote the same each time"
