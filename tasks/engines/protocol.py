@@ -1,6 +1,6 @@
 """The questions to an engine and its answers. Plain values: importing this loads no model library."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import permutations
 from math import isfinite
@@ -236,8 +236,9 @@ class Completion:
     output_tokens: int
     """Tokens generated, those of the stop string and the end of text included; 0 for continuations."""
     seconds: float
-    """Its share of the engine's wall time, divided equally among the requests in hand at each moment, so that
-    sums over requests are engine time."""
+    """Its share of the engine's wall time, divided equally among the requests that the engine is at work on
+    at each moment, so that sums over requests are engine time. It begins when the request is sent, or taken
+    up by the model."""
     latency: float | None = None
     """Wall time from when the request was sent, or taken up by the model, to its answer, beside whatever else
     was asked meanwhile; of engines that write whole batches, the time of its batch. None of choices and
@@ -347,6 +348,18 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Free all memory before returning. May be called again, and after an error."""
+
+
+Came = Callable[[int, Answer], None]
+"""Takes the place of a request in its batch, and the answer to it, as soon as that is there."""
+
+
+@runtime_checkable
+class AnswersAsTheyCome(Protocol):
+    """An engine that tells of answers before their whole batch is answered, so that they can be stored."""
+
+    def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
+        """Like `Engine.generate`; calls `came` for answers as they come, in any thread, one at a time."""
 
 
 @runtime_checkable

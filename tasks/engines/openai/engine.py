@@ -26,13 +26,20 @@ from winnow.tasks.engines.openai.requests import (
     reserved_args,
     why_unsendable,
 )
-from winnow.tasks.engines.openai.server_calls import Connection, ServerCalls, ServerInfo, ask_about, probe
+from winnow.tasks.engines.openai.server_calls import (
+    Connection,
+    Posted,
+    ServerCalls,
+    ServerInfo,
+    ask_about,
+    probe,
+)
 from winnow.tasks.engines.openai.token_room import TokenRoom, why_no_room
-from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import (
     NO_SEED,
     Answer,
     BatchUnfinished,
+    Came,
     Engine,
     GenerationFailure,
     ModelRef,
@@ -85,7 +92,6 @@ class OpenaiEngine:
         self._deadline = float("inf")
         self._scopes: set[anyio.CancelScope] = set()  # of the groups that are asked about
         self._is_closed = False
-        self._shares = TimeShares()
         self._thread = ExitStack()
         self._loop = self._thread.enter_context(start_blocking_portal(name=f"openai {model.name}"))
         try:
@@ -113,17 +119,23 @@ class OpenaiEngine:
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
+        return self.generate_each(requests, lambda place, answer: None)
+
+    def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
+        """Answer every request, and tell of each text as it comes; see `AnswersAsTheyCome`."""
         info = self._probed()
         answers: dict[int, Answer] = {}
         try:
-            self._answer(requests, info, answers)
+            self._answer(requests, info, answers, came)
         except (EngineError, CancelledError) as error:
             if answers:
                 raise BatchUnfinished(answers, error) from error
             raise
         return [answers[i] for i in range(len(requests))]
 
-    def _answer(self, requests: Sequence[Request], info: ServerInfo, answers: dict[int, Answer]) -> None:
+    def _answer(
+        self, requests: Sequence[Request], info: ServerInfo, answers: dict[int, Answer], came: Came
+    ) -> None:
         """Put the answer to each request under its place."""
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
@@ -136,7 +148,7 @@ class OpenaiEngine:
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
-            self._write(writing, info, answers)
+            self._write(writing, info, answers, came)
             if choosing or weighing:
                 with self._alone:
                     self._deadline = _from_now(self._settings.batch_timeout)
@@ -220,52 +232,51 @@ class OpenaiEngine:
     def _body(self, request: Request, info: ServerInfo) -> JsonObject:
         return generation_body(self._model, request, vllm=info.vllm, max_model_len=info.max_model_len)
 
-    def _write(self, requests: Mapping[int, Request], info: ServerInfo, answers: dict[int, Answer]) -> None:
-        deadline = _from_now(self._settings.batch_timeout)
-        generated: dict[int, tuple[Generated, float] | GenerationFailure] = {}
-        begun = self._shares.begin(len(requests))
-        try:
-            self._loop.call(self._in_time, partial(self._generated, info), requests, deadline, generated)
-        finally:
-            share = self._shares.end(begun, len(requests))
-            for i, each in list(generated.items()):
-                if isinstance(each, GenerationFailure):
-                    answers[i] = each
-                    continue
-                said, latency = each
-                wants = requests[i].sampling.logprobs
-                answers[i] = answer_of(said, self._server, share, latency, wants_logprobs=wants)
+    def _write(
+        self, requests: Mapping[int, Request], info: ServerInfo, answers: dict[int, Answer], came: Came
+    ) -> None:
+        async def answer(place: int) -> Answer:
+            found = await self._written(info, requests[place])
+            came(place, found)
+            return found
 
-    async def _generated(
-        self, info: ServerInfo, request: Request
-    ) -> tuple[Generated, float] | GenerationFailure:
-        """The server's answer and its latency, or the failure that the request has instead.
+        deadline = _from_now(self._settings.batch_timeout)
+        self._loop.call(self._in_time, answer, {place: place for place in requests}, deadline, answers)
+
+    async def _written(self, info: ServerInfo, request: Request) -> Answer:
+        """The answer to a request for a text.
 
         Where the server has less room for tokens than the request allows, it is asked for what it has room
         for, as an engine of ours would write.
         """
         body, room = self._body(request, info), TokenRoom()
-        while True:
+        answer: Answer | None = None
+        while answer is None:
             try:
-                answer = await self._sent(body)
+                answer = await self._sent(body, request)
             except NoRoom as refusal:
                 smaller = room.narrowed(body, refusal.sentence)
-                if smaller is not None:
-                    body = smaller
-                    continue
-                answer = why_no_room(body, refusal)
+                answer = why_no_room(body, refusal) if smaller is None else None
+                body = smaller or body
             except RequestRefused as error:
                 answer = error.failure
-            self._be_patient()
-            return answer
+        self._be_patient()
+        return answer
 
-    async def _sent(self, body: JsonObject) -> tuple[Generated, float] | GenerationFailure:
-        """The server's answer to a body and its latency; raises like `ServerCalls.post`."""
-        return await self._calls.timed_post(
+    async def _sent(self, body: JsonObject, request: Request) -> Answer:
+        """The answer to a body that was made of a request; raises like `ServerCalls.post`."""
+        found: Posted[Generated] = await self._calls.timed_post(
             generation_path(self._model),
             body,
             partial(read_generated, chat=self._model.chat),
             most_bytes=answer_bytes(body),
+        )
+        return answer_of(
+            found.answer,
+            self._server,
+            found.seconds,
+            found.latency,
+            wants_logprobs=request.sampling.logprobs,
         )
 
     def _be_patient(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import anyio
 
@@ -36,6 +36,7 @@ from winnow.tasks.engines.openai.errors import (
 )
 from winnow.tasks.engines.openai.http_connection import LISTING_BYTES
 from winnow.tasks.engines.openai.requests import answer_bytes
+from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 Answer = TypeVar("Answer")
@@ -53,6 +54,16 @@ class AskAll(Protocol):
 
     def __call__(self, ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item], /) -> list[Answer]:
         """Raises `EngineError`."""
+
+
+class Posted(NamedTuple, Generic[Answer]):
+    """An answer, and what it took."""
+
+    answer: Answer
+    latency: float
+    """Seconds since the answered body was sent, without earlier attempts."""
+    seconds: float
+    """Its share of the time in which the server was at work for this process, earlier attempts included."""
 
 
 class Connection(Protocol):
@@ -95,6 +106,7 @@ class ServerCalls:
         self._load_timeout = load_timeout
         self._max_retries = max_retries
         self._places = AdaptiveConcurrency(max_connections)
+        self._shares = TimeShares()
         self._jitter = Random(0)  # moves moments, and nothing that is stored
         self._connection = connection
         self._n_answered = 0  # of what is posted: a server may list its models and answer nobody
@@ -109,14 +121,14 @@ class ServerCalls:
         """
         url = self._url(path)
         try:
-            answer, _ = await self._until_answered(
+            posted = await self._until_answered(
                 lambda: self._connection.send("GET", url, None, most_bytes=LISTING_BYTES), read
             )
         except EngineDied as error:
             if isinstance(error.__cause__, Unreadable):
                 raise NotThere(self._server.model, error.why) from error
             raise
-        return answer
+        return posted.answer
 
     async def post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
@@ -135,13 +147,12 @@ class ServerCalls:
             EngineDied: If it was not answered after all retries.
             EngineTimeout: If the server wants to be left alone for longer than there is time.
         """
-        answer, _ = await self.timed_post(path, body, read, most_bytes=most_bytes)
-        return answer
+        return (await self.timed_post(path, body, read, most_bytes=most_bytes)).answer
 
     async def timed_post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
-    ) -> tuple[Answer, float]:
-        """The answer of `post`, and the seconds since the answered body was sent, without earlier tries."""
+    ) -> Posted[Answer]:
+        """The answer of `post`, and what it took."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
 
         def counted(value: object) -> Answer:
@@ -173,20 +184,24 @@ class ServerCalls:
 
     async def _until_answered(
         self, send: Callable[[], Awaitable[bytes]], read: Callable[[object], Answer]
-    ) -> tuple[Answer, float]:
-        retries = 0
+    ) -> Posted[Answer]:
+        retries, seconds = 0, 0.0
         until = anyio.current_time() + self._load_timeout - LONGEST_DELAY
         n_failed: int | None = None  # at its second failure; at the first one where the next is the last
         while True:
             async with self._places.turn() as cuts:
                 try:
-                    sent = time.perf_counter()
-                    with anyio.fail_after(self._timeout):
-                        content = await send()
-                        latency = time.perf_counter() - sent
-                        answer = read(json_value(content))
+                    # Not before: what waits here for a place is no work of the server's.
+                    begun, sent = self._shares.begin(), time.perf_counter()
+                    try:
+                        with anyio.fail_after(self._timeout):
+                            content = await send()
+                            latency = time.perf_counter() - sent
+                            answer = read(json_value(content))
+                    finally:
+                        seconds += self._shares.end(begun)
                     self._places.widen()
-                    return answer, latency
+                    return Posted(answer, latency, seconds)
                 except Exception as error:  # `_trouble` raises what it does not know
                     trouble = await self._trouble(error)
                     if trouble.too_much:

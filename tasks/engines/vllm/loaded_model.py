@@ -143,7 +143,10 @@ class VllmModel:
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
-        self.running = RunningBatch(self._llm.llm_engine.step, take_in=self._take_in, read=self._answer)
+        places = int(self._llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
+        self.running = RunningBatch(
+            self._llm.llm_engine.step, places=places, take_in=self._take_in, read=self._answer
+        )
         self.identity = _identity(config.dtype)
 
     def may_join(self, requests: Sequence[Request]) -> bool:

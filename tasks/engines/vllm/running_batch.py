@@ -1,6 +1,7 @@
 """The requests that one vLLM engine is at work on, which others join at any time."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,41 +26,50 @@ class _Group:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
+@dataclass(frozen=True, slots=True)
+class _Waiting:
     group: int
     place: int
-    begun: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    share: float
     """Start of its share of the time, as `TimeShares.begin` returns it."""
-    taken_in: float
-    """Time at which it was taken in, by `time.perf_counter`."""
+    at: float
+    """Time at which a place was free for it, by `time.perf_counter`."""
 
 
 class RunningBatch:
     """Groups of texts that are being written, each answered once all of its texts are there.
 
-    vLLM takes them up as others end, and does not wait for the slowest of a group.
+    vLLM takes them up as others end, in the order in which they came, and does not wait for the slowest of a
+    group. The time of one that waits for a place is the time of those that have one.
 
     Args:
+        places: Texts that vLLM writes at once, at most.
         step: Has the engine write a token of each text; returns those that changed. Nobody else may do so
             while this is not empty.
         take_in: Gives it prompts.
         read: Makes an answer of what it wrote, of its share of the engine's time and of the seconds that went
-            by from when it was taken in.
+            by since there was a place for it.
     """
 
     def __init__(
         self,
         step: Callable[[], Sequence[Output]],
         *,
+        places: int,
         take_in: TakeIn,
         read: Callable[[Output, float, float], Answer],
     ) -> None:
         self._step, self._take_in, self._read = step, take_in, read
-        self._taken_in = 0
+        self._taken_in, self._places = 0, places
         self._shares = TimeShares()
         self._groups: dict[int, _Group] = {}
-        self._running: dict[str, _Running] = {}
+        self._unfinished: dict[str, _Waiting] = {}
+        self._queue: deque[str] = deque()  # ids of those for which there is no place yet
+        self._begun: dict[str, _Begun] = {}
 
     def __bool__(self) -> bool:
         return bool(self._groups)
@@ -80,24 +90,36 @@ class RunningBatch:
             self._taken_in += 1
             refused = prompt if isinstance(prompt, GenerationFailure) else self._take_in(id_, prompt, how)
             if refused is None:
-                self._running[id_] = _Running(
-                    group=number, place=place, begun=self._shares.begin(), taken_in=time.perf_counter()
-                )
+                self._unfinished[id_] = _Waiting(number, place)
+                self._queue.append(id_)
             else:
                 answers[place] = refused
+        self._begin_next()
         self._groups[number] = _Group(answers=answers, size=len(prompts))
 
     def step(self) -> list[tuple[int, list[Answer]]]:
         """Let the engine write a token of each text; return the groups that are complete, by number."""
-        if self._running:
+        if self._unfinished:
             for output in self._step():
                 if output.finished:
-                    ended = self._running.pop(output.request_id)
-                    seconds, latency = self._shares.end(ended.begun), time.perf_counter() - ended.taken_in
-                    answer = self._read(output, seconds, latency)
-                    self._groups[ended.group].answers[ended.place] = answer
+                    self._finish(output)
+            self._begin_next()
         complete = [number for number, group in self._groups.items() if len(group.answers) == group.size]
         return [(number, self._taken(number)) for number in complete]
+
+    def _begin_next(self) -> None:
+        """Have the time of those begin for which there is a place now."""
+        while self._queue and len(self._begun) < self._places:
+            self._begun[self._queue.popleft()] = _Begun(share=self._shares.begin(), at=time.perf_counter())
+
+    def _finish(self, output: Output) -> None:
+        id_ = output.request_id
+        if id_ not in self._begun:  # vLLM had more room than it says
+            self._queue.remove(id_)
+            self._begun[id_] = _Begun(share=self._shares.begin(), at=time.perf_counter())
+        ended, begun = self._unfinished.pop(id_), self._begun.pop(id_)
+        seconds, latency = self._shares.end(begun.share), time.perf_counter() - begun.at
+        self._groups[ended.group].answers[ended.place] = self._read(output, seconds, latency)
 
     def _taken(self, number: int) -> list[Answer]:
         group = self._groups.pop(number)

@@ -240,6 +240,7 @@ def test_a_group_is_complete_with_its_last_text_and_one_that_is_refused_fails_al
 
     running = RunningBatch(
         lambda: steps.pop(0),
+        places=256,
         take_in=take_in,
         read=lambda output, seconds, latency: (output.request_id, latency >= seconds >= 0.0),
     )
@@ -254,6 +255,29 @@ def test_a_group_is_complete_with_its_last_text_and_one_that_is_refused_fails_al
     assert running.step() == [(4, [(first, True), refused, (second, True)])]
     assert not running
     assert steps == []
+
+
+def test_what_waits_for_a_place_in_the_batch_takes_no_time_of_the_engine(monkeypatch):
+    """Four candidates with equal work have equal shares, whoever is asked first."""
+    now, taken = [0.0], []
+    monkeypatch.setattr(time_shares.time, "perf_counter", lambda: now[0])
+
+    def step():
+        now[0] += 1.0
+        return [Output(id_) for id_ in (taken.pop(0), taken.pop(0))]
+
+    running = RunningBatch(
+        step,
+        places=2,
+        take_in=lambda id_, ids, params: taken.append(id_),
+        read=lambda output, seconds, latency: (seconds, latency),
+    )
+    for number in range(4):
+        running.add(number, [[1]] * 6, [{}] * 6)
+    answered = {}
+    while running:
+        answered.update(running.step())
+    assert [set(answered[number]) for number in range(4)] == [{(0.5, 1.0)}] * 4
 
 
 def test_time_counts_from_the_last_reply_to_anybody(monkeypatch):

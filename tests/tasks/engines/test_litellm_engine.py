@@ -109,7 +109,7 @@ def ask(*prompts, seed=0, **sampling):
 PROMPTS = [f"prompt {i}" for i in range(40)]
 
 
-def test_texts_come_in_order_with_tokens_thoughts_and_equal_shares_of_the_time(scripted):
+def test_texts_come_in_order_with_tokens_thoughts_and_shares_of_the_time(scripted):
     server, engine = scripted(reply=lambda call: f"re: {call.prompt}")
     answers = engine.generate(ask(*PROMPTS))
     assert [each.text for each in answers] == [f"re: {prompt}" for prompt in PROMPTS]
@@ -117,7 +117,7 @@ def test_texts_come_in_order_with_tokens_thoughts_and_equal_shares_of_the_time(s
     assert [each.output_tokens for each in answers] == [len(prompt) + 4 for prompt in PROMPTS]
     assert [each.reasoning for each in answers] == [f"thinking of {prompt}" for prompt in PROMPTS]
     assert {each.finish_reason for each in answers} == {"stop"}
-    assert len({each.seconds for each in answers}) == 1
+    assert all(each.seconds > 0.0 for each in answers)
     assert {call.path for call in server.calls} == {"/v1/messages"}
     assert engine.identity.split(" ")[0::2] == ["litellm", "anthropic/claude-x"]
     assert engine.joins
