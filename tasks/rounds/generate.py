@@ -27,7 +27,7 @@ from winnow.tasks.candidates.text_rules import settled
 from winnow.tasks.candidates.weighing import Asked, asked_of
 from winnow.tasks.engines.chat import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
-from winnow.tasks.engines.pool.request_scheduler import RequestGroup
+from winnow.tasks.engines.pool.request_scheduler import Parts, RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.rounds.missing_texts import (
@@ -106,7 +106,9 @@ def have_texts(
         LeaseLost: If another process took the campaign over.
     """
     wanted = WantedTexts(campaign, round_, planned)
-    asked = campaign.engines.answers(wanted.groups, later=campaign.checked.judge_models)
+    asked = campaign.engines.answers(
+        wanted.groups, later=campaign.checked.judge_models, take_parts=wanted.store_parts
+    )
     with closing(asked) as answered:
         for number, answers in answered:
             wanted.store(number, answers)
@@ -144,7 +146,7 @@ class WantedTexts:
         )
         self._failures = {each.key: each.unasked for each in self._planned if each.unasked is not None}
         self._missing = self._groups()
-        self._left = set(range(len(self._missing)))
+        self._left = {number: set(range(len(group))) for number, group in enumerate(self._missing)}
         campaign.use_texts(round_, self._texts)
 
     @property
@@ -161,9 +163,27 @@ class WantedTexts:
         return not self._left
 
     def store(self, number: int, answers: Sequence[Answer]) -> None:
-        """Commit the answers to a group, by its place among `groups`, and the loads of models since."""
+        """Commit the answers to a group, by its place among `groups`, as far as they are not stored yet."""
+        self.store_parts({number: dict(enumerate(answers))})
+
+    def store_parts(self, parts: Parts) -> None:
+        """Commit answers to groups that need not be finished, and the loads of models since."""
+        new = {
+            number: {place: answer for place, answer in answers.items() if place in self._left[number]}
+            for number, answers in parts.items()
+            if number in self._left
+        }
+        if not new:
+            return
         campaign, round_id = self._campaign, self._round.id
-        made, failed, paid_in_vain = _told_apart(campaign, self._missing[number], answers)
+        made, failed, paid_in_vain = _told_apart(
+            campaign,
+            [
+                (self._missing[number][place], answer)
+                for number, answers in new.items()
+                for place, answer in answers.items()
+            ],
+        )
         loaded = [_new_load(each) for each in campaign.engines.take_loads()]
         with writing_under(campaign.database, campaign.lease) as session:
             loads.add_loads(session, campaign.record.id, loaded)
@@ -172,7 +192,10 @@ class WantedTexts:
         self._failures |= failed
         self._texts |= texts
         campaign.use_texts(self._round, texts)
-        self._left.remove(number)
+        for number, answers in new.items():
+            self._left[number] -= answers.keys()
+            if not self._left[number]:
+                del self._left[number]
 
     def batch(self) -> GenerationBatch:
         """The texts, or the failures in their place, once all are there."""
@@ -313,14 +336,14 @@ def plan_text(
 
 
 def _told_apart(
-    campaign: CampaignSession, group: Sequence[PlannedGeneration], answers: Sequence[Answer]
+    campaign: CampaignSession, answered: Sequence[tuple[PlannedGeneration, Answer]]
 ) -> tuple[list[NewGeneration], dict[str, GenerationFailure], list[NewGeneration]]:
-    """The texts among a group's answers, what there is in place of the rest, by key, and what that took."""
+    """The texts among answers, what there is in place of the rest, by key, and what that took."""
     made: list[NewGeneration] = []
     failures: dict[str, GenerationFailure] = {}
     unused: list[NewGeneration] = []
     engines: dict[str, str] = {}
-    for generation, answer in zip(group, answers, strict=True):
+    for generation, answer in answered:
         completion = answer.spent if isinstance(answer, GenerationFailure) else answer
         if isinstance(answer, GenerationFailure):
             failures[generation.key] = answer

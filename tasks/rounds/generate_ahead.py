@@ -7,6 +7,7 @@ from typing import NamedTuple
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.errors import EngineError
+from winnow.tasks.engines.pool.request_scheduler import Parts
 from winnow.tasks.engines.protocol import Answer
 from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_generations
@@ -30,13 +31,15 @@ class _Begun(NamedTuple):
 class RoundsInFlight:
     """The rounds of a best-mean campaign that are planned and not recorded, as far as engines work on them.
 
-    Texts are committed group by group as they come, whichever round they are of, and models that judge are
-    asked about them from then on. Close it in any case: that ends all engines that are at work.
+    Texts are committed as they come, whichever round they are of, and models that judge are asked about those
+    of a group once it is finished. Close it in any case: that ends all engines that are at work.
     """
 
     def __init__(self, campaign: CampaignSession) -> None:
         self._campaign = campaign
-        self._stream = campaign.engines.stream(later=campaign.checked.judge_models)
+        self._stream = campaign.engines.stream(
+            later=campaign.checked.judge_models, take_parts=self._store_parts
+        )
         self._rounds: dict[int, _Begun] = {}  # by number
         self._asked: dict[int, tuple[int, WantedTexts, int]] = {}  # round, and which group of whom, by number
 
@@ -110,3 +113,8 @@ class RoundsInFlight:
         number, wanted, place = self._asked.pop(group)
         wanted.store(place, answers)
         self._ask_judge(number)
+
+    def _store_parts(self, parts: Parts) -> None:
+        for group, answers in parts.items():
+            _, wanted, place = self._asked[group]
+            wanted.store_parts({place: answers})

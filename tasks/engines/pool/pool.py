@@ -15,11 +15,13 @@ from winnow.tasks.engines.pool.kept_answers import KeptAnswers
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
 from winnow.tasks.engines.pool.placement import memory_share
 from winnow.tasks.engines.pool.replicas import Replicas
-from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
+from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler, TakeParts
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
 from winnow.tasks.engines.protocol import (
     Answer,
+    AnswersAsTheyCome,
     BatchUnfinished,
+    Came,
     Engine,
     GenerationFailure,
     ModelRef,
@@ -116,12 +118,14 @@ class EnginePool:
         *,
         engine: str | None = None,
         is_ready: Callable[[], None] = lambda: None,
+        came: Came | None = None,
         keeps: bool = True,
     ) -> list[Answer]:
         """Answer every request; answer i belongs to request i.
 
         `is_ready` is called once the model's engine is loaded, right before it is asked; `engine` says which
         of its `Replicas` that is, where it is not its first. One that cannot be loaded leaves the work to it.
+        `came` is called for answers that are there before the others, by engines that can tell.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
         request with a `GenerationFailure`, now and later; other models go on. What an engine answered before
@@ -143,7 +147,7 @@ class EnginePool:
                 with engine_call(model, len(requests)) as span, self._taken(model, engine) as (slot, started):
                     self._times.have_ready(model, slot, started)
                     is_ready()
-                    answers = self._answers(model, started, requests, keeps=keeps)
+                    answers = self._answers(model, started, requests, came=came, keeps=keeps)
                     tell_answers(span, answers)
                     return answers
             except Exception as error:
@@ -153,7 +157,7 @@ class EnginePool:
                 if engine not in (None, key) and isinstance(cause, EngineLoadFailed):
                     log_end(cause)
                     self._replicas.give_up(key)
-                    return self.generate(model, requests, is_ready=is_ready, keeps=keeps)
+                    return self.generate(model, requests, is_ready=is_ready, came=came, keeps=keeps)
                 failure = self._record(key, cause, slot)
                 if failure is None:
                     raise cause from cause.__cause__
@@ -162,15 +166,26 @@ class EnginePool:
         return [kept.get(request, failure) for request in requests]
 
     def _answers(
-        self, model: ModelRef, engine: Engine, requests: Sequence[Request], *, keeps: bool
+        self,
+        model: ModelRef,
+        engine: Engine,
+        requests: Sequence[Request],
+        *,
+        came: Came | None,
+        keeps: bool,
     ) -> list[Answer]:
         """Ask an engine for what no other one has answered before it ended."""
         key = engine_key(model)
         known = self._kept.of(key, requests)
-        left = [request for request in requests if request not in known]
+        places = [place for place, request in enumerate(requests) if request not in known]
+        left = [requests[place] for place in places]
         try:
             with self._times.answering():
-                answers = engine.generate(left)
+                if came is not None and isinstance(engine, AnswersAsTheyCome):
+                    self._identities[key] = engine.identity
+                    answers = engine.generate_each(left, lambda i, answer: came(places[i], answer))
+                else:
+                    answers = engine.generate(left)
         except BatchUnfinished as error:
             if keeps:
                 self._identities[key] = engine.identity
@@ -184,7 +199,11 @@ class EnginePool:
         return [known[request] if request in known else next(new) for request in requests]
 
     def answers(
-        self, asks: Sequence[RequestGroup], *, later: Sequence[ModelRef] = ()
+        self,
+        asks: Sequence[RequestGroup],
+        *,
+        later: Sequence[ModelRef] = (),
+        take_parts: TakeParts | None = None,
     ) -> Generator[tuple[int, list[Answer]]]:
         """Make asks of many models with few loads, as many at once as there are devices for them.
 
@@ -194,6 +213,8 @@ class EnginePool:
         Args:
             asks: Each with at least one request; those of one engine are begun in this order.
             later: Models that will be asked soon after.
+            take_parts: Takes answers of asks that are not finished, where the pool streams; see
+                `RequestScheduler`.
 
         Yields:
             The number of an ask, and answer i to its request i, in the order in which asks are finished.
@@ -207,25 +228,42 @@ class EnginePool:
         joins = self._streaming and len(asks) > len(widths)
         spreads = self._n_devices > 1 and len(asks) > len(widths)
         at_once = spreads or (len(widths) > 1 and (self._n_devices > 1 or 0 in widths.values()))
+        tells = self._streaming and take_parts is not None and 0 in widths.values()
         scheduler = self._scheduler(
-            later, aside=joins or at_once, beside=at_once, joins=joins, spreads=spreads
+            later,
+            take_parts,
+            aside=joins or at_once or tells,
+            beside=at_once,
+            joins=joins,
+            spreads=spreads,
         )
         for ask in asks:
             scheduler.add(ask, engine_key(ask.model), widths[engine_key(ask.model)])
         return scheduler.outcomes()
 
-    def stream(self, *, later: Sequence[ModelRef] = ()) -> "RequestStream":
-        """Asks that others may join while they are made; `later` is as in `answers`."""
+    def stream(
+        self, *, later: Sequence[ModelRef] = (), take_parts: TakeParts | None = None
+    ) -> "RequestStream":
+        """Asks that others may join while they are made; the arguments are those of `answers`."""
         spreads = self._n_devices > 1
-        scheduler = self._scheduler(later, aside=True, beside=True, joins=True, spreads=spreads)
+        scheduler = self._scheduler(later, take_parts, aside=True, beside=True, joins=True, spreads=spreads)
         return RequestStream(scheduler, self._width)
 
     def _scheduler(
-        self, later: Sequence[ModelRef], *, aside: bool, beside: bool, joins: bool, spreads: bool
+        self,
+        later: Sequence[ModelRef],
+        take_parts: TakeParts | None,
+        *,
+        aside: bool,
+        beside: bool,
+        joins: bool,
+        spreads: bool,
     ) -> RequestScheduler:
+        if not self._streaming:
+            take_parts = None  # a group is stored as a whole
         return RequestScheduler(
-            ask=lambda group, engine, is_ready: self.generate(
-                group.model, group.requests, engine=engine, is_ready=is_ready
+            ask=lambda group, engine, is_ready, came: self.generate(
+                group.model, group.requests, engine=engine, is_ready=is_ready, came=came
             ),
             slots=self._slots,
             replicas=self._replicas,
@@ -235,6 +273,7 @@ class EnginePool:
             beside=beside,
             joins=joins,
             spreads=spreads,
+            take_parts=take_parts,
         )
 
     def failure(self, model: ModelRef) -> GenerationFailure | None:

@@ -6,7 +6,7 @@ engine has finished. Each ask then has a thread of its own, unless only one can 
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +15,14 @@ from queue import SimpleQueue
 from winnow.tasks.engines.pool.loads_and_evictions import asking_order
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.slots import SlotTable
-from winnow.tasks.engines.protocol import Answer, ModelRef, Request
+from winnow.tasks.engines.protocol import Answer, Came, ModelRef, Request
 
 Outcome = list[Answer] | Exception
+
+Parts = Mapping[int, Mapping[int, Answer]]
+"""Answers by the number of their group and their place in it, of groups that are not finished yet."""
+
+TakeParts = Callable[[Parts], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,14 @@ class RequestGroup:
 
     model: ModelRef
     requests: Sequence[Request]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An answer of a group that is not finished yet."""
+
+    place: int
+    answer: Answer
 
 
 WAKE = -1
@@ -37,8 +50,8 @@ class RequestScheduler:
     """Asks that are being made.
 
     Args:
-        ask: Makes an ask of an engine, and calls what it is given beside once the engine is ready; called in
-            threads.
+        ask: Makes an ask of an engine; calls the first function that it is given once the engine is ready,
+            and the second one, where there is one, for each answer as it comes. Called in threads.
         slots: The table of the engines' places.
         replicas: The engines of each model, of which there are several where devices would do nothing.
         failed: Engines that are known to answer nothing; they need no place.
@@ -47,9 +60,12 @@ class RequestScheduler:
         beside: Whether engines are asked beside each other.
         joins: Whether an engine is asked while it is at work, where it can be.
         spreads: Whether a model's groups are spread over its replicas, and more of them are loaded.
+        take_parts: Takes answers of groups that are not finished yet, in the caller's thread, those that came
+            since the last call together; None where they are wanted with their whole group alone, which has
+            them in any case.
     """
 
-    ask: Callable[[RequestGroup, str, Callable[[], None]], list[Answer]]
+    ask: Callable[[RequestGroup, str, Callable[[], None], Came | None], list[Answer]]
     slots: SlotTable
     replicas: Replicas
     failed: Collection[str]
@@ -58,11 +74,14 @@ class RequestScheduler:
     beside: bool
     joins: bool
     spreads: bool
+    take_parts: TakeParts | None = None
     _added: int = 0
     _engines: dict[int, str] = field(default_factory=dict)
     _groups: dict[int, RequestGroup] = field(default_factory=dict)
     _widths: dict[str, int] = field(default_factory=dict)
-    _done: "SimpleQueue[tuple[int, Outcome]]" = field(default_factory=SimpleQueue)
+    _done: "SimpleQueue[tuple[int, Outcome | _Part]]" = field(default_factory=SimpleQueue)
+    _held: tuple[int, Outcome] | None = None
+    """What was taken out of the queue behind parts of groups."""
     _waiting: dict[str, deque[int]] = field(default_factory=dict)
     _running: Counter[str] = field(default_factory=Counter)
     _error: Exception | None = None
@@ -104,14 +123,14 @@ class RequestScheduler:
 
     def begin(self) -> None:
         """Begin all asks that can be made now."""
-        while self._error is None and self._done.empty() and (found := self._next()) is not None:
+        while self._error is None and self._is_empty and (found := self._next()) is not None:
             self._begin(*found)
         if self.spreads:
             self.replicas.watch(self._short_of_engines())
 
     def finished(self) -> Generator[tuple[int, list[Answer]]]:
         """The groups that are finished by now; an error is kept for `next_outcome`."""
-        while not self._done.empty():
+        while not self._is_empty:
             if (found := self._one_done()) is not None:
                 yield found
 
@@ -133,9 +152,20 @@ class RequestScheduler:
         if self._running:
             self.slots.abandon()
 
+    @property
+    def _is_empty(self) -> bool:
+        """Whether nothing has come that was not taken."""
+        return self._held is None and self._done.empty()
+
     def _one_done(self) -> tuple[int, list[Answer]] | None:
-        """Wait for an ask; None where it failed, which is remembered, or where an engine is ready."""
-        number, outcome = self._done.get()
+        """Wait for an ask; None where it failed, which is remembered, or where anything else came.
+
+        That is an engine that is ready, or parts of groups.
+        """
+        (number, outcome), self._held = self._held or self._done.get(), None
+        if isinstance(outcome, _Part):
+            self._hand_on(number, outcome)
+            return None
         if number == WAKE:
             return None
         engine = self._engines.pop(number)
@@ -146,6 +176,21 @@ class RequestScheduler:
             self._error = self._error or outcome
             return None
         return number, outcome
+
+    def _hand_on(self, number: int, part: _Part) -> None:
+        """Hand a part on with all others that have come by now, so that they are stored together."""
+        parts: dict[int, dict[int, Answer]] = {}
+        while True:
+            parts.setdefault(number, {})[part.place] = part.answer
+            if self._done.empty():
+                break
+            number, outcome = self._done.get()
+            if not isinstance(outcome, _Part):
+                self._held = number, outcome
+                break
+            part = outcome
+        if self.take_parts is not None:
+            self.take_parts(parts)
 
     def _next(self) -> tuple[str, str] | None:
         """The model whose group is next, and the engine that the group asks; None if nothing can begin.
@@ -240,13 +285,19 @@ class RequestScheduler:
 
     def _make(self, number: int, engine: str, is_first: bool) -> None:
         try:
-            answers = self.ask(self._groups.pop(number), engine, partial(self._wake, engine))
+            group = self._groups.pop(number)
+            # Where asks are made in the caller's thread, nobody takes anything before the whole one is made.
+            came = partial(self._came, number) if self.aside and self.take_parts is not None else None
+            answers = self.ask(group, engine, partial(self._wake, engine), came)
             self._done.put((number, answers))
         except Exception as error:
             self._done.put((number, error))
         finally:
             if is_first:
                 self.slots.cancel(engine)
+
+    def _came(self, number: int, place: int, answer: Answer) -> None:
+        self._done.put((number, _Part(place, answer)))
 
     def _wake(self, engine: str) -> None:
         """Have a look taken at what an engine that is ready could be asked as well."""
