@@ -190,6 +190,8 @@ class FaultyServer:
         """Log-probabilities of the most probable next tokens, told where `top_logprobs` is asked for."""
         self.names: Callable[[Call], object] = lambda call: self.model
         """Whom an answer names as who wrote it."""
+        self.props: Mapping[str, object] | None = None
+        """What it tells of itself at /props, as llama.cpp's server does."""
         self.listing: Fault | None = None
         """What is answered in the place of a list of models."""
         self.calls: list[Call] = []
@@ -312,6 +314,9 @@ def _handler_of(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             if server.listing is not None:
                 self._send(server.listing.status, {}, server.listing.body or b"")
+                return
+            if self.path == "/props" and server.props is not None:
+                self._send(200, {}, json.dumps(server.props).encode())
                 return
             known = self.path == "/v1/models"
             body = {"object": "list", "data": [{"id": server.model, "object": "model", "owned_by": "tests"}]}

@@ -221,6 +221,12 @@ class ServedModel(_Part):
     max_model_len: int | None = Field(default=None, ge=1, lt=TOKEN_LIMIT)
 
 
+class Props(_Part):
+    """What llama.cpp's server tells of itself."""
+
+    total_slots: int = Field(ge=1, lt=TOKEN_LIMIT)
+
+
 class Version(_Part):
     """The version that vLLM tells of itself."""
 

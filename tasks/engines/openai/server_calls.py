@@ -1,6 +1,7 @@
 """Calls to one server: as many at once as it takes, each sent again a bounded number of times."""
 
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,10 +13,13 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import anyio
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.answer.sentences.rounding import count_of
+from winnow.tasks.candidates.server_keys import is_openais_own
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
 from winnow.tasks.engines.openai.answers import (
     Generated,
+    Props,
     ServedModel,
     Version,
     json_value,
@@ -41,6 +45,8 @@ from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
+
+LOGGER = logging.getLogger("winnow.engines")
 
 FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
@@ -107,6 +113,7 @@ class ServerCalls:
         self._max_retries = max_retries
         self._places = AdaptiveConcurrency(max_connections)
         self._shares = TimeShares()
+        self._timeouts = 0
         self._jitter = Random(0)  # moves moments, and nothing that is stored
         self._connection = connection
         self._n_answered = 0  # of what is posted: a server may list its models and answer nobody
@@ -166,14 +173,22 @@ class ServerCalls:
 
     async def lists_models(self, url: str) -> bool:
         """Whether the server lists models at another base URL; it is asked once."""
+        return bool(await self.peek(f"{url}/models", read_listing))
+
+    async def peek(self, url: str, read: Callable[[object], Answer]) -> Answer | None:
+        """What is read of a URL of the server, which is asked once; None where it does not tell that."""
         try:
             with anyio.fail_after(min(self._timeout, CONTROL_TIMEOUT)):
-                said = await self._connection.send("GET", f"{url}/models", None, most_bytes=LISTING_BYTES)
-                return bool(read_listing(json_value(said)))
+                said = await self._connection.send("GET", url, None, most_bytes=LISTING_BYTES)
+                return read(json_value(said))
         except Exception as error:
             with suppress(EngineError, RequestRefused):
                 retryable_error(error, self._server)  # raises what it does not know
-            return False
+            return None
+
+    def begin_at(self, places: int) -> None:
+        """Send as many requests at once as the server says that it has places for, to begin with."""
+        self._places.begin_at(places)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -206,6 +221,8 @@ class ServerCalls:
                     trouble = await self._trouble(error)
                     if trouble.too_much:
                         self._places.narrow(cuts)
+                    if isinstance(error, TimeoutError):
+                        self._tell_of_timeout()
                     waits = trouble.is_loading and anyio.current_time() < until
                     if not waits and self._is_last(error, retries):
                         raise await self._given_up(trouble, error, retries + 1, n_failed) from error
@@ -223,6 +240,20 @@ class ServerCalls:
                 failure = GenerationFailure(reason="refused", detail=forbidden.detail)
                 raise RequestRefused(failure) from error
             raise
+
+    def _tell_of_timeout(self) -> None:
+        """Log that requests time out: at the first one, and each time that they are twice as many."""
+        self._timeouts += 1
+        if self._timeouts & (self._timeouts - 1) == 0:
+            LOGGER.warning(
+                "model %r: %s did not answer %s within execution.request_timeout (%g s); it is sent fewer at "
+                "once from now on",
+                self._server.model,
+                self._server.where,
+                count_of(self._timeouts, "request"),
+                self._timeout,
+                extra={"event": "timed_out", "model": self._server.model},
+            )
 
     async def _wait(self, trouble: RetryableError, retries: int) -> None:
         """Wait before a request is sent again: longer each time, and as long as the server says."""
@@ -328,6 +359,8 @@ class ServerInfo:
     """Version of vLLM, where it is vLLM and shows more than OpenAI's own API."""
     max_model_len: int | None = None
     """Context window of the model in tokens, where known."""
+    places: int | None = None
+    """Number of requests that it answers at once, where it tells."""
 
 
 async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
@@ -346,11 +379,22 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
     except (NotThere, Forbidden, RequestRefused):  # as to a key that may ask models and not list them
         listed = []
     ours = next((each for each in listed if each.id == model.model), ServedModel(id=model.model))
-    return ServerInfo(
+    is_vllm = ours.owned_by == "vllm"
+    found = ServerInfo(
         listed=tuple(each.id for each in listed),
-        vllm=await _vllm_version(calls, root) if ours.owned_by == "vllm" else None,
+        vllm=await _vllm_version(calls, root) if is_vllm else None,
         max_model_len=ours.max_model_len,
+        places=None if is_vllm or is_openais_own(root) else await _places(calls, root),
     )
+    if found.places is not None:
+        calls.begin_at(found.places)
+    return found
+
+
+async def _places(calls: ServerCalls, root: str) -> int | None:
+    """The number of requests that llama.cpp's server answers at once; it queues all others."""
+    told = await calls.peek(f"{root}/props", partial(read, Props))
+    return None if told is None else told.total_slots
 
 
 async def _vllm_version(calls: ServerCalls, root: str) -> str | None:

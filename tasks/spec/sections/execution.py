@@ -95,7 +95,8 @@ class ExecutionSpec(SpecModel):
     max_asleep: int = Field(default=4, ge=1)
     """Models that may sleep at once."""
     group_size: int = Field(default=64, ge=1)
-    """Generations asked for and committed together; a crash loses those that engines are at work on."""
+    """Generations asked for together; a crash loses the groups that engines are at work on, and of a server
+    only what it has not answered."""
     max_restarts: int = Field(default=2, ge=0)
     """Number of restarts of one model's engine, after which its candidates fail."""
     load_timeout: float = Field(default=600.0, gt=0.0)
@@ -103,7 +104,7 @@ class ExecutionSpec(SpecModel):
     batch_timeout: float = Field(default=600.0, gt=0.0)
     """Seconds one group of generations may take; where an engine works on several, in which none is done."""
     max_connections: int = Field(default=64, ge=1)
-    """Requests that one server is sent at once, at the most; fewer while it refuses them as too many."""
+    """Requests that one server is sent at once, at the most; fewer while more would bring nothing."""
     request_timeout: float = Field(default=LONG, gt=0.0)
     """Seconds a server may take to answer one request."""
     max_retries: int = Field(default=5, ge=0)

@@ -361,6 +361,7 @@ def test_a_server_that_ends_once_it_has_answered_others_is_no_fault_of_a_request
         return fault
 
     server, engine = serve(after_the_others, settings={"max_retries": 2})
+    server.props = {"total_slots": 16}  # so that one is left for it when it is sent half as much
     with pytest.raises(BatchUnfinished) as unfinished:
         engine.generate(ask("1", "bad", "2"))
     assert isinstance(unfinished.value.cause, EngineDied)
@@ -804,18 +805,62 @@ def test_a_key_is_sent_and_never_repeated(serve, monkeypatch):
 
 
 def test_a_server_that_has_too_much_is_asked_for_half_as_much_at_once(serve):
-    together = threading.Barrier(FIRST_WIDTH)
+    places = 16
+    together = threading.Barrier(places)
 
     def refuse_the_first(call):
-        if call.number < FIRST_WIDTH:
+        if call.number < places:
             together.wait(60)
             return rate_limited()
         return slow(0.05)
 
     server, engine = serve(refuse_the_first)
+    server.props = {"total_slots": places}
     assert len(texts(engine.generate(ask(*PROMPTS)))) == len(PROMPTS)
-    later = max(call.in_flight for call in server.calls[FIRST_WIDTH:])
-    assert later <= FIRST_WIDTH // 2 + 5  # it has grown by one with each full set since
+    later = max(call.in_flight for call in server.calls[places:])
+    assert later <= places // 2 + 5  # it has grown by one with each full set since
+
+
+@pytest.mark.parametrize(
+    ("props", "most"),
+    [
+        ({"total_slots": 2, "model_path": "m.gguf"}, 2),
+        (None, FIRST_WIDTH),
+        ({"total_slots": 0}, FIRST_WIDTH),
+        ({"total_slots": "many"}, FIRST_WIDTH),
+    ],
+)
+def test_a_server_is_first_sent_what_it_has_places_for(serve, props, most):
+    """The reproduction: a server with few places was sent 16 requests at once, and then 64."""
+    together = threading.Barrier(most)
+
+    def script(call):
+        if call.number < most:
+            together.wait(PATIENCE_S)
+        return None
+
+    server, engine = serve(script)
+    server.props = props
+    engine.generate(ask(*PROMPTS[:most]))
+    assert server.most_in_flight == most
+    server, engine = serve(always(slow(0.01)))
+    server.props = props
+    engine.generate(ask(*PROMPTS[: most + 4]))
+    assert server.most_in_flight == most
+
+
+def test_requests_that_time_out_are_told(serve, caplog):
+    server, engine = serve(
+        lambda call: HANGING if call.attempt == 0 else None,
+        settings={"request_timeout": 0.2, "max_connections": 1},
+    )
+    engine.generate(ask("1", "2", "3"))
+    told = [each.getMessage() for each in caplog.records if getattr(each, "event", "") == "timed_out"]
+    assert told == [
+        f"model 'm': {server.url} did not answer {count} within execution.request_timeout (0.2 s); it is "
+        "sent fewer at once from now on"
+        for count in ("1 request", "2 requests")
+    ]
 
 
 def test_never_more_than_max_connections_are_under_way(serve):
