@@ -57,6 +57,10 @@ IN_WORDS = (
 """The words for a digest that changed, by its key."""
 
 
+VERSION_OF_JUDGE = re.compile(r"(judge|metric)_(?:identity\.)?code\..*\bversion")
+"""The version of a judge of Winnow's own."""
+
+
 class Change(NamedTuple):
     """A key whose value changed, and the line that says so."""
 
@@ -93,6 +97,12 @@ def _is_in(key: str, place: str) -> bool:
 
 def _line(found: Difference) -> str:
     values = (found.before, found.after)
+    if (match := VERSION_OF_JUDGE.fullmatch(found.key)) and None not in values:
+        place, of_versions = (
+            "judge" if match.group(1) == "judge" else "metrics",
+            " -> ".join(map(str, values)),
+        )
+        return f"{place}: this Winnow's judge reads some outputs differently (version {of_versions})"
     if not any(value is not None and DIGEST.fullmatch(value) for value in values):
         return found.line
     for pattern, words in IN_WORDS:

@@ -152,5 +152,8 @@ def test_a_built_in_judge_of_another_version_does_not_go_on_either(campaign_file
     assert opened.spec["judge_identity"] == {"code": {"version": 1, "options": {"no_answer": 1}}}
     assert opened.spec["selector_code"] is None
     monkeypatch.setattr(import_module("winnow.tasks.judges.rules.contains"), "VERSION", 2)
-    with pytest.raises(IdentityChanged, match=r"judge_identity\.code\.version: 1 -> 2"):
+    with pytest.raises(
+        IdentityChanged, match=r"reads some outputs differently \(version 1 -> 2\)"
+    ) as refusal:
         reopen_campaign(database, "letters", STORAGE)
+    assert "winnow run SPEC --fork NEW_NAME" in str(refusal.value)
