@@ -210,7 +210,7 @@ class _Seen:
         """
         has_empty = "id" in columns
         for place, row in rows:
-            if any(value is not None and value != "" for value in row.values()):
+            if not _is_empty(row):
                 yield place, row
             elif has_empty or row.get(columns["input"]) is None:
                 self._empty.append(place)
@@ -256,6 +256,14 @@ class _Seen:
                 f"{those} the same as an earlier one ({place} as {earlier}), and each is an example of its "
                 "own; remove them if that is not meant"
             )
+
+
+def _is_empty(row: Row) -> bool:
+    """Whether a row holds nothing but nulls and empty texts."""
+    first = next(iter(row.values()), None)  # which settles it for most rows
+    if first is not None and first != "":
+        return False
+    return all(value is None or value == "" for value in row.values())
 
 
 def _without_rows(path: str) -> DatasetError:
@@ -352,10 +360,13 @@ class _RowReader:
         else:
             key = hashlib.sha256(_storable(place, row, row)).hexdigest()[:KEY_DIGITS]
         targets: tuple[str, ...] = ()
-        visible = dict(row)
-        if "target" in self.columns:  # which nothing else is to see
-            targets = self._targets(place, value_of(row, self.columns["target"]))
-            visible = without(row, self.columns["target"])
+        visible: dict[str, object] = dict(row)
+        if (target := self.columns.get("target")) is not None:  # which nothing else is to see
+            targets = self._targets(place, value_of(row, target))
+            if target in visible:
+                del visible[target]
+            else:
+                visible = without(row, target)
         return Example(key=key, fields=self._fields(place, row, visible), targets=targets)
 
     def _require(self, place: str, row: Row) -> None:
