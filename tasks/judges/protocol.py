@@ -58,7 +58,7 @@ class Sample:
     """
 
     output: str
-    """The candidate's output. Untrusted, of any length and content."""
+    """The candidate's output, up to its stop sequences. Untrusted, of any length and content."""
     targets: Sequence[str] = ()
     """The accepted answers; none where the example has none."""
     has_forms: bool = False

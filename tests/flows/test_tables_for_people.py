@@ -7,6 +7,9 @@ import re
 
 import pytest
 from rich.cells import cell_len
+from sqlalchemy import text
+from stored_campaigns import new_database, store_campaign
+from test_command_line import winnow
 
 from winnow.flows.reports.rows.names import told_apart
 from winnow.flows.reports.rows.people import print_table, table_lines
@@ -168,3 +171,17 @@ def test_of_a_sentence_the_end_is_cut_as_what_was_raised_stands_in_its_middle(wi
     assert "raised KeyError: 'colour' (acme.py" in lines[1]
     assert lines[1].endswith("…")
     assert width is None or cell_len(lines[1]) <= width
+
+
+def test_below_a_leaderboard_stands_what_is_wrong_with_a_candidates_outputs(tmp_path):
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"))
+    round_ = campaign.plan(0, [1] * 3, [0, 1, 2])
+    campaign.finish(round_, [0.0] * 3, status=["active", "eliminated", "active"])
+    with campaign.database.writing() as session:
+        session.execute(text("UPDATE generations SET text = ''"))
+    for view in ("leaderboard", "coverage"):
+        shown = winnow(tmp_path, "query", "letters", view)
+        assert "check: 3 of 3 texts (100.0%) are empty, all 3 of b (eliminated): " in shown.stderr
+        assert "check" not in shown.stdout
+        assert winnow(tmp_path, "query", "letters", view, "--json").stderr == ""
+    assert "3 empty" in shown.stdout
