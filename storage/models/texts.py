@@ -25,8 +25,9 @@ class Prompt(Base):
 class Canary(WithDigest, Base):
     """The answers of a served model to its canary prompts at one contact; see `tasks.campaign.canaries`.
 
-    The first contact asks twice, later ones once, or twice where the answers have changed: such a row is
-    what later ones are compared with. It serves all campaigns.
+    A row that later ones are compared with ("first", "changed") is asked twice, others once. Each asks the
+    first of sixteen prompts. One that asks more than the row that it is compared with takes over its answers,
+    and later ones are compared with it. It serves all campaigns.
     """
 
     __tablename__ = "canaries"

@@ -50,6 +50,8 @@ class Unrepeated:
 
     model: ModelRef
     canary_id: int
+    known: Sequence[str | None] = ()
+    """Answers of an earlier second time to its first prompts."""
 
 
 @dataclass(slots=True)

@@ -110,7 +110,7 @@ def repeat_references(campaign: CampaignSession) -> None:
             canary_records.repeat_canary(
                 session,
                 reference.canary_id,
-                answers.texts,
+                [*reference.known, *answers.texts[len(reference.known) :]],
                 input_tokens=answers.input_tokens,
                 output_tokens=answers.output_tokens,
             )
@@ -165,11 +165,16 @@ def _met(
             answers = answers.repeated_as(again)
             noise = count_changed(answers.texts[:n], again.texts[:n])
     if not is_renamed and not has_changed(noise, changed, n):
-        is_wider = n < len(answers.texts) or bool(answers.repeated)
-        verdict = "first" if is_wider else "same"
+        is_reference = n < len(answers.texts) or bool(answers.repeated)
+        if n < len(
+            answers.texts
+        ):  # where it was asked before, the first answers stay what others are held to
+            answers = replace(answers, texts=[*reference.texts[:n], *answers.texts[n:]])
         return _kept(
-            campaign, model, served, server, answers, epoch=reference.epoch, verdict=verdict, changed=changed
-        )
+            campaign, model, served, server, answers,
+            epoch=reference.epoch, verdict="first" if is_reference else "same", changed=changed,
+            known=reference.repeated[:n],
+        )  # fmt: skip
     _refuse_replacement(campaign, model, reference, server, changed, n)
     return _kept(
         campaign, model, served, server, answers,
@@ -211,8 +216,12 @@ def _kept(
     epoch: int,
     verdict: str,
     changed: int = 0,
+    known: Sequence[str | None] = (),
 ) -> Contact:
-    """Store a canary; one that later ones are compared with is asked a second time later, if it was not."""
+    """Store a canary; one that later ones are compared with is asked a second time later, if it was not.
+
+    `known` are answers of a second time to its first prompts, which then stay.
+    """
     canary = NewCanary(
         model=served,
         name=model.name,
@@ -230,7 +239,8 @@ def _kept(
     with writing_under(campaign.database, campaign.lease) as session:
         number = canary_records.add_canary(session, campaign.record.id, canary, now())
     if verdict in canary_records.REFERENCES and not answers.repeated:
-        campaign.contacts.unrepeated[served, server] = Unrepeated(model=model, canary_id=number)
+        unrepeated = Unrepeated(model=model, canary_id=number, known=known)
+        campaign.contacts.unrepeated[served, server] = unrepeated
     return Contact(epoch=epoch, canary_id=number)
 
 

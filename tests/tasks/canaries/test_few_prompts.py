@@ -92,6 +92,20 @@ def test_a_larger_campaign_compares_what_is_common_and_later_ones_all_that_it_as
     assert [(each.verdict, each.epoch) for each in canaries(database, later)] == [("same", 0)]
 
 
+def test_answers_that_a_larger_campaign_takes_over_stay_those_of_the_first_time(database, monkeypatch):
+    """Else a server that changes little by little would be what it was each time."""
+    with faulty_server(reply=right) as server:
+        first = run(database, served_spec(served_model(server.url)))
+        numbers = itertools.count()
+        server.reply = lambda call: "else" if is_canary(call.body) and next(numbers) < 4 else right(call)
+        monkeypatch.setattr(sizes, "LEAST", 16)
+        larger = run(database, served_spec(served_model(server.url), name="larger"))
+    [before], [after] = canaries(database, first), canaries(database, larger)
+    assert (after.verdict, len(after.texts), len(after.repeated)) == ("first", 16, 16)
+    assert (after.texts[:5], after.repeated[:5]) == (before.texts, before.repeated)
+    assert "else" not in after.texts[:5]
+
+
 @pytest.mark.parametrize("differing", [4, 5])
 def test_a_small_campaign_is_compared_with_sixteen_stored_answers(database, monkeypatch, differing):
     with faulty_server(reply=right) as server:
