@@ -66,8 +66,13 @@ ESCAPES = "winnow-escapes"
 
 
 def escape_what_is_lacking() -> None:
-    """Let standard output escape the characters that its encoding lacks, as JSON does; say so once."""
-    if not isinstance(sys.stdout, io.TextIOWrapper) or codecs.lookup(sys.stdout.encoding).name == "utf-8":
+    """Let standard output escape the characters that its encoding lacks, as JSON does; say so once.
+
+    It stays as it is where the user has chosen what becomes of them, as by PYTHONIOENCODING=ascii:replace.
+    """
+    if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.errors != "strict":
+        return
+    if codecs.lookup(sys.stdout.encoding).name == "utf-8":
         return
     codecs.register_error(ESCAPES, Escapes(sys.stdout.encoding))
     sys.stdout.reconfigure(errors=ESCAPES)

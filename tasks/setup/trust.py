@@ -14,6 +14,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from winnow.storage.engine.database import without_password
+from winnow.storage.text import in_home
 from winnow.tasks.candidates.server_keys import (
     DEFAULT_VARIABLE,
     OPENAI_URL,
@@ -71,7 +72,7 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield _inspect_run(inspect, folder)
     for place, judge in _judges(spec):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
-            file, _, function = path.rpartition(":")
+            file, _, function = in_home(path).rpartition(":")
             text = f"run {function!a} of the Python file {str((folder / file).resolve())!a}"
             yield Permission(text=text, keys=(f"{place}.path",))
         if judge.get("type") == "code" and judge.get("allow_code") is True:

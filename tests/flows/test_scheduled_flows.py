@@ -276,6 +276,10 @@ REFUSED = {
     "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is no time zone"),
     "unlisted zone": (["--cron", "0 2 * * *", "--timezone", "posix/UTC"], "'posix/UTC' is no time zone"),
     "bad interval": (["--interval", "0"], "--interval 0 is no number of seconds"),
+    "a confidence": (
+        ["--cron", "0 2 * * *", "--work-pool", "p", "--set", "stopping.delta=0.95"],
+        "--set stopping.delta: delta is the probability of a wrong answer, not the confidence",
+    ),
     "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
     "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder is for workers"),
     "part of a folder": (["--cron", "0 2 * * *", "--work-pool", "p", "--folder", "a"], "no absolute path"),

@@ -108,6 +108,11 @@ def test_characters_that_standard_output_lacks_are_escaped_and_that_is_said_once
     assert f"standard output is {encoding}, and characters that it lacks are written as \\uXXXX;" in err
 
 
+def test_what_the_user_chose_for_such_characters_stays(tmp_path):
+    out, err = printed("ascii:replace", "print('日')", tmp_path)
+    assert (out, err) == (b"?\n", "")
+
+
 def test_a_standard_output_of_utf_8_stays_as_it_is(tmp_path):
     out, err = printed("utf-8", "import sys\nprint(sys.stdout.errors, '日')", tmp_path)
     assert (out.decode(), err) == ("strict 日\n", "")

@@ -99,6 +99,12 @@ def test_code_that_comes_with_a_model_is_named_with_its_revision(tmp_path, provi
     assert needed(tmp_path, **with_model(provider=provider, model_args={"trust_remote_code": False})) == {}
 
 
+def test_a_function_in_the_home_folder_is_named_by_its_whole_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ann")
+    found = needed(tmp_path, judge={"type": "python", "path": "~/judges.py:score"})
+    assert found == {"run 'score' of the Python file '/home/ann/judges.py'": ("judge.path",)}
+
+
 def test_programs_that_models_write_are_asked_about_wherever_the_judge_stands(tmp_path):
     code = {"type": "code", "allow_code": True}
     told = "run programs that models write, in a sandbox"
