@@ -214,7 +214,7 @@ class ChoiceReader:
         if not mention.is_loud:
             is_closed = regex.match(r"\s*+(?:[).,;!\"'}\]:]|\Z|\n)", rest)
             is_alone = not before.strip(" \t>#-(") or words.THEREFORE.search(before)
-            if not before.strip() and words.RIGHT.match(rest):
+            if (not before.strip() or _OPTION_BEFORE.search(before)) and words.RIGHT.match(rest):
                 return True
             return bool(
                 is_closed and (is_alone or _is_led_to(before)) and not regex.match(r"\.\s*+\p{Ll}", rest)
@@ -396,9 +396,10 @@ def _is_turned_down(group: _Group) -> bool:
     """Whether the output says that what the group names is not the answer."""
     if _CROSSED.search(group.before) or _CROSS.match(group.after):
         return True
-    if words.WRONG.match(group.after) or (
-        words.CALLED_WRONG.match(group.after) and not _is_led_to(group.before)
-    ):
+    is_called_wrong = words.CALLED_WRONG.match(group.after) is not None
+    if is_called_wrong and _is_led_to(group.before):  # the option's own text can be so
+        is_called_wrong = words.MAKING.search(group.before) is not None
+    if is_called_wrong or words.WRONG.match(group.after):
         return words.EXCEPTED.search(group.before) is None
     return words.NEGATED_LABEL.search(group.before) is not None
 

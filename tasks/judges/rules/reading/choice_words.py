@@ -10,7 +10,7 @@ _FLAGS = regex.IGNORECASE
 
 # Nouns that say "the answer", with their inflections where these matter.
 ANSWER = (
-    r"(?:\b(?:answers?|solution|conclusion|verdict|label|class|category|classification|sentiment|"
+    r"(?:\b(?:answers?|exception|solution|conclusion|verdict|label|class|category|classification|sentiment|"
     r"prediction|antwort|lösung|réponse|respuesta|solución|resposta|solução|risposta|soluzione|antwoord|"
     r"odpowied[zź]|odpověď|răspuns(?:ul)?|svar(?:et)?|vastaus|válasz|cevap|yanıt|jawaban(?:nya)?|đáp án|"
     r"câu trả lời|ответ(?:ом)?|відповідь|отговор(?:ът)?|απάντηση)\b|الإجابة|الجواب|إجابة|جواب|پاسخ|תשובה|"
@@ -102,10 +102,10 @@ NEGATED = regex.compile(
     r"\b(?:not|isn|wasn|aren|doesn|don|didn|can|couldn|won|wouldn|shouldn|mustn)['’]?t\b|\b(?:not|cannot|"
     r"never|neither|nor|nicht|kein\w{0,2}|weder|noch|sondern nicht|n['’]est pas|pas|ni|non|não|no (?:es|"
     r"está|puede|sería)|nem|nie|není|nu|inte|ikke|icke|niet|geen|ei|değil|bukan|tidak|không|не|ні|ни|δεν|"
-    r"instead of|rather than|anything but|unlike|except(?: for)?|besides|apart from|other than|without|"
-    r"anstatt|statt|außer|au lieu d[eu]|sauf|en lugar de|salvo|invece di|вместо|кроме|eliminat(?:e[sd]?|"
-    r"ing)|rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|ing)|discard(?:s|ed|ing)?|reject(?:s|ed|ing)?|"
-    r"dismiss(?:es|ed|ing)?|cross(?:es|ed|ing)? (?:out|off)|strik(?:e|ing) out|avoid(?:s|ing)?|"
+    r"none of|instead of|rather than|anything but|unlike|except(?: for)?|besides|apart from|other than|"
+    r"without|anstatt|statt|außer|au lieu d[eu]|sauf|en lugar de|salvo|invece di|вместо|кроме|"
+    r"eliminat(?:e[sd]?|ing)|rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|ing)|discard(?:s|ed|ing)?|reject(?:s|ed|"
+    r"ing)?|dismiss(?:es|ed|ing)?|cross(?:es|ed|ing)? (?:out|off)|strik(?:e|ing) out|avoid(?:s|ing)?|"
     r"contradicts?|refutes?|disprove[sd]?|contrast(?:s)? with|wrong(?:ly)?|incorrect(?:ly)?|false|"
     r"descart(?:o|amos|ar|ando|a)|elimin(?:o|amos|ar|ons|er|iamo)|écart(?:e|ons|er)|exclu(?:ons|re|ir|"
     r"imos)|ausschließen|schließen|scarto|scartiamo|исключаем|исключить|отбрасываем|loại(?: trừ| bỏ)?|"
@@ -150,7 +150,7 @@ _RIGHT = (
     r"(?:correct|right|accurate|best|answer|solution|winner|it|one to (?:pick|choose|select|go with)|"
     r"choice|pick|selection|odd one out|(?:option|choice|answer|one|statement|letter)\s++(?:that\b|which\b|"
     r"left\b|remaining\b|to\b|here\b|I\b|we\b)|left(?: over| standing)?|remaining (?:option|choice|answer|"
-    r"one)|better|fitting|most\s++\w{4,14}+|preferable|richtige?[rsn]?|korrekte?|die lösung|bonne|"
+    r"one)|better|fitting|(?:most|more)\s++\w{4,14}+|preferable|richtige?[rsn]?|korrekte?|die lösung|bonne|"
     r"correcte?|exacte?|juste|correct[ao]s?|cierta|verdadera|cert[ao]|verdadeira|corrett[ao]|giust[ao]|"
     r"esatt[ao]|vera|juiste?|goede|poprawn[aey]|prawidłow[aey]|správn[áéý]|corect[aă]?|adevărat[aă]?|rätt|"
     r"riktig(?:t)?|oikein|oikea|helyes|benar|đúng|doğru|верн\w{1,3}|верен|правильн\w{2,4}|правилен|"
@@ -172,9 +172,9 @@ RIGHT = regex.compile(
 
 HOLDS = regex.compile(
     rf"{_ASIDE}\s*+(?:{_BE}\s++{_ADVERB}(?:true|valid|plausible|consistent|appropriate|supported|"
-    rf"reasonable|wahr|vraie?|verdader[ao])\b|(?:alone |also |only )?(?:holds|works|fits|follows|applies|"
-    rf"makes (?:the most )?sense|remains|matches|stands|satisfies|survives|stimmt|passt|trifft zu)\b|"
-    rf"(?:成立|合理|为真|為真)|は(?:真|成り立))",
+    rf"reasonable|wahr|vraie?|verdader[ao])\b|does(?=\s*+(?:[.,!;]|\Z))|(?:alone |also |only )?(?:holds|"
+    rf"works|fits|follows|applies|makes (?:the most )?sense|remains|matches|stands|satisfies|survives|"
+    rf"stimmt|passt|trifft zu)\b|(?:成立|合理|为真|為真)|は(?:真|成り立))",
     _FLAGS,
 )
 """After the label: what is said of statements that hold, which need not be the answer."""
@@ -205,6 +205,9 @@ WRONG = regex.compile(
     _FLAGS,
 )
 """After the label: "is wrong"."""
+
+MAKING = regex.compile(r"\b(?:makes?|making|made|renders?|rendering)\s*+\(?$", _FLAGS)
+"""Before a label about which something is said without a verb: "makes A too strong"."""
 
 CALLED_WRONG = regex.compile(
     rf"{_ASIDE}\s*+(?:[—–:?(|.,-]\s*+)?(?:(?:this|it|that|which)\s++(?:is\s++)?)?{_ADVERB}{_BAD}|"
