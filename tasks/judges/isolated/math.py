@@ -25,7 +25,7 @@ _ANCHORS = ("$", "\\boxed", "\\(", "\\[")
 
 @dataclass(frozen=True, kw_only=True)
 class MathJudge:
-    """The mathematical expression that the output ends in equals a target, by math-verify."""
+    """The expression that the output gives as its answer equals a target, by math-verify."""
 
     scale: ClassVar = RIGHT_OR_WRONG
     libraries: ClassVar = ("math-verify", "latex2sympy2_extended", "sympy")

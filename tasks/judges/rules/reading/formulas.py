@@ -36,6 +36,7 @@ _FORMULA = regex.compile(
     regex.DOTALL,
 )
 _MONEY = regex.compile(
+    r"\$(?=\d[\d.,]*+\s?[-+=×*/]\s?\$\d)|"
     r"\$(?=\d[\d.,]*+(?:\s(?!\\)\p{L}{2}|[.,;:!?)]*+(?:\s|\Z)|\*\*))(?![^$\n]{1,40}[=+^\\][^$\n]{0,40}\$)"
 )
 _STATED = regex.compile(

@@ -136,11 +136,12 @@ _HEAD = regex.compile(
 )
 _SENTENCE_END = regex.compile(r"(?<=[!?])\s|(?<=\.)\s(?!\s*\d{1,2}[.)]\s)|[。！？\n]")
 COMPARED = regex.compile(
-    r"\b(?:down from|up from|instead of|rather than|not|out of|compared (?:to|with)|than|versus|vs\.?|"
-    r"unlike|formerly|previously|originally|anstatt|statt|nicht|au lieu de|et non|en lugar de|y no|вместо|"
-    r"а не|while|whereas|each of|of the|the other|step|figure|fig\.|table|chapter|page|section|equation|"
-    r"question|problem|item|no\.|number|line|day|room|level|grade|version|apollo|route|highway|flight|bus|"
-    r"covid|january|february|march|april|may|june|july|august|september|october|november|december)"
+    r"\b(?:down from|up from|or (?:about|approximately|roughly)|instead of|rather than|not|out of|"
+    r"compared (?:to|with)|than|versus|vs\.?|unlike|formerly|previously|originally|anstatt|statt|nicht|"
+    r"au lieu de|et non|en lugar de|y no|вместо|а не|while|whereas|each of|of the|the other|step|figure|"
+    r"fig\.|table|chapter|page|section|equation|question|problem|item|no\.|number|line|day|room|level|"
+    r"grade|version|apollo|route|highway|flight|bus|covid|january|february|march|april|may|june|july|"
+    r"august|september|october|november|december)"
     r"(?:\s(?:the|a|its|his|her|their))?\s*+[$€£¥(]?\Z|\d\s(?:\p{L}++\s)?(?:out )?of(?: the)?\s*+\Z|"
     r"\d\s?(?:±|\+/-)\s*+\Z|(?:而不是|不是|而非)\s*+\Z",
     regex.IGNORECASE,
