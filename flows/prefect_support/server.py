@@ -442,7 +442,12 @@ def _hand_over_events() -> None:
     if "prefect.events.worker" in sys.modules:
         from prefect.events.worker import EventsWorker
 
-        EventsWorker.drain_all(timeout=0.0 if all(map(_has_ended, _PROCESSES)) else DRAIN_TIMEOUT)
+        if all(map(_has_ended, _PROCESSES)):
+            # Each event would be tried for seconds. A variable of a generic class, which mypy does not read.
+            for worker in tuple(EventsWorker._instances.values()):  # type: ignore[misc]
+                if worker._loop is not None and worker._task is not None:
+                    worker._loop.call_soon_threadsafe(worker._task.cancel)
+        EventsWorker.drain_all(timeout=DRAIN_TIMEOUT)
 
 
 def _wait_until_healthy(server: _Temporary) -> None:

@@ -1,5 +1,6 @@
 """A Prefect server that is lost or cannot start ends in a sentence; temporary ones have a database each."""
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -12,6 +13,7 @@ import httpx
 import psutil
 import pytest
 from free_ports import free_port
+from prefect._internal.concurrency.api import create_call, from_sync
 from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -261,6 +263,32 @@ def test_clients_give_up_at_once_on_a_temporary_server_that_was_killed(monkeypat
         process.wait()
         assert base.PREFECT_CLIENT_MAX_RETRIES.value() == 0
     assert base.PREFECT_CLIENT_MAX_RETRIES.value() == usual
+
+
+def test_events_for_a_temporary_server_that_was_killed_are_not_waited_for(monkeypatch):
+    from prefect.events import Event
+    from prefect.events.clients import EventsClient
+    from prefect.events.worker import EventsWorker
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    class Trying(EventsClient):
+        async def _emit(self, event):
+            await asyncio.Event().wait()
+
+    url = "http://127.0.0.1:9/api"
+    worker = EventsWorker(Trying, ())
+    monkeypatch.setattr(EventsWorker, "_instances", {worker._key: worker})
+    with temporary_settings({PREFECT_API_URL: url}):
+        from_sync.call_soon_in_loop_thread(create_call(worker.start)).result()
+    for number in range(5):
+        resource = {"prefect.resource.id": f"winnow.{number}"}
+        worker.send(Event(event="winnow.tested", resource=resource))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        process.kill()
+        process.wait()
+        monkeypatch.setattr(server, "_PROCESSES", {url: process})
+        server._hand_over_events()
+    assert worker._done_event.is_set()  # for which Python waits at its end
 
 
 def test_prefect_is_asked_not_to_report_usage_unless_the_user_said_otherwise(tmp_path, monkeypatch):
