@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from winnow.storage.records.values import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import JudgeCall
 from winnow.tasks.rounds.outputs import Settings, judged_text
 
@@ -77,7 +78,23 @@ def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[s
         missing = {each.key: each for each in group if each.key not in seen}
         seen |= missing.keys()
         groups.append(list(missing.values()))
-    return [group for group in groups if group]
+    return _spread([group for group in groups if group])
+
+
+GOLDEN = 0.6180339887498949
+"""Multiples of it, less their whole parts, lie evenly in [0, 1) however many there are."""
+
+
+def _spread(groups: RequestGroups) -> RequestGroups:
+    """The groups, those of servers in an order in which each candidate's are spread over the round.
+
+    A server answers few requests at once when a round begins and ends, and each then has a large share of its
+    time: candidates with equal work would have other shares by the order of their prompts.
+    """
+    local = [group for group in groups if group[0].model.provider not in REMOTE]
+    served = [group for group in groups if group[0].model.provider in REMOTE]
+    order = sorted(range(len(served)), key=lambda place: place * GOLDEN % 1.0)
+    return [*local, *(served[place] for place in order)]
 
 
 def whole_calls(

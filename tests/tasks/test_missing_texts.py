@@ -2,9 +2,9 @@ from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.rounds.missing_texts import PlannedGeneration, missing_groups, whole_calls
 
 
-def planned(key, name, prompt="p"):
+def planned(key, name, prompt="p", provider="vllm"):
     request = Request(prompt=prompt, sampling=Sampling(), seed=0)
-    model = ModelRef(name=name, provider="vllm", model=f"copies/{name}")
+    model = ModelRef(name=name, provider=provider, model=f"copies/{name}")
     return PlannedGeneration(key=key, model=model, fingerprint="f", request=request)
 
 
@@ -50,3 +50,18 @@ def test_prompts_that_begin_alike_stand_next_to_each_other_and_equal_ones_as_pla
     assert keys(missing_groups(wanted, 2, set())) == ordered
     assert keys(missing_groups(wanted, 2, {"k3", "k0"})) == [["k1", "k5"], ["k2"], ["k4"], ["other"]]
     assert keys(whole_calls(wanted, 2, {"k3"}, {"k3": 7}, own=8)) == ordered
+
+
+def test_each_candidate_is_asked_throughout_the_round_of_a_server():
+    """Else those asked while few requests are at the server have a larger share of its time."""
+    wanted = [
+        planned(f"{name}{n:03}", "m", f"{name} {n:03}", "openai") for name in "abcd" for n in range(160)
+    ]
+    groups = missing_groups(wanted, 8, set())
+    assert sorted(key for group in keys(groups) for key in group) == sorted(each.key for each in wanted)
+    assert all(len({key[0] for key in group}) == 1 for group in keys(groups))
+    names = [group[0][0] for group in keys(groups)]
+    for start in range(0, 80, 20):
+        assert all(4 <= names[start : start + 20].count(name) <= 6 for name in "abcd")
+    by_engine = [planned(each.key, "m", each.request.prompt) for each in wanted]
+    assert [group[0][0] for group in keys(missing_groups(by_engine, 8, set()))] == sorted(names)
