@@ -228,7 +228,7 @@ batch_size: 8
 stopping: {{budget: 8}}
 """)
         done = [winnow(strange, "run", "c.yaml", "--set", f"name=c{number}") for number in range(2)]
-    assert [each.returncode for each in done] == [0, 0], done[0].stderr
+    assert {each.returncode for each in done} <= {0, 3}, done[0].stderr
     (home,) = (tmp_path / "home" / "state" / "winnow").glob("repo-*")
     said = f".winnow/prefect is not read any more: what Prefect keeps for this folder lies in {home}/prefect"
     assert [said in each.stderr for each in done] == [True, False]
