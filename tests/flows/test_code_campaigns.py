@@ -42,6 +42,7 @@ def write(folder, *, n_examples=4, judge=None, **models):
     spec["storage"] = f"sqlite:///{folder}/winnow.db"
     spec["execution"] = {"log_folder": str(folder / "logs")}
     spec["generate_configs"][0]["max_tokens"] = 16
+    del spec["generate_configs"][0]["stop_seqs"]  # scripted models write fences, as chat models do
     spec["judge"] |= {"timeout": 1, "memory": 256, **(judge or {})}
     spec["stopping"]["budget"] = 2 * len(models) * n_examples
     spec["name"] = "survivor"

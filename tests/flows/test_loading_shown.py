@@ -63,7 +63,7 @@ def test_a_price_is_told_where_all_models_have_one_and_no_limit_tells_of_it(camp
 def told(campaign, budget=100, **execution):
     """The price in the line `spent`, None where there is none."""
     fields = {**campaign.record.execution, "budget": budget, "execution": execution}
-    spec = {**campaign.record.spec, "models": [{"name": "m", "provider": "vllm"}]}
+    spec = {**campaign.record.spec, "models": [{"name": "m", "provider": "vllm", "model": "m"}]}
     record = replace(campaign.record, execution=fields, spec=spec)
     with campaign.database.reading() as session:
         status = campaign_status(session, record, in_full=True)
