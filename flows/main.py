@@ -12,6 +12,7 @@ from pathlib import Path
 
 from winnow.flows.prefect_support.server import settle_environment
 from winnow.flows.reports.output import tell
+from winnow.tasks.plugins.allowed_code import ask_of
 
 GARBAGE = 50_000
 """New objects after which Python looks for garbage among them."""
@@ -31,12 +32,20 @@ def main() -> None:
     # Processes that Python or a library starts with -c or -m would import from the working folder first.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     settle_environment()
+    ask_of(_allows)
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from winnow.flows.cli import app
     from winnow.flows.exit_codes import sentences_for_errors
 
     with sentences_for_errors():
         app()
+
+
+def _allows(act: str) -> bool:
+    """Whether the user has allowed code that is about to run."""
+    from winnow.flows.run.trust_prompt import allows
+
+    return allows(act)
 
 
 def leave_garbage() -> None:

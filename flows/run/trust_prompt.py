@@ -32,6 +32,10 @@ STORAGE = ("storage",)
 """Keys of the permission that the user gives by naming the database of a campaign to resume."""
 
 
+_allowed_here: set[str] = set()
+"""What was allowed in this process, which may be unable to remember it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
     """The permissions beside those that are remembered."""
@@ -118,6 +122,11 @@ def _agreed(missing: Sequence[Permission], what: str) -> bool:
     return typer.confirm(f"{what}: it would{lines}\nallow this from now on?", default=False, err=True)
 
 
+def allows(act: str) -> bool:
+    """Whether this user has allowed an act, now or before; see `tasks.plugins.allowed_code`."""
+    return act in _allowed_here or act in remembered()
+
+
 def trust_file() -> Path:
     """The file that keeps what this user has allowed.
 
@@ -153,6 +162,7 @@ def _remember(texts: Iterable[str]) -> None:
     known = remembered()
     if not (new := set(texts) - known):
         return
+    _allowed_here.update(new)
     try:
         path = trust_file()
         path.parent.mkdir(parents=True, exist_ok=True)

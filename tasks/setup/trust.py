@@ -24,6 +24,7 @@ from winnow.tasks.candidates.server_keys import (
 )
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
+from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, function_of
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import InspectSpec
 
@@ -66,19 +67,17 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     if (task := spec.dataset.lm_eval) is not None:
         for function in task.functions:
             file, _, name = function.rpartition(":")
-            text = f"run {name!a} of the Python file {str((folder / file).resolve())!a}"
+            text = function_of(str((folder / file).resolve()), name)
             yield Permission(text=text, keys=("task.lm_eval",))
     if (inspect := spec.dataset.inspect) is not None:
         yield _inspect_run(inspect, folder)
     for place, judge in _judges(spec):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = in_home(path).rpartition(":")
-            text = f"run {function!a} of the Python file {str((folder / file).resolve())!a}"
+            text = function_of(str((folder / file).resolve()), function)
             yield Permission(text=text, keys=(f"{place}.path",))
         if judge.get("type") == "code" and judge.get("allow_code") is True:
-            yield Permission(
-                text="run programs that models write, in a sandbox", keys=(f"{place}.allow_code",)
-            )
+            yield Permission(text=PROGRAMS_OF_MODELS, keys=(f"{place}.allow_code",))
     execution = spec.execution
     if execution.cluster == "ray" and execution.ray_address not in RAYS_OWN:
         address = execution.ray_address

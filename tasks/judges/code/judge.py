@@ -20,6 +20,7 @@ from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
 from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Sample, Scale, Verdict
+from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, require_allowed
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -116,6 +117,7 @@ class CodeJudge:
         entry_point = given.get("entry_point", "").strip() or None
         if not sample.output.strip():
             return Verdict.unscored(NO_ANSWER)
+        require_allowed(PROGRAMS_OF_MODELS)
         return Task(
             output=sample.output,
             prefix=given.get("prefix", ""),

@@ -23,6 +23,7 @@ from winnow.storage.text import in_home
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import JUDGE_FAILED, Sample, Scale, Verdict
+from winnow.tasks.plugins.allowed_code import function_of, require_allowed
 from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.source_code import file_digests
 
@@ -47,6 +48,7 @@ class PythonJudge:
     timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
     """Seconds that the function may take for one output."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+    _act: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         low, high = self.range
@@ -69,9 +71,11 @@ class PythonJudge:
             exhausted=JUDGE_FAILED,
         )
         object.__setattr__(self, "_isolated", isolated)
+        object.__setattr__(self, "_act", function_of(str(file), function))
 
     def try_out(self) -> None:
         """Import the file in the judge's process; see `tasks.judges.protocol.try_out`."""
+        require_allowed(self._act)
         try:
             self._isolated.start()
         except IsolationFailed as error:
@@ -83,7 +87,12 @@ class PythonJudge:
         return {"files": digests(located(path)[0])}
 
     def judge(self, sample: Sample) -> Verdict:
-        """The function's verdict; a reason where it raises, hangs or returns no number of the range."""
+        """The function's verdict; a reason where it raises, hangs or returns no number of the range.
+
+        Raises:
+            NotAllowed: If a command runs it that has not asked for it.
+        """
+        require_allowed(self._act)
         return self._isolated.judge(sample)
 
 

@@ -1,6 +1,7 @@
 """Checks that stored replies are to what their judges would ask: each judge is made and asked again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from winnow.storage.admin.recorded_comparisons import RecordedJudgment, RecordedText
 from winnow.storage.records.values import CampaignRecord
@@ -14,6 +15,7 @@ from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of
 from winnow.tasks.judges.registry import create_judge, is_plugin, judge_code
 from winnow.tasks.objectives.best_duel.judging import plan_call
+from winnow.tasks.plugins.allowed_code import NotAllowed
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.setup.open_campaign import stored_spec
@@ -21,6 +23,9 @@ from winnow.tasks.spec.stored_spec import judge_parts, judging_fingerprints
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
+
+
+CallT = TypeVar("CallT", JudgmentCall, JudgeCall)
 
 
 class Unchecked(Exception):
@@ -58,7 +63,7 @@ class JudgesAgain:
             for judgment in judgments
         }
         replies: dict[JudgmentCall, Reply] = {}
-        while (wanted := judge.calls(duel, replies)) and len(replies) < MOST_CALLS:
+        while (wanted := _wanted(lambda: judge.calls(duel, replies))) and len(replies) < MOST_CALLS:
             for call in wanted:
                 judgment = left.pop((call.judge, call.presentation_order, call.repeat, call.attempt), None)
                 if judgment is None:
@@ -79,7 +84,7 @@ class JudgesAgain:
         """
         judge = self._judge_of_scores(metric)
         replies: dict[JudgeCall, Reply] = {}
-        while (wanted := calls_of(judge, sample, replies)) and len(replies) < MOST_CALLS:
+        while (wanted := _wanted(lambda: calls_of(judge, sample, replies))) and len(replies) < MOST_CALLS:
             for call in wanted:
                 alike = [each for each in left if _place(each) == (call.judge, call.repeat, call.attempt)]
                 if not alike:
@@ -156,6 +161,14 @@ def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str 
 def said(error: Exception) -> str:
     """An error as a part of a sentence."""
     return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _wanted(calls: Callable[[], Sequence[CallT]]) -> Sequence[CallT]:
+    """The calls that a judge wants, where no code has to run that nobody has allowed."""
+    try:
+        return calls()
+    except NotAllowed as error:
+        raise Unchecked(f"to know what its judge asks, {error}") from error
 
 
 def _as_reply(judgment: RecordedJudgment) -> Reply:

@@ -1,0 +1,109 @@
+"""Code of a campaign asks where it is about to run, so that a command that reads a database runs none."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from scripted_engines import provide_all
+from stepwise_campaigns import run_campaign, write_campaign
+from stored_campaigns import new_database
+
+from winnow.flows.run.trust_prompt import Trust, approving
+from winnow.storage.engine.database import open_database
+from winnow.tasks.judges.protocol import Sample, try_out
+from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
+from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.setup.load import check_campaign_file
+
+JUDGE = (
+    'import pathlib\npathlib.Path(__file__).with_name("ran").write_text("")\ndef f(sample):\n    return 1.0\n'
+)
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A judge's file that leaves a trace where it runs, in a process that asks before code runs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    (tmp_path / "j.py").write_text(JUDGE)
+    yield tmp_path / "j.py"
+    ask_of(None)
+
+
+@pytest.fixture
+def stored(file, monkeypatch):
+    """The folder of a campaign that was stored, with a judge that asks a model beside one that runs code."""
+    folder = file.parent
+    provide_all(monkeypatch)
+    model = {"name": "r", "provider": "grader", "model": str(folder / "judge")}
+    parts = [
+        {"type": "python", "path": "j.py:f"},
+        {"type": "llm", "rubric": "It is nice.", "scale": "yes/no", "model": model},
+    ]
+    metric = {"name": "both", "judge": {"type": "all", "judges": parts}}
+    run_campaign(
+        new_database(folder / "w.db"), write_campaign(folder, "c", numbers=range(2), metrics=[metric])
+    )
+    (folder / "ran").unlink()
+    return folder
+
+
+def test_a_judge_runs_no_code_that_nobody_has_allowed(file):
+    judge = create_judge("python", path="j.py:f")
+    asked = []
+    ask_of(asked.append)
+    for use in (lambda: judge.judge(Sample(output="x", targets=("x",))), lambda: try_out(judge)):
+        with pytest.raises(NotAllowed, match=r"run 'f' of the Python file .* winnow validate FILE --trust"):
+            use()
+    assert asked == [f"run 'f' of the Python file {str(file)!r}"] * 2
+    assert not (file.parent / "ran").exists()
+    ask_of(lambda act: True)
+    assert judge.judge(Sample(output="x", targets=("x",))).score == 1.0
+
+
+def test_programs_of_models_are_not_run_unless_somebody_has_allowed_it(file):
+    judge = create_judge("code", allow_code=True)
+    ask_of(lambda act: False)
+    with pytest.raises(NotAllowed, match="run programs that models write, in a sandbox"):
+        judge.judge(Sample(output="x = 1", targets=("assert x",)))
+
+
+def test_checking_a_database_runs_no_code_and_says_so(stored):
+    with (
+        closing(open_database(f"sqlite:///{stored / 'w.db'}", read_only=True)) as database,
+        database.reading() as session,
+    ):
+        ask_of(lambda act: False)
+        told = list(findings(session))
+        assert not (stored / "ran").exists()
+        ask_of(lambda act: True)
+        assert list(findings(session)) == []
+    assert told
+    assert not any(each.is_wrong for each in told)
+    assert all("it would run 'f' of the Python file" in each.sentence for each in told)
+
+
+def test_commands_ask_before_code_runs(stored):
+    with closing(sqlite3.connect(stored / "w.db")) as connection, connection:
+        connection.execute("UPDATE campaigns SET spec = replace(spec, 'grader', 'transformers')")
+    check = [sys.executable, "-m", "winnow.flows.main", "db", "check", "--storage", "sqlite:///w.db"]
+    result = subprocess.run(check, cwd=stored, env={**os.environ}, capture_output=True, text=True)
+    assert "which nobody has allowed here" in result.stdout
+    assert not (stored / "ran").exists()
+
+
+def test_what_was_allowed_and_could_not_be_remembered_runs_in_this_process(file, monkeypatch):
+    from winnow.flows.run import trust_prompt
+
+    path = write_campaign(file.parent, "c", judge={"type": "python", "path": "j.py:f"})
+    provide_all(monkeypatch)
+    ask_of(trust_prompt.allows)
+    with pytest.raises(NotAllowed):
+        try_out(create_judge("python", path="j.py:f"))
+    (file.parent / "configuration").write_text("in the way of a folder")
+    check_campaign_file(str(path), [], approving(Trust(everything=True)))
+    assert (file.parent / "ran").exists()
