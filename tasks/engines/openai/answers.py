@@ -86,25 +86,48 @@ class Message(_Part):
     reasoning: object = None
     """The thoughts of the model, if they are a text; servers have both names for it, and other forms."""
     reasoning_content: object = None
+    tool_calls: object = None
+    """What the model calls in the place of an answer; some servers end such a text by `stop` all the same."""
 
     @property
     def text(self) -> str:
         """The answer, whatever its form."""
-        return _text_in(self.content, "text")
+        parts = self.content if isinstance(self.content, list) else (self.content or "",)
+        return "".join(map(_said, parts))
 
     @property
     def thought(self) -> str | None:
         """The reasoning as a text; None where the server tells none."""
-        parts = self.content if isinstance(self.content, list) else None
-        told = (self.reasoning, self.reasoning_content, _text_in(parts, "thinking") or None)
+        parts = self.content if isinstance(self.content, list) else ()
+        told = (self.reasoning, self.reasoning_content, "".join(map(_thought, parts)) or None)
         return next((each for each in told if isinstance(each, str)), None)
 
 
-def _text_in(content: object, key: str) -> str:
-    """A text, or what stands under a key of its parts, which may have parts of its own."""
-    if not isinstance(content, list):
-        return content if isinstance(content, str) else ""
-    return "".join(_text_in(part.get(key), "text") for part in content if isinstance(part, dict))
+THOUGHTS = frozenset({"thinking", "reasoning", "thought"})
+"""Types of the parts of an answer that are thoughts, by the servers that have such parts."""
+
+
+def _said(part: object) -> str:
+    """What a part of an answer says; nothing if it is a thought."""
+    if isinstance(part, str):
+        return part
+    is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
+    return "" if is_thought else _held(part, "text")
+
+
+def _thought(part: object) -> str:
+    """What a part of an answer thinks; nothing if it is none of its thoughts."""
+    is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
+    keys = ("thinking", "reasoning", "text", "summary") if is_thought else ("thinking",)
+    return next(filter(None, (_held(part, key) for key in keys)), "")
+
+
+def _held(part: object, key: str) -> str:
+    """The text under a key of a part, which may have parts of its own."""
+    held = part.get(key) if isinstance(part, dict) else None
+    if isinstance(held, list):
+        return "".join(_held(each, "text") for each in held)
+    return held if isinstance(held, str) else ""
 
 
 Logprob = Annotated[float, BeforeValidator(lambda told: -inf if told is None else told)]
@@ -337,7 +360,9 @@ def answer_of(
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
     text = choice.message.text if choice.message else choice.text
-    ended = (choice.finish_reason or "").lower()
+    calls = not text and choice.message is not None and bool(choice.message.tool_calls)
+    finish_reason = "tool_calls" if calls else choice.finish_reason
+    ended = (finish_reason or "").lower()
     completion = Completion(
         text=refusal or text or "",
         finish_reason="length" if ended in CUT else "stop",
@@ -353,7 +378,7 @@ def answer_of(
     if refusal:
         why = f"the model says: {server.shown(refusal)}"
     elif ended not in STOPPED | CUT:
-        why = f"the server ended it by {server.shown(repr(choice.finish_reason))}"
+        why = f"the server ended it by {server.shown(repr(finish_reason))}"
     else:
         return completion
     return GenerationFailure(reason="refused", detail=why, spent=completion)

@@ -66,12 +66,18 @@ TOO_MANY_TOKENS = re.compile(
 READ_FOR_NUMBERS = 2 * SHOWN
 """Characters of a server's sentence that numbers are read from: what follows may quote a prompt."""
 
-UNKNOWN_SEED = re.compile(
-    r"\bseed\b.*(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden)"
-    r"|(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden).*\bseed\b",
-    re.DOTALL,
+_NOT_TAKEN = (
+    r"(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden|deprecated|"
+    r"cannot both)"
 )
-"""Words by which servers say that they take no seed."""
+UNKNOWN_KEYS = {
+    key: re.compile(rf"\b{key}\b.*{_NOT_TAKEN}|{_NOT_TAKEN}.*\b{key}\b", re.DOTALL)
+    for key in ("seed", "top_p", "temperature")
+}
+"""Words by which servers say that they take no such key, or no other value than their own."""
+
+RENAMED_LIMIT = re.compile(r"max_tokens\b.*\buse\b.*max_completion_tokens", re.DOTALL)
+"""Words by which OpenAI says that a model takes its limit by the other name."""
 
 TITLE = re.compile(r"<title>\s*([^<]*[^<\s])", re.IGNORECASE)
 
@@ -253,8 +259,8 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
             why=f"answered {status}: {said}", too_much=too_much, wait=wait, is_loading=is_loading
         )
     detail = f"the server{server.proxy} says {status}: {said}"
-    if status in (400, 422) and UNKNOWN_SEED.search(told.sentence.lower()):
-        detail = f"{detail}; model_args: {{seed: null}} leaves the seed out of requests"
+    if status in (400, 422) and (remedy := _remedy(told.sentence.lower())):
+        detail = f"{detail}; {remedy}"
     is_prompt, is_window = told.has_any(PROMPT_WORDS), told.has_any(CONTEXT_WORDS)
     reason = "prompt_too_long" if is_prompt or is_window else "refused"
     about_prompt = reason == "prompt_too_long" or told.has_any(MODERATION_WORDS)
@@ -273,6 +279,14 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
     if not is_prompt and (is_window or TOO_MANY_TOKENS.search(sentence.lower())):
         raise NoRoom(failure, sentence)
     raise RequestRefused(failure)
+
+
+def _remedy(sentence: str) -> str | None:
+    """What a model's `model_args` do about a key of a request that a server does not take."""
+    if RENAMED_LIMIT.search(sentence):
+        return "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit by that name"
+    key = next((key for key, refused in UNKNOWN_KEYS.items() if refused.search(sentence)), None)
+    return None if key is None else f"model_args: {{{key}: null}} leaves the {key} out of requests"
 
 
 def _words(said: bytes) -> Told:

@@ -421,6 +421,30 @@ def test_a_content_in_parts_is_a_text_and_a_thought():
     answer = shown({"content": parts})
     assert (answer.text, answer.reasoning) == ("a", "so b")
     assert shown({"content": []}).text == ""
+    assert shown({"content": ["a", "b"]}).text == "ab"
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"type": "reasoning", "text": "so b"},
+        {"type": "reasoning", "reasoning": "so b"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "so b"}]},
+        {"type": "thinking", "thinking": "so b", "signature": "x"},
+    ],
+)
+def test_a_part_that_is_a_thought_is_no_answer(thought):
+    answer = shown({"content": [thought, {"type": "text", "text": "a"}]})
+    assert (answer.text, answer.reasoning) == ("a", "so b")
+
+
+@pytest.mark.parametrize("ended", ["stop", "tool_calls"])
+def test_a_call_of_a_tool_in_the_place_of_an_answer_is_no_empty_text(ended):
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    answer = shown({"content": None, "tool_calls": calls}, choice={"finish_reason": ended})
+    assert (answer.reason, answer.detail) == ("refused", "the server ended it by 'tool_calls'")
+    assert shown({"content": "a", "tool_calls": []}).text == "a"
+    assert shown({"content": "a", "tool_calls": calls}).text == "a"
 
 
 @pytest.mark.parametrize(

@@ -703,6 +703,34 @@ def test_a_count_that_is_null_follows_from_the_others_or_is_not_told(serve, usag
     assert (answer.input_tokens, answer.output_tokens) == counts
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
+            "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit by that name",
+        ),
+        (
+            "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) "
+            "value is supported.",
+            "model_args: {temperature: null} leaves the temperature out of requests",
+        ),
+        ("`temperature` is deprecated for this model.", "model_args: {temperature: null} leaves"),
+        (
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+            "model_args: {top_p: null} leaves the top_p out of requests",
+        ),
+        ("property 'seed' is unsupported", "model_args: {seed: null} leaves the seed out of requests"),
+    ],
+)
+def test_a_key_that_a_server_does_not_take_is_named_with_its_remedy(serve, said, remedy):
+    fault = Fault(status=400, body=json.dumps({"error": {"message": said}}).encode())
+    _, engine = serve(always(fault))
+    [failure] = engine.generate(ask("1", temperature=0.7))
+    assert f"; {remedy}" in failure.detail
+
+
 def test_a_server_is_sent_no_seed_where_its_model_says_so(serve):
     """The reproduction: a server that refuses seeds could not be asked at any temperature."""
 

@@ -14,6 +14,7 @@ import regex
 
 from winnow.tasks.judges.rules.reading import choice_words as words
 from winnow.tasks.judges.rules.reading.final_text import (
+    after_taking_back,
     before_next_example,
     tags_as_lines,
     without_struck_out,
@@ -96,6 +97,7 @@ class ChoiceReader:
     """
 
     def __init__(self, options: Sequence[str]) -> None:
+        options = [_bare(option) for option in options]
         self._labels = {folded(option): option for option in options}
         self._twins = {twin: letter for twin, letter in _TWINS.items() if twin not in options}
         parts = sorted(options, key=len, reverse=True)
@@ -130,12 +132,14 @@ class ChoiceReader:
         if not groups:
             return None
         listed = {folded(each.group("label")) for each in self._listed.finditer(text)}
+        begun = self._begun_with(text, groups[0]) if len(listed) < 2 else None
+        is_word = begun is not None and len(begun) > 1 and after_taking_back(text) is None
         for group in reversed(groups):
-            if _chooses(group, is_list=len(listed) > 1):
+            if _chooses(group, is_list=len(listed) > 1) and not (is_word and _is_a_word(group)):
                 return _only(group.labels)
-        named = [each for each in groups if not _is_turned_down(each)]
-        if len(listed) < 2 and (begun := self._begun_with(text, groups[0])) is not None:
+        if begun is not None:
             return begun
+        named = [each for each in groups if not _is_turned_down(each)]
         for is_said in (_holds, _is_called_option, _is_named):
             if labels := frozenset().union(*(each.labels for each in named if is_said(each))):
                 return _only(labels)
@@ -216,9 +220,8 @@ class ChoiceReader:
             is_alone = not before.strip(" \t>#-(") or words.THEREFORE.search(before)
             if (not before.strip() or _OPTION_BEFORE.search(before)) and words.RIGHT.match(rest):
                 return True
-            return bool(
-                is_closed and (is_alone or _is_led_to(before)) and not regex.match(r"\.\s*+\p{Ll}", rest)
-            )
+            is_cut = regex.match(r"\.\s*+\p{Ll}", rest) and text[: mention.start].strip()
+            return bool(is_closed and (is_alone or _is_led_to(before)) and not is_cut)
         if words.CONTINUES.match(rest):
             return not _is_name(before) or words.RIGHT.match(rest) is not None
         if before.rstrip().endswith(":") or _PRONOUN.match(rest):
@@ -251,7 +254,11 @@ def _is_name(before: str) -> bool:
 
 def folded(label: str) -> str:
     """A label without case, and without the punctuation that surrounds it."""
-    return label.strip(" \t\n()[]{}.:*").casefold()
+    return _bare(label).casefold()
+
+
+def _bare(label: str) -> str:
+    return label.strip(" \t\n()[]{}.:*")
 
 
 def _bounded(option: str) -> str:
@@ -349,7 +356,10 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
         stated = words.STATED.search(before)
         if stated and not words.NEGATED.search(_clause(before)):
             return not (is_list and _is_item(group))
-        if words.CHOOSING.search(before) and not words.NEGATED.search(clause):
+        is_led_to = words.CHOOSING.search(before) or (
+            group.mentions[0].is_apart and words.STATED_BY_TEXT.search(before)
+        )
+        if is_led_to and not words.NEGATED.search(clause):
             return True
         if words.INSTEAD.search(before) and words.NEGATED.search(before):
             return True
@@ -360,6 +370,12 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
         if verdict is not None and verdict.group("right") and not words.UNDERCUT.match(after):
             return True
     return _is_alone(group)
+
+
+def _is_a_word(group: _Group) -> bool:
+    """Whether an option may be a word of the sentence: the "true" of "False. That it is true is a myth."."""
+    is_set_off = any(each.is_apart for each in group.mentions) or _is_alone(group)
+    return not is_set_off and words.STATED.search(group.before) is None
 
 
 def _is_item(group: _Group) -> bool:

@@ -36,7 +36,9 @@ _ARTICLE = (
     r"(?:the|an|der|die|das|la|le|les|el|los|las|lo|il|gli|os|as|de|het|den|det|ten|ta|to|az|(?-i:[aoηο])|"
     r"το|to be|as|simply|just|clearly|therefore|thus|indeed|probably|likely|most likely|definitely|"
     r"actually|only|rather|hence|then|daher|also|donc|entonces|portanto|quindi|dus|zatem|поэтому|так|claro|"
-    r"por tanto|sans doute|always|again|still|now|with|for)"
+    r"por tanto|sans doute|always|again|still|now|with|for|overwhelmingly|strongly|"
+    r"mostly|largely|generally|mainly|predominantly|primarily|very|highly|quite|somewhat|slightly|"
+    r"extremely|decidedly|obviously|certainly)"
 )
 COPULA = (
     r"(?:\b(?:is|was|are|be|being|equals?|reads?|goes to|comes out (?:as|to be)|turns out to be|becomes|"
@@ -54,6 +56,9 @@ STATED = regex.compile(
 )
 """The beginning of a sentence up to the label: "The correct answer to this is option"."""
 
+STATED_BY_TEXT = regex.compile(rf"{ANSWER}{_BETWEEN}{COPULA}\s[^.!?\n;,]{{1,60}}\s$", _FLAGS)
+"""Up to a label in brackets behind the option's own text: "The answer is Paris ("."""
+
 _FIRST_PERSON = (
     r"(?:\bI(?:['’](?:d|ll|m|ve))?|\bwe(?:['’](?:d|ll|re|ve))?|\blet(?:['’]s| me| us)|\bmy|\bour|\bone|"
     r"\byou|^|,|\b(?:to|so|and|then|thus|hence|therefore|must|should|would|will|can|ich|je|yo|eu|io|я))"
@@ -65,7 +70,7 @@ CHOOSING = regex.compile(
     rf" me)? to|corresponds? to|matches|match|makes?|making|made|rendering|gives|yields|supports?|"
     rf"favou?rs?|indicates?|suggests?|describes|meant|mean|(?:I|we)(?:['’]d| would| will| shall)? (?:say|"
     rf"answer|think|believe|guess|conclude|take|argue|mark)"
-    rf"(?: that)?(?: it(?:['’]s| is))?|answer(?:ing)? with|answer|lean(?:ing)? (?:towards?|to)|"
+    rf"(?: that)?(?: it(?:['’]s| is))?|answer(?:ing)? with|answer|lean(?:ing)?(?: towards?| to)?|"
     rf"stick(?:ing)? with|stay(?:ing)? with|change(?: my answer)? to|changing(?: my answer)? to|"
     rf"correct(?:ed)?(?: my answer)? to|(?:it|that|this)(?:['’]s| is| must be| has to be| should be|"
     rf" would be| can only be|['’]d be| has got to be| will be)|(?:must|has to|have to|should|can only) be|"
@@ -146,6 +151,11 @@ _ADVERB = (
     r"logically|truly|factually|technically|undoubtedly|fully|completely|entirely|as|what|that is|"
     r"the one that is)\s++)*+"
 )
+_BEST = (
+    r"(?:best|most (?:accurately|closely|clearly|directly))\s++(?:fits|describes|explains|matches|represents|"
+    r"captures|answers|suits|summari[sz]es|reflects|completes|characteri[sz]es|illustrates|expresses|"
+    r"supports|aligns|states|defines|identifies|resembles|corresponds|addresses|accounts)\b"
+)
 _RIGHT = (
     r"(?:correct|right|accurate|best|answer|solution|winner|it|one to (?:pick|choose|select|go with)|"
     r"choice|pick|selection|odd one out|(?:option|choice|answer|one|statement|letter)\s++(?:that\b|which\b|"
@@ -159,9 +169,10 @@ _RIGHT = (
 RIGHT = regex.compile(
     rf"{_ASIDE}\s*+(?:(?:\b{_BE}|[—–:-])\s++{_ADVERB}{_RIGHT}|it is\b|it was\b|for sure\b|"
     rf"(?:better )?(?:fits|suits|matches) (?:best|better|the)"
-    rf"|wins\b|takes it\b|(?:верен|верна|верно|верный|правильн\w{{2,4}}|правилен)\b|(?:dir|dır|dur|dür|tir|"
-    rf"tır)?\s*doğru(?:dur)?\b|benar\b|đúng\b|\s*[项項]?\s*(?:选项|選項)?\s*(?:才|最|"
+    rf"|{_BEST}|wins\b|takes it\b|(?:верен|верна|верно|верный|правильн\w{{2,4}}|правилен)\b|"
+    rf"(?:dir|dır|dur|dür|tir|tır)?\s*doğru(?:dur)?\b|benar\b|đúng\b|\s*[项項]?\s*(?:选项|選項)?\s*(?:才|最|"
     rf"就)?\s*[是为為]?\s*(?:正确|正確|对的|對的|对(?!比)|對|正解|最佳|答案|符合)|"
+    rf":\s*(?:正确|正確|对|對)(?=\s*(?:[。，,.;；!！]|\Z))|"
     rf"\s*[がはも]?\s*(?:最も)?(?:正しい|正解|適切|正答|妥当)|(?:です|だ|である|になります|となります|"
     rf"と思います)|を選|\s*번?\s*(?:이|가|을|를|로|으로)?\s*(?:정답|맞|옳|올바|적절|선택|고르)|"
     rf"\s*번?\s*(?:입니다|이다|예요|이에요)|(?:wählen|nehmen|gewählt)\b|\s*(?:ถูก|صحيح|الصحيح|درست|सही|"
@@ -199,7 +210,8 @@ WRONG = regex.compile(
     r"say the same)\b|(?:ist|trifft|stimmt)\s++nicht|n['’]est\s++pas|no\s++(?:es|está)|não\s++(?:é|está)|"
     r"non\s++è|не\s|nie\s++jest|(?:неверн\w{1,3}|неверен|неправильн\w{2,4}|неправилен|хибн\w{1,3}|yanlış|"
     r"salah|sai)\b|není|nem\s)|^\s*(?:[项項]|选项|選項)?\s*(?:也|均|都|就)?\s*[是为為]?\s*(?:不|错|錯|误|"
-    r"誤|有误|排除|无关|無關)|^\s*(?:は|が|も|では)?\s*(?:誤り|間違|不適切|不正解|正しくな|違い|ではな|"
+    r"誤|有误|排除|无关|無關)|^\s*:\s*(?:不对|不對|不正确|不正確|错误?|錯誤?)(?=\s*(?:[。，,.;；!！]|\Z))|"
+    r"^\s*(?:は|が|も|では)?\s*(?:誤り|間違|不適切|不正解|正しくな|違い|ではな|"
     r"でな|だと思いましたが)|^\s*번?\s*(?:은|는|이|가|도)?\s*(?:틀|오답|아니|잘못|옳지|맞지|부적절|"
     r"정답이 아)|^\s*(?:ผิด|ไม่|خاطئ|خطأ|غير|गलत|नहीं|שגוי|değil)",
     _FLAGS,
@@ -262,6 +274,9 @@ CONTINUES = regex.compile(
     r"correct|right)|will be the|could be (?:the|correct|right)|can be (?:excluded|ruled|eliminated|"
     r"discarded|rejected|dismissed)|cannot be (?:right|correct|true|the)|it is|alone|instead|here|too|"
     r"better|and|or|but|nor|because|since|as|than|over|which|while|whereas|if|when|for|rather|due|although|"
+    rf"{_BEST}|"
+    r"explains|accounts|captures|suggests|implies|reflects|involves|requires|leads|aligns|corresponds|"
+    r"supports|demonstrates|illustrates|includes|answers|addresses|completes|uses|"
     r"though|not|with|only|correctly|also (?:is|holds|fits)|would (?:require|mean|imply)|ist|war|wäre|"
     r"wählen|nehmen|oder|und|weil|denn|sondern|stimmt|passt|est|sont|et|ou|car|parce|es|está|porque|pues|y|"
     r"é|è|perché|poiché|jest|bo|je|este|är|er|dan|karena|adalah|là|vì|benar|đúng|salah|sai|doğru|yanlış|of|"

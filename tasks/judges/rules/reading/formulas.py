@@ -276,7 +276,8 @@ def _ways(expression: str) -> list[str]:
 
 def _latex(expression: str) -> str:
     """An expression as LaTeX, without dollar signs."""
-    text = expression.replace("$", " ").replace("**", "^").strip().rstrip(".,;")
+    text = expression.replace("$", " ").replace("**", "^").replace(r"\varnothing", r"\emptyset")
+    text = text.strip().rstrip(".,;")
     text = _ROOT.sub(r"\\sqrt{\g<text>}", text)
     text = _SYMBOL.sub(lambda found: _SYMBOLS[found.group()], text)
     text = _THOUSANDS.sub(lambda found: found.group().replace(",", ""), text)

@@ -134,6 +134,8 @@ _HEAD = regex.compile(
     r"步骤",
     regex.IGNORECASE,
 )
+_SUM = regex.compile(r"\s*+[$€£]?\d[\d.,]*+(?:\s*+(?:[-+*×·÷]|\\times|\\cdot)\s*+[$€£]?\d[\d.,]*+)++[\s.]*+")
+_RESULT_BEFORE = regex.compile(r"(?<![-+*/×·÷=]\s*)(?:\A|(?<=[\s:]))-?[$€£]?\d[\d.,]*+\s*+\Z")
 _SENTENCE_END = regex.compile(r"(?<=[!?])\s|(?<=\.)\s(?!\s*\d{1,2}[.)]\s)|[。！？\n]")
 COMPARED = regex.compile(
     r"\b(?:down from|up from|or (?:about|approximately|roughly)|instead of|rather than|not|out of|"
@@ -371,10 +373,12 @@ def _end_of(sentence: str) -> str:
 
 
 def _last_equation(text: str) -> str | None:
-    """What an equation at the end of a text comes to."""
+    """What an equation at the end of a text comes to, on either of its sides: "3 + 4 = 7", "7 = 3 + 4"."""
     for sign in ("=", "≈", "≃", "→"):
-        _, found, tail = text.rpartition(sign)
+        head, found, tail = text.rpartition(sign)
         if found and _HAS_DIGIT.search(tail):
+            if _SUM.fullmatch(tail) and (result := _RESULT_BEFORE.search(head)):
+                return f": {result.group()}"
             return f": {tail.lstrip()}"
     return None
 

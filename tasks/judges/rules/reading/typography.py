@@ -40,6 +40,7 @@ _ESCAPED_DOLLAR = regex.compile(r"\\\$")
 _ESCAPED_PERCENT = regex.compile(r"\\%")
 _DASH_AS_MINUS = regex.compile(r"(?<![\w)\]}.,%]|\d )[‐‑‒–](?=[$€£¥]?\.?\d)|(?<=[=:(]\s?)[‐‑‒–](?=\s?\d)")
 _RAISED = regex.compile(rf"[{''.join(_SUPERSCRIPTS)}]+")
+_RAISED_IN_HTML = regex.compile(r"<sup>\s*+([-+]?\w{1,9})\s*+</sup>")
 _MIXED = regex.compile(rf"(?:(?<![\d.,])(?P<whole>\d{{1,15}})[ ]?)?(?P<vulgar>[{_VULGAR}])")
 _MARKS = regex.compile(
     r"\[\^\w{1,12}\]|【[^【】\n]{0,20}†[^【】\n]{0,40}】|\[\d{1,3}\]\(https?://[^)\s]{0,300}\)|"
@@ -60,7 +61,7 @@ def as_typed(text: str) -> str:
     become ^n and vulgar fractions a/b, with a whole number before them too: 2½ is 5/2. The backslash and the
     dollar of an escaped dollar go, as do footnote marks and footnotes.
     """
-    if text.isascii() and not any(mark in text for mark in ("\\", "[", "{")):
+    if text.isascii() and not any(mark in text for mark in ("\\", "[", "{", "<sup>")):
         return text
     without_notes = _NOTES.sub("", text)
     text = _MARKS.sub("", without_notes)
@@ -71,6 +72,7 @@ def as_typed(text: str) -> str:
     text = _COMMA_IN_LATEX.sub(r"\1", text.translate(_CHARACTERS).translate(_PLAIN_SPACES))
     text = _ESCAPED_PERCENT.sub("%", _ESCAPED_DOLLAR.sub("", text))
     text = _DASH_AS_MINUS.sub("-", text)
+    text = _RAISED_IN_HTML.sub(r"^{\1}", text)
     typed: str = _RAISED.sub(_as_power, _MIXED.sub(_as_fraction, text))
     return typed
 
