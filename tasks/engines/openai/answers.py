@@ -14,6 +14,9 @@ from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, Gener
 MOST_DIGITS = 100
 """Most digits of a whole number. Python takes time that grows with their square."""
 
+MOST_NESTED = 64
+"""Brackets within brackets of an answer, at the most."""
+
 SHOWN_OF_BODY = 40
 """Bytes that are shown of what is no JSON: a page, or a stream, shows itself by them."""
 
@@ -282,12 +285,30 @@ class TokenizerInfo(_Part):
 def json_value(body: bytes) -> object:
     """The value in a body; raises `Unreadable` where it is no JSON, nested too deep, or a number too long."""
     try:
-        return json.loads(body, parse_int=_whole_number)
+        value = json.loads(body, parse_int=_whole_number)
     except ValueError as error:
         beginning = body[:SHOWN_OF_BODY].decode(errors="replace")
         raise Unreadable(f"no JSON, but {beginning!r}: {error}") from error
     except RecursionError as error:
         raise Unreadable("brackets within brackets without an end") from error
+    _refuse_depth(body, value)
+    return value
+
+
+def _refuse_depth(body: bytes, value: object) -> None:
+    """Refuse what is nested deeper than any answer: what walks through it later would have no stack left."""
+    if body.count(b"[") + body.count(b"{") <= MOST_NESTED:
+        return
+    within: list[object] = [value]
+    for _ in range(MOST_NESTED + 1):
+        if not within:
+            return
+        within = [part for each in within for part in _parts_of(each) if isinstance(part, dict | list)]
+    raise Unreadable(f"more than {MOST_NESTED} brackets within brackets")
+
+
+def _parts_of(value: object) -> Collection[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _whole_number(digits: str) -> int:

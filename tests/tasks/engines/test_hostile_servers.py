@@ -214,6 +214,45 @@ def test_what_is_no_answer_is_named_in_one_sentence(body, said):
     assert "\n" not in str(caught.value)
 
 
+def nested(depth):
+    """The parts of a chat's content, which have parts of their own."""
+    return '[{"type": "text", "text": ' * depth + '"x"' + "}]" * depth
+
+
+@pytest.mark.parametrize("depth", [40, 100, 190, 380, 400, 420, 440, 470, 480, 900])
+@pytest.mark.parametrize(
+    "place",
+    [
+        '"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": %s}}]',
+        '"choices": [{"finish_reason": "stop", "message": {"content": "x", "reasoning": %s}}]',
+        '"choices": [{"finish_reason": %s, "message": {"content": "x"}}]',
+        '"choices": [{"message": {"content": "x"}, "logprobs": %s}]',
+        '"model": %s',
+        '"unknown": %s',
+        '"error": %s',
+        '"usage": {"prompt_tokens_details": %s}',
+        '"choices": %s',
+    ],
+)
+def test_an_answer_nested_however_deep_is_refused_before_it_is_read(place, depth):
+    with pytest.raises(Unreadable, match="brackets within brackets"):
+        read_generated(json_value(f"{{{place % nested(depth)}}}".encode()), chat=True)
+
+
+def test_an_answer_nested_deep_ends_in_a_sentence():
+    body = json.dumps({"choices": [{"message": {"content": 0}}]}).replace("0", nested(420)).encode()
+    with asking(always(Fault(body=body))) as (_, engine), pytest.raises(EngineDied, match="brackets within"):
+        engine.generate(ASKED)
+
+
+def test_parts_of_parts_and_brackets_in_a_text_are_read():
+    content = nested(20).replace('"x"', json.dumps("[" * 500))
+    choice = f'{{"finish_reason": "stop", "message": {{"content": {content}}}}}'
+    usage = '{"prompt_tokens": 1, "completion_tokens": 1}'
+    read = read_generated(json_value(f'{{"choices": [{choice}], "usage": {usage}}}'.encode()), chat=True)
+    assert read.choices[0].message.text == "[" * 500
+
+
 @pytest.mark.parametrize("status", [400, 500])
 @pytest.mark.parametrize(
     "body",
