@@ -134,6 +134,8 @@ def holds_thoughts(text: str, reasoning: Reasoning | None) -> bool:
     """Whether a text that is judged holds a model's reasoning, by the tags that models put around it."""
     if reasoning is not None and reasoning.parser == "think-tags" and not reasoning.strip:
         return False  # it was asked for
+    if text.startswith("analysis") and "assistantfinal" in text:
+        return True  # gpt-oss, without the special tokens that part its channels
     if not any(each in text for each in OPENINGS):
         return False
     return _BEGINNING.match(text) is not None or _END.search(text) is not None

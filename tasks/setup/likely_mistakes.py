@@ -3,6 +3,7 @@ r"""Parts of a campaign's file that can be run and hardly mean what they say.
 * A prompt that is the same for every example: `{input}` where `{{ input }}` is meant.
 * `'\n'` in single quotes, which is a backslash and an n.
 * Targets that are compared as text and are spelled as nobody writes an answer, such as 5.0.
+* Targets that are lists of answers written as one text, such as ["x", "y"] in a cell.
 """
 
 import json
@@ -45,6 +46,7 @@ def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     yield from _other_templates(checked)
     yield from _line_breaks(checked.spec)
     yield from _targets(checked)
+    yield from _lists_as_text(checked)
 
 
 _NAME = r"\s*([A-Za-z_][\w.]*)\s*"
@@ -183,10 +185,9 @@ def _line_breaks(spec: CampaignSpec) -> Iterator[LikelyMistake]:
         text = _IN_BRACES.sub(" ", source)
         found = [each for each in _BREAK_IN_TEXT.finditer(text) if each[0][1:] not in _LATEX]
         if found:
+            shown = f"shows a backslash and {_letter(found[0][0])}, and no {_meant(found[0][0])}"
             yield LikelyMistake(
-                path,
-                f"shows a backslash and {_letter(found[0][0])}, and no line break: put the text in double "
-                "quotes, or write it in lines after a |",
+                path, f"{shown}: put the text in double quotes, or write it in lines after a |"
             )
 
 
@@ -232,6 +233,10 @@ def _letter(escape: str) -> str:
     return {"n": "an n", "t": "a t", "r": "an r"}[escape[1]]
 
 
+def _meant(escape: str) -> str:
+    return "tab" if escape[1] == "t" else "line break"
+
+
 AS_TEXT = ("choice", "contains", "exact", "exact_match", "f1", "inspect", "normalised", "regex", "squad")
 """Judges that compare an output with targets as text."""
 
@@ -250,6 +255,26 @@ def _targets(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     yield LikelyMistake(
         "dataset.fields.target", f"{those} spelled as nobody answers, such as {spelled[0]}: {counts}"
     )
+
+
+_LIST_AS_TEXT = re.compile(
+    r"""\s*(?:\[\s*(?P<quote>['"]).*(?P=quote)\s*,?\s*\]|(?:array\(\[|\{)\s*'.*[\])}])\s*""", re.DOTALL
+)
+"""A list of texts as JSON, Python or numpy writes it, or an object as Python does."""
+
+
+def _lists_as_text(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    """Targets that are one text for a list, as tables save lists: no output equals such a text."""
+    targets = [target for each in checked.dataset.examples for target in each.targets]
+    written = [each for each in targets if _LIST_AS_TEXT.fullmatch(each)]
+    if written and any(part["type"] in AS_TEXT for part in _judges(checked.spec)):
+        those = "a target is" if len(written) == 1 else f"{len(written)} targets are"
+        yield LikelyMistake(
+            "dataset.fields.target",
+            f"{those} a list or an object in one text, such as {written[0].strip()[:MOST_SHOWN]}, which is "
+            "compared as a whole; save the data with lists, as .jsonl or .parquet, if each of its parts is a "
+            "right answer",
+        )
 
 
 def _judges(spec: CampaignSpec) -> Iterable[JsonView]:

@@ -168,6 +168,28 @@ def test_targets_that_are_spelled_as_nobody_answers_are_told(found, judge, end):
         assert mistakes[0].sentence.endswith(end)
 
 
+@pytest.mark.parametrize(
+    "target",
+    ['["Ann", "Ann B."]', "['Ann', 'Ann B.']", "['Ann' 'Ann B.']", "{'text': ['Ann'], 'answer_start': [3]}"],
+)
+@pytest.mark.parametrize(("judge", "is_told"), [("{type: exact}", True), ("{type: numeric}", False)])
+def test_lists_of_answers_that_are_one_text_are_told(found, target, judge, is_told):
+    rows = [{**row, "target": each} for row, each in zip(rows_of(), [target, "x", "y"], strict=True)]
+    mistakes = found(f"judge={judge}", rows=rows)
+    assert [each.path for each in mistakes] == ["dataset.fields.target"] * is_told
+    if is_told:
+        assert mistakes[0].sentence.startswith(
+            f"a target is a list or an object in one text, such as {target}"
+        )
+        assert "as .jsonl or .parquet" in mistakes[0].sentence
+
+
+@pytest.mark.parametrize("target", ["[1, 2]", "[x]", '{"name": "Ada"}', "['", '"a"', "{1, 2}"])
+def test_other_brackets_in_targets_are_meant(found, target):
+    rows = [{**row, "target": target} for row in rows_of()]
+    assert not found("judge={type: exact}", rows=rows)
+
+
 def test_validate_names_the_line(campaign_file, folder):
     path = campaign_file('template: "{{ input }}="', "template: 'Solve {input}\\n'")
     validated = winnow(folder, "validate", path)

@@ -53,6 +53,8 @@ def test_what_comes_after_a_stop_sequence_is_not_judged_and_thoughts_are_not_cut
         ("◁think▷a◁/think▷b", ["thoughts"]),
         ("<seed:think>a</seed:think>b", ["thoughts"]),
         ("<|channel|>analysis<|message|>a<|channel|>final<|message|>b", ["thoughts"]),
+        ("analysisWe need B.assistantfinalB", ["thoughts"]),
+        ("analysis of the word assistantship", []),
         ("<thought>a</thought>b", ["thoughts"]),
         ("<thinking>a</thinking>b", ["thoughts"]),
         ("The answer is in <reasoning>a</reasoning>.", []),  # as prompts ask for it
