@@ -52,7 +52,7 @@ def tags_as_lines(text: str) -> str:
 def _as_line(found: "regex.Match[str]") -> str:
     name = found.group("name").lower()
     if name == "sup":  # an exponent, which `typography` reads
-        return found.group()
+        return str(found.group())
     if "answer" not in name and name not in ("choice", "option", "result", "output"):
         return found.group() if len(name) == 1 else " "
     return "\n" if found.group("end") else "\nanswer: "
