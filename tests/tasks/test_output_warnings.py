@@ -182,6 +182,13 @@ def test_a_candidate_whose_requests_are_refused_is_named_with_the_servers_words(
             "'The category is: bug.', its target is 'bug'; set the judge's extract, or use judge contains",
         ),
         (
+            [f"{each.title()}." for each in TARGETS],
+            {},
+            "zero-holds-target",
+            "b (eliminated) scored 0 on all 5 outputs, and 5 of them hold the target: example 'e0' got "
+            "'Bug.', its target is 'bug'; use judge normalised, to which case and punctuation are the same",
+        ),
+        (
             ["How can I help?"] * 5,
             {},
             "zero-all-equal",

@@ -22,6 +22,7 @@ from winnow.storage.queries.candidate_outputs import (
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.rounds.outputs import (
@@ -429,6 +430,12 @@ def _holds_target(looked: Looked, output: JudgedOutput) -> bool:
     return any(_holds(text, target.strip()) for target in output.targets)
 
 
+def _is_but_for_spelling(text: str, output: JudgedOutput) -> bool:
+    """Whether a judged text is a target but for case, punctuation and white space."""
+    said = normalise(text)
+    return any(said == normalise(target) for target in output.targets)
+
+
 def _holds(text: str, word: str) -> bool:
     if len(word) > 1:
         text, word = text.casefold(), word.casefold()
@@ -473,7 +480,12 @@ def _zero(campaign: CampaignRecord, cause: Kind, found: Sequence[Looked]) -> Cam
         looked, shown = held[0]
         said += f", and {len(held):,} of them hold the target"
         contains = any(each.get("type") == "contains" for each in parts)
-        remedy = "check the judge's parameters" if contains else f"{extract}, or use judge contains"
+        if contains:
+            remedy = "check the judge's parameters"
+        elif all(_is_but_for_spelling(each.judged(output), output) for each, output in held):
+            remedy = "use judge normalised, to which case and punctuation are the same"
+        else:
+            remedy = f"{extract}, or use judge contains"
     elif cause == "zero-unread":
         unread = [(each, output) for each, output in outputs if _is_unread(output)]
         looked, shown = unread[0]
