@@ -32,6 +32,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
+from winnow.tasks.plugins.allowed_code import ask_of
 from winnow.tasks.spec.yaml_file import overriding, read_spec_file
 
 
@@ -81,6 +82,7 @@ def winnow(folder, *arguments):
         patch.setattr(typer.main, "get_command", COMMAND_OF)
         with pytest.raises(SystemExit) as left:
             main()
+    ask_of(None)  # what follows in this process is no command
     return Ran(left.value.code or 0, out.getvalue(), err.getvalue())
 
 

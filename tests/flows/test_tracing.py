@@ -62,7 +62,7 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
         def cancel(self, key):
             pass
 
-    def ask(group, engine, is_ready):
+    def ask(group, engine, is_ready, came):
         with tracing.ENGINES.start_as_current_span("call"):
             return []
 
