@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,20 +33,23 @@ def main() -> None:
     # Processes that Python or a library starts with -c or -m would import from the working folder first.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     settle_environment()
-    ask_of(_allows)
     # Imported late: reading the settings above must come before anything that may import Prefect.
     from winnow.flows.cli import app
     from winnow.flows.exit_codes import sentences_for_errors
 
-    with sentences_for_errors():
-        app()
+    ask_of(_allows)
+    try:
+        with sentences_for_errors():
+            app()
+    finally:
+        ask_of(None)
 
 
-def _allows(act: str) -> bool:
+def _allows(act: str, digests: Mapping[str, str] | None) -> bool:
     """Whether the user has allowed code that is about to run."""
     from winnow.flows.run.trust_prompt import allows
 
-    return allows(act)
+    return allows(act, digests)
 
 
 def leave_garbage() -> None:

@@ -67,8 +67,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         print(f"check: {missing}; winnow run refuses the campaign on this machine until then")
     known = remembered()
     for needed in permissions(checked.spec, Path.cwd()):
-        head = "allowed" if needed.text in known else "to be allowed"
-        print(f"{head}: it would {needed.text} ({needed.keys[0]})")
+        head = "allowed" if known.allows(needed) else "to be allowed"
+        print(f"{head}: it would {known.asked(needed)}")
     identity = checked.identity()
     for warning in (
         own_judge(identity),

@@ -3,14 +3,15 @@
 What was allowed is kept for each user, in `winnow/trust.json` of their configuration folder: a file in the
 working folder, or in the results database, could come from whoever the campaign came from. Each entry says
 all that it allows, so that it holds for every campaign: a key may go to an origin where it may go already.
+Beside an entry that runs code of files stand their digests, so that other code in their place is asked for.
 """
 
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -26,13 +27,48 @@ from winnow.tasks.setup.trust import Permission, permissions, place_of_results
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.yaml_file import SpecFile
 
-TRUSTED = "trusted"
+TRUSTED, DIGESTS = "trusted", "digests"
 
 STORAGE = ("storage",)
 """Keys of the permission that the user gives by naming the database of a campaign to resume."""
 
 
-_allowed_here: set[str] = set()
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a user has allowed."""
+
+    texts: frozenset[str] = frozenset()
+    digests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Those of the files of code, by the text of the permission that was given to them."""
+
+    def allows(self, needed: Permission) -> bool:
+        """Whether an act was allowed, with the code as it is now."""
+        return needed.text in self.texts and (
+            needed.digests is None or self.digests.get(needed.text) == needed.digests
+        )
+
+    def asked(self, needed: Permission) -> str:
+        """An act as it follows "it would", with the key that asks for it and what of its code has changed."""
+        changed = ""
+        if needed.text in self.texts and not self.allows(needed):
+            before, now = self.digests.get(needed.text), needed.digests or {}
+            changed = "; its code was not looked at when it was allowed"
+            if before is not None:
+                names = sorted({name for name, _ in before.items() ^ now.items()})
+                changed = f"; changed since it was allowed: {', '.join(map(ascii, names))}"
+        return f"{needed.text} ({needed.keys[0]}{changed})"
+
+    def with_these(self, permissions: Iterable[Permission]) -> "Remembered":
+        """The same and more."""
+        texts, digests = set(self.texts), dict(self.digests)
+        for each in permissions:
+            texts.add(each.text)
+            if each.digests is not None:
+                digests[each.text] = each.digests
+        return Remembered(frozenset(texts), digests)
+
+
+_allowed_here = Remembered()
 """What was allowed in this process, which may be unable to remember it."""
 
 
@@ -65,7 +101,7 @@ def approving(
         needed = permissions(spec, folder or Path.cwd())
         is_own = own or file.is_overridden
         asked = [each for each in needed if all(map(is_own, each.keys))]
-        _remember(each.text for each in asked if each.keys != STORAGE or trust.everything)
+        _remember([each for each in asked if each.keys != STORAGE or trust.everything])
         _require([each for each in needed if each not in asked], trust, str(file.path))
 
     return approve
@@ -102,29 +138,31 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
     if not needed:
         return
     known = remembered()
-    missing = [each for each in needed if each.text not in known]
+    missing = [each for each in needed if not known.allows(each)]
     if not missing:
         return
-    if not trust.everything and not (trust.asks and _agreed(missing, what)):
-        asked = ", and ".join(f"{each.text} ({each.keys[0]})" for each in missing)
+    asks = [known.asked(each) for each in missing]
+    if not trust.everything and not (trust.asks and _agreed(asks, what)):
+        asked = ", and ".join(asks)
         raise SpecError(
             f"{what}: it would {asked}, which nobody has allowed here; {trust.how} if you know where it "
             "comes from"
         )
-    _remember({each.text for each in missing})
+    _remember(missing)
 
 
-def _agreed(missing: Sequence[Permission], what: str) -> bool:
+def _agreed(asks: Sequence[str], what: str) -> bool:
     """Whether the user, asked on a terminal where there is one, agrees."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
         return False
-    lines = "".join(f"\n  - {each.text} ({each.keys[0]})" for each in missing)
+    lines = "".join(f"\n  - {each}" for each in asks)
     return typer.confirm(f"{what}: it would{lines}\nallow this from now on?", default=False, err=True)
 
 
-def allows(act: str) -> bool:
+def allows(act: str, digests: Mapping[str, str] | None) -> bool:
     """Whether this user has allowed an act, now or before; see `tasks.plugins.allowed_code`."""
-    return act in _allowed_here or act in remembered()
+    needed = Permission(text=act, keys=(), digests=digests)
+    return _allowed_here.allows(needed) or remembered().allows(needed)
 
 
 def trust_file() -> Path:
@@ -138,8 +176,8 @@ def trust_file() -> Path:
     return base / "winnow" / "trust.json"
 
 
-def remembered() -> frozenset[str]:
-    """The texts of the permissions that this user has given.
+def remembered() -> Remembered:
+    """The permissions that this user has given.
 
     Raises:
         SpecError: If what was kept of them cannot be read.
@@ -148,25 +186,33 @@ def remembered() -> frozenset[str]:
         path = trust_file()
         held = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, RuntimeError):
-        return frozenset()
+        return Remembered()
     except (OSError, ValueError) as error:
         raise SpecError(f"{path} cannot be read ({error}); delete it to be asked again") from error
-    texts = held.get(TRUSTED) if isinstance(held, dict) else None
-    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+    texts, digests = (held.get(TRUSTED), held.get(DIGESTS, {})) if isinstance(held, dict) else (None, None)
+    if (
+        not isinstance(texts, list)
+        or not all(isinstance(each, str) for each in texts)
+        or not isinstance(digests, dict)
+        or not all(isinstance(each, dict) for each in digests.values())
+    ):
         raise SpecError(f"{path} is not what Winnow wrote; delete it to be asked again")
-    return frozenset(texts)
+    return Remembered(frozenset(texts), digests)
 
 
-def _remember(texts: Iterable[str]) -> None:
+def _remember(permissions: Sequence[Permission]) -> None:
     """Add to the remembered permissions; where they cannot be written, the next command asks again."""
+    global _allowed_here
     known = remembered()
-    if not (new := set(texts) - known):
+    if all(map(known.allows, permissions)):
         return
-    _allowed_here.update(new)
+    _allowed_here = _allowed_here.with_these(permissions)
+    new = known.with_these(permissions)
+    kept = {TRUSTED: sorted(new.texts)} | ({DIGESTS: new.digests} if new.digests else {})
     try:
         path = trust_file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, json.dumps({TRUSTED: sorted(known | new)}, indent=2) + "\n")
+        _replace(path, json.dumps(kept, indent=2) + "\n")
     except (OSError, RuntimeError) as error:
         tell(f"what was allowed cannot be remembered and will be asked for again: {error}")
 

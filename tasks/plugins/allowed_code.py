@@ -6,7 +6,7 @@ about to run code asks as well, whichever command made it. Programs that use Win
 command, have chosen what they run, and nothing is asked of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from winnow.tasks.errors import SpecError
 
@@ -18,11 +18,11 @@ class NotAllowed(SpecError):
     """Code is about to run, and nobody has allowed it."""
 
 
-Allows = Callable[[str], bool]
-"""A function that tells whether the user has allowed an act."""
+Allows = Callable[[str, Mapping[str, str] | None], bool]
+"""A function that tells whether the user has allowed an act, of code with these digests where it has some."""
 
 _allows: Allows | None = None
-_known: set[str] = set()
+_known: list[tuple[str, Mapping[str, str] | None]] = []
 
 
 def function_of(file: str, function: str) -> str:
@@ -46,17 +46,21 @@ def ask_of(allows: Allows | None) -> None:
     _known.clear()
 
 
-def require_allowed(act: str) -> None:
+def require_allowed(act: str, digests: Mapping[str, str] | None = None) -> None:
     """Refuse to go on to code that nobody has allowed; each act is asked about once.
+
+    Args:
+        act: What the code does, as it follows "it would".
+        digests: SHA-256 of each file of the code; None where it is of no file.
 
     Raises:
         NotAllowed: In a sentence that holds the command by which it is allowed.
     """
-    if _allows is None or act in _known:
+    if _allows is None or (act, digests) in _known:
         return
-    if not _allows(act):
+    if not _allows(act, digests):
         raise NotAllowed(
-            f"it would {act}, which nobody has allowed here; winnow validate FILE --trust, of the campaign's "
-            "file, allows it if you know where it comes from"
+            f"it would {act}, which nobody has allowed here as it stands; winnow validate FILE --trust, of "
+            "the campaign's file, allows it if you know where it comes from"
         )
-    _known.add(act)
+    _known.append((act, digests))

@@ -14,11 +14,23 @@ import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.abc import PathEntryFinder
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from importlib.metadata import EntryPoint
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from winnow.algorithms.state.plugin_registry import Registered
@@ -76,6 +88,32 @@ def file_digests(path: Path) -> dict[str, str]:
         return _if_own(_found(name), frozenset()) if spec is None else spec
 
     return _read_digests(given.stem, find)
+
+
+class FromSource(SourceFileLoader):
+    """Loads a module from its source: what lies compiled beside it may be of another one."""
+
+    def path_stats(self, path: str) -> NoReturn:
+        """Tell nothing of the file, without which no compiled one is looked for or written."""
+        raise OSError(f"{path} is compiled anew")
+
+
+def import_sources_of(folder: Path) -> None:
+    """Have this process import what lies in a folder by `FromSource`, installed packages excepted."""
+    finder = FileFinder.path_hook(
+        (ExtensionFileLoader, EXTENSION_SUFFIXES),
+        (FromSource, SOURCE_SUFFIXES),
+        (SourcelessFileLoader, BYTECODE_SUFFIXES),
+    )
+
+    def hook(path: str) -> PathEntryFinder:
+        found = Path(path).resolve()
+        if not found.is_relative_to(folder) or INSTALLED & set(found.parts):
+            raise ImportError(f"{path} is none of the folder's")
+        return finder(path)
+
+    sys.path_hooks.insert(0, hook)
+    sys.path_importer_cache.clear()
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:

@@ -6,6 +6,7 @@ so that a user can be asked first. A server of this machine counts as the user's
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from winnow.tasks.candidates.server_keys import (
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, function_of
+from winnow.tasks.plugins.source_code import file_digests
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import InspectSpec
 
@@ -47,10 +49,13 @@ class Permission:
     """The act, as it follows "it would"; the same act always has the same text, printable in ASCII."""
     keys: tuple[str, ...]
     """The keys of the file that ask for it, together."""
+    digests: Mapping[str, str] | None = None
+    """SHA-256 of each file of code that it runs, as far as these lie here, by module or path; None where it
+    runs none of the user's disk."""
 
 
 def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:
-    """All that a campaign needs to be allowed, each once; nothing is opened or sent to find out.
+    """All that a campaign needs to be allowed, each once; to find out, files of code are read, and not run.
 
     Args:
         spec: The campaign.
@@ -67,15 +72,13 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     if (task := spec.dataset.lm_eval) is not None:
         for function in task.functions:
             file, _, name = function.rpartition(":")
-            text = function_of(str((folder / file).resolve()), name)
-            yield Permission(text=text, keys=("task.lm_eval",))
+            yield _function_run(folder / file, name, "task.lm_eval")
     if (inspect := spec.dataset.inspect) is not None:
         yield _inspect_run(inspect, folder)
     for place, judge in _judges(spec):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = in_home(path).rpartition(":")
-            text = function_of(str((folder / file).resolve()), function)
-            yield Permission(text=text, keys=(f"{place}.path",))
+            yield _function_run(folder / file, function, f"{place}.path")
         if judge.get("type") == "code" and judge.get("allow_code") is True:
             yield Permission(text=PROGRAMS_OF_MODELS, keys=(f"{place}.allow_code",))
     execution = spec.execution
@@ -90,6 +93,34 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
     if (results := place_of_results(spec.storage, folder)) is not None:
         yield results
+
+
+def _function_run(file: Path, function: str, key: str) -> Permission:
+    found = file.resolve()
+    return Permission(text=function_of(str(found), function), keys=(key,), digests=_digests(found))
+
+
+def _digests(file: Path) -> Mapping[str, str]:
+    """Those of a Python file and of what it brings along; none where it cannot be read."""
+    try:
+        return file_digests(file) if file.is_file() else {}
+    except (OSError, ValueError):
+        return {}
+
+
+CODE_OF_MODELS = ("*.py", "*config*.json")
+"""Files beside weights that are code, or name some."""
+
+
+def _digests_of_model(folder: Path) -> Mapping[str, str] | None:
+    """Those of the code that comes with a checkpoint in a folder; None for one that lies elsewhere."""
+    if not folder.is_dir():
+        return None
+    files = sorted({path for kind in CODE_OF_MODELS for path in folder.rglob(kind) if path.is_file()})
+    try:
+        return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}
+    except OSError:
+        return {}
 
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
@@ -145,23 +176,26 @@ def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator
             which = str((folder / named).resolve()) if (folder / named).is_dir() else named
             revision = "" if model.get("revision") is None else f" at revision {model['revision']!a}"
             text = f"run the code that comes with the model {which!a}{revision}"
-            yield Permission(text=text, keys=(key,))
+            yield Permission(text=text, keys=(key,), digests=_digests_of_model(folder / named))
         elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
             text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
             yield Permission(text=text, keys=(key,))
 
 
 def _inspect_run(task: InspectSpec, folder: Path) -> Permission:
-    what = f"the task {task.task!a} of an installed package"
+    what, digests = f"the task {task.task!a} of an installed package", None
     if task.file is not None:
         file, name = str((folder / task.file).resolve()), task.task.rpartition("@")[2]
+        digests = _digests(Path(file))
         which = f"task {name!a}" if "@" in task.task else "only task"
         what = f"the {which} of the Python file {file!a}"
     given = f" with {task.args!a}" if task.args else ""
     python = task.interpreter(folder)
     by = "" if python is None else f" by the interpreter {python!a}"
     keys = ["inspect", *(key for key in ("args", "python") if getattr(task, key))]
-    return Permission(text=f"run {what}{given}{by}", keys=tuple(f"task.{key}" for key in keys))
+    return Permission(
+        text=f"run {what}{given}{by}", keys=tuple(f"task.{key}" for key in keys), digests=digests
+    )
 
 
 def _told(spec: CampaignSpec) -> Iterator[Permission]:

@@ -1,6 +1,9 @@
 """Code of a campaign asks where it is about to run, so that a command that reads a database runs none."""
 
+import importlib.util
+import json
 import os
+import py_compile
 import sqlite3
 import subprocess
 import sys
@@ -11,13 +14,17 @@ from scripted_engines import provide_all
 from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database
 
-from winnow.flows.run.trust_prompt import Trust, approving
+from winnow.flows.run import trust_prompt
+from winnow.flows.run.trust_prompt import Trust, approving, trust_file
 from winnow.storage.engine.database import open_database
+from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import Sample, try_out
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.trust import permissions
+from winnow.tasks.spec.campaign import CampaignSpec
 
 JUDGE = (
     'import pathlib\npathlib.Path(__file__).with_name("ran").write_text("")\ndef f(sample):\n    return 1.0\n'
@@ -55,19 +62,19 @@ def stored(file, monkeypatch):
 def test_a_judge_runs_no_code_that_nobody_has_allowed(file):
     judge = create_judge("python", path="j.py:f")
     asked = []
-    ask_of(asked.append)
+    ask_of(lambda act, digests: asked.append((act, *digests)))
     for use in (lambda: judge.judge(Sample(output="x", targets=("x",))), lambda: try_out(judge)):
         with pytest.raises(NotAllowed, match=r"run 'f' of the Python file .* winnow validate FILE --trust"):
             use()
-    assert asked == [f"run 'f' of the Python file {str(file)!r}"] * 2
+    assert asked == [(f"run 'f' of the Python file {str(file)!r}", "j")] * 2
     assert not (file.parent / "ran").exists()
-    ask_of(lambda act: True)
+    ask_of(lambda *act: True)
     assert judge.judge(Sample(output="x", targets=("x",))).score == 1.0
 
 
 def test_programs_of_models_are_not_run_unless_somebody_has_allowed_it(file):
     judge = create_judge("code", allow_code=True)
-    ask_of(lambda act: False)
+    ask_of(lambda *act: False)
     with pytest.raises(NotAllowed, match="run programs that models write, in a sandbox"):
         judge.judge(Sample(output="x = 1", targets=("assert x",)))
 
@@ -77,10 +84,10 @@ def test_checking_a_database_runs_no_code_and_says_so(stored):
         closing(open_database(f"sqlite:///{stored / 'w.db'}", read_only=True)) as database,
         database.reading() as session,
     ):
-        ask_of(lambda act: False)
+        ask_of(lambda *act: False)
         told = list(findings(session))
         assert not (stored / "ran").exists()
-        ask_of(lambda act: True)
+        ask_of(lambda *act: True)
         assert list(findings(session)) == []
     assert told
     assert not any(each.is_wrong for each in told)
@@ -92,13 +99,11 @@ def test_commands_ask_before_code_runs(stored):
         connection.execute("UPDATE campaigns SET spec = replace(spec, 'grader', 'transformers')")
     check = [sys.executable, "-m", "winnow.flows.main", "db", "check", "--storage", "sqlite:///w.db"]
     result = subprocess.run(check, cwd=stored, env={**os.environ}, capture_output=True, text=True)
-    assert "which nobody has allowed here" in result.stdout
+    assert "which nobody has allowed here as it stands" in result.stdout
     assert not (stored / "ran").exists()
 
 
 def test_what_was_allowed_and_could_not_be_remembered_runs_in_this_process(file, monkeypatch):
-    from winnow.flows.run import trust_prompt
-
     path = write_campaign(file.parent, "c", judge={"type": "python", "path": "j.py:f"})
     provide_all(monkeypatch)
     ask_of(trust_prompt.allows)
@@ -107,3 +112,94 @@ def test_what_was_allowed_and_could_not_be_remembered_runs_in_this_process(file,
     (file.parent / "configuration").write_text("in the way of a folder")
     check_campaign_file(str(path), [], approving(Trust(everything=True)))
     assert (file.parent / "ran").exists()
+
+
+def allow(file, trust=None):
+    path = write_campaign(file.parent, "c", judge={"type": "python", "path": "j.py:f"})
+    check_campaign_file(str(path), [], approving(trust or Trust()))
+
+
+def test_other_code_at_an_allowed_path_is_asked_for_with_what_changed(file, monkeypatch):
+    provide_all(monkeypatch)
+    (file.parent / "helper.py").write_text("HELP = 1\n")
+    file.write_text("import helper\n" + JUDGE)
+    with pytest.raises(SpecError, match=r"run 'f' of the Python file .* \(judge\.path\), which nobody"):
+        allow(file)
+    allow(file, Trust(everything=True))
+    allow(file)
+    for name, content, changed in [
+        ("j.py", JUDGE, "'helper', 'j'"),
+        ("j.py", "import helper, colorsys\n" + JUDGE, "'helper', 'j'"),
+        ("colorsys.py", "", "'colorsys'"),  # in the place of the library's
+        ("helper.py", "HELP = 2\n", "'helper'"),
+    ]:
+        (file.parent / name).write_text(content)
+        (file.parent / "ran").unlink(missing_ok=True)
+        with pytest.raises(SpecError, match=rf"\(judge\.path; changed since it was allowed: {changed}\)"):
+            allow(file)
+        assert not (file.parent / "ran").exists()
+        allow(file, Trust(everything=True))
+        allow(file)
+
+
+def test_what_was_allowed_before_its_code_was_looked_at_is_asked_for_once_more(file, monkeypatch):
+    provide_all(monkeypatch)
+    allow(file, Trust(everything=True))
+    kept = json.loads(trust_file().read_text())
+    assert list(kept["digests"]) == kept["trusted"]
+    trust_file().write_text(json.dumps({"trusted": kept["trusted"]}))
+    with pytest.raises(SpecError, match="its code was not looked at when it was allowed"):
+        allow(file)
+    allow(file, Trust(everything=True))
+    assert json.loads(trust_file().read_text()) == kept
+
+
+def test_a_judge_that_changed_after_it_was_allowed_is_not_run(file, monkeypatch):
+    provide_all(monkeypatch)
+    allow(file, Trust(everything=True))
+    ask_of(trust_prompt.allows)
+    file.write_text(JUDGE + "# other code")
+    (file.parent / "ran").unlink()
+    with pytest.raises(NotAllowed):
+        try_out(create_judge("python", path="j.py:f"))
+    assert not (file.parent / "ran").exists()
+
+
+def test_code_that_was_compiled_beforehand_is_not_run_in_the_place_of_its_source(file, tmp_path):
+    (file.parent / "helper.py").write_text("HELP = 0.25\n")
+    file.write_text("from helper import HELP\ndef f(sample):\n    return HELP\n")
+    for name, other in [("j.py", "def f(sample):\n    return 1.0\n"), ("helper.py", "HELP = 1.0\n")]:
+        source = tmp_path / "other.py"
+        source.write_text(other)
+        compiled = importlib.util.cache_from_source(str(file.parent / name))
+        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        py_compile.compile(str(source), cfile=compiled, invalidation_mode=mode)
+    judge = create_judge("python", path="j.py:f")
+    assert judge.judge(Sample(output="x", targets=("x",))).score == 0.25
+
+
+def test_code_beside_weights_is_looked_at_too(file):
+    model = file.parent / "model"
+    model.mkdir()
+    (model / "modeling.py").write_text("A = 1\n")
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_text("weights")
+    args = {"model_args": {"trust_remote_code": True}, "provider": "vllm"}
+    keys = BASE | {"models": [{"name": "m", "model": "model", **args}]}
+    [of_model] = permissions(CampaignSpec.model_validate(keys), file.parent)
+    assert list(of_model.digests) == ["config.json", "modeling.py"]
+    [hub] = permissions(
+        CampaignSpec.model_validate(BASE | {"models": [{"name": "m", "model": "o/n", **args}]}), file.parent
+    )
+    assert hub.digests is None
+
+
+BASE = {
+    "name": "c",
+    "objective": "best-mean",
+    "prompts": [{"name": "p", "template": "{{ input }}"}],
+    "dataset": {"path": "d.jsonl"},
+    "judge": {"type": "exact"},
+    "selector": {"name": "ucb-e"},
+    "stopping": {"budget": 64, "delta": 0.1},
+}

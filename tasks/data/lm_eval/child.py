@@ -18,6 +18,7 @@ from winnow.tasks.data.lm_eval.rows import Resolve
 from winnow.tasks.data.lm_eval.seeds import set_seeds
 from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.plugins.source_code import FromSource
 from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
 
@@ -45,7 +46,7 @@ def _module(file: str) -> ModuleType:
         return importlib.import_module(file)
     name = f"winnow_task_{Path(file).stem}_{sha256(file)[:16]}"
     if name not in sys.modules:
-        spec = spec_from_file_location(name, file)
+        spec = spec_from_file_location(name, file, loader=FromSource(name, file))
         assert spec is not None
         assert spec.loader is not None
         sys.modules[name] = module_from_spec(spec)

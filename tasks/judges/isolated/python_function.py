@@ -9,7 +9,7 @@ file and of the modules of its own that it imports.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -48,7 +48,7 @@ class PythonJudge:
     timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
     """Seconds that the function may take for one output."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
-    _act: str = field(init=False, repr=False, compare=False)
+    _act: tuple[str, Mapping[str, str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         low, high = self.range
@@ -71,11 +71,11 @@ class PythonJudge:
             exhausted=JUDGE_FAILED,
         )
         object.__setattr__(self, "_isolated", isolated)
-        object.__setattr__(self, "_act", function_of(str(file), function))
+        object.__setattr__(self, "_act", (function_of(str(file), function), params["digests"]))
 
     def try_out(self) -> None:
         """Import the file in the judge's process; see `tasks.judges.protocol.try_out`."""
-        require_allowed(self._act)
+        require_allowed(*self._act)
         try:
             self._isolated.start()
         except IsolationFailed as error:
@@ -92,7 +92,7 @@ class PythonJudge:
         Raises:
             NotAllowed: If a command runs it that has not asked for it.
         """
-        require_allowed(self._act)
+        require_allowed(*self._act)
         return self._isolated.judge(sample)
 
 

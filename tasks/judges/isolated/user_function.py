@@ -12,6 +12,7 @@ from pathlib import Path
 
 from winnow.algorithms.errors import at_bound
 from winnow.tasks.judges.protocol import InvalidScore, Sample, Verdict
+from winnow.tasks.plugins.source_code import FromSource, import_sources_of
 
 
 def loaded(
@@ -23,9 +24,10 @@ def loaded(
         ImportError: If the code is not the one any more that the digests are of.
         AttributeError, TypeError: If there is no such function.
     """
+    import_sources_of(Path(file).parent)
     sys.path.insert(0, str(Path(file).parent))
     name = Path(file).stem
-    spec = spec_from_file_location(name, file)
+    spec = spec_from_file_location(name, file, loader=FromSource(name, file))
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
