@@ -133,10 +133,14 @@ class ChoiceReader:
             return None
         listed = {folded(each.group("label")) for each in self._listed.finditer(text)}
         begun = self._begun_with(text, groups[0]) if len(listed) < 2 else None
-        is_word = begun is not None and len(begun) > 1 and after_taking_back(text) is None
-        for group in reversed(groups):
-            if _chooses(group, is_list=len(listed) > 1) and not (is_word and _is_a_word(group)):
-                return _only(group.labels)
+        choosing = [each for each in reversed(groups) if _chooses(each, is_list=len(listed) > 1)]
+        if after_taking_back(text) is None:
+            said = [each for each in choosing if not _is_a_word(each)]
+            if not said and choosing and (begun is None or len(begun) == 1):
+                return _only(frozenset().union(*(each.labels for each in choosing)))
+            choosing = said
+        if choosing:
+            return _only(choosing[0].labels)
         if begun is not None:
             return begun
         named = [each for each in groups if not _is_turned_down(each)]
@@ -216,7 +220,7 @@ class ChoiceReader:
             return True
         before, rest = _before(text, mention.start), text[mention.end : mention.end + 40]
         if not mention.is_loud:
-            is_closed = regex.match(r"\s*+(?:[).,;!\"'}\]:]|\Z|\n)", rest)
+            is_closed = regex.match(r"\s*+(?:[).,;!\"'}\]:]|\Z|\n|because\b|since\b)", rest)
             is_alone = not before.strip(" \t>#-(") or words.THEREFORE.search(before)
             if (not before.strip() or _OPTION_BEFORE.search(before)) and words.RIGHT.match(rest):
                 return True
@@ -353,8 +357,7 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
         return words.WRONG.match(after) is not None
     clause = _clause(before)
     if not words.DOUBTFUL.search(clause):
-        stated = words.STATED.search(before)
-        if stated and not words.NEGATED.search(_clause(before)):
+        if _is_stated(group) and not words.NEGATED.search(_clause(before)):
             return not (is_list and _is_item(group))
         is_led_to = words.CHOOSING.search(before) or (
             group.mentions[0].is_apart and words.STATED_BY_TEXT.search(before)
@@ -374,8 +377,19 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
 
 def _is_a_word(group: _Group) -> bool:
     """Whether an option may be a word of the sentence: the "true" of "False. That it is true is a myth."."""
-    is_set_off = any(each.is_apart for each in group.mentions) or _is_alone(group)
-    return not is_set_off and words.STATED.search(group.before) is None
+    return len(group.mentions[0].label) > 1 and not (
+        any(each.is_apart for each in group.mentions)
+        or _is_alone(group)
+        or _is_item(group)
+        or _is_stated(group)
+        or words.CONCLUDING.match(group.before)
+    )
+
+
+def _is_stated(group: _Group) -> bool:
+    """Whether the words before say that this is the answer, or of what is asked about that it is so."""
+    is_claimed = len(group.mentions[0].label) > 1 and words.CLAIMED.search(group.before)
+    return bool(is_claimed or words.STATED.search(group.before))
 
 
 def _is_item(group: _Group) -> bool:

@@ -56,8 +56,20 @@ STATED = regex.compile(
 )
 """The beginning of a sentence up to the label: "The correct answer to this is option"."""
 
-STATED_BY_TEXT = regex.compile(rf"{ANSWER}{_BETWEEN}{COPULA}\s[^.!?\n;,]{{1,60}}\s$", _FLAGS)
+STATED_BY_TEXT = regex.compile(
+    rf"(?:{ANSWER}{_BETWEEN}{COPULA}|\b(?:it|that|this)(?:['’]s| is| must be))\s[^.!?\n;,]{{1,60}}\s$", _FLAGS
+)
 """Up to a label in brackets behind the option's own text: "The answer is Paris ("."""
+
+CLAIMED = regex.compile(
+    rf"\b(?:statement|claim|sentence|hypothesis|assertion|proposition)\s?{COPULA}{_TAIL}$", _FLAGS
+)
+"""Up to an option that is a word, said of what is asked about: "The statement is"."""
+
+CONCLUDING = regex.compile(
+    r"\s*+(?:therefore|thus|so|hence|then|in conclusion|overall|finally|but|however|yet|actually)\b", _FLAGS
+)
+"""The beginning of a sentence that concludes from the one before or takes it back."""
 
 _FIRST_PERSON = (
     r"(?:\bI(?:['’](?:d|ll|m|ve))?|\bwe(?:['’](?:d|ll|re|ve))?|\blet(?:['’]s| me| us)|\bmy|\bour|\bone|"
