@@ -108,7 +108,15 @@ def exit_code_of(error: Exception) -> int | None:
     """The exit code of a command for an error that a user can act on; None for a bug."""
     if isinstance(error, SpecError):
         return USAGE
-    return ERROR if isinstance(error, WinnowError | StorageError | DemoError | MemoryError) else None
+    if isinstance(error, WinnowError | StorageError | DemoError | MemoryError) or _is_of_proxy(error):
+        return ERROR
+    return None
+
+
+def _is_of_proxy(error: Exception) -> bool:
+    """Whether httpx refuses a proxy of the environment, which Prefect's client would use for any server."""
+    is_socks = isinstance(error, ImportError) and "SOCKS proxy" in str(error)
+    return is_socks or (isinstance(error, ValueError) and "proxy URL" in str(error))
 
 
 def sentence_of(error: Exception) -> str:
@@ -117,5 +125,14 @@ def sentence_of(error: Exception) -> str:
         return (
             "there is no memory left; nothing that was stored is lost: give the process more, or let "
             "fewer models be loaded at once (execution.max_loaded), and resume"
+        )
+    if _is_of_proxy(error):
+        names = sorted(name for name, value in os.environ.items() if value and name.lower() != "no_proxy")
+        named = ", ".join(f"${name}" for name in names if name.lower().endswith("_proxy"))
+        is_socks = isinstance(error, ImportError)
+        kind, remedy = ("SOCKS", "pip install socksio, or ") if is_socks else ("such", "")
+        return (
+            f"a proxy of the environment ({named}) cannot be used, as {kind} proxies are not known here; "
+            f"{remedy}unset it, or name a proxy that begins with http://"
         )
     return str(error)

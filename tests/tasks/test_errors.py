@@ -5,7 +5,9 @@ import errno
 import os
 import pickle
 import re
+import sys
 
+import httpx
 import pytest
 from spec_files import load_spec
 
@@ -83,3 +85,28 @@ def test_a_folder_that_may_not_be_used_is_named(capsys, path, said):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     assert ended.value.code == ERROR
     assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "remedy"),
+    [
+        (
+            "socks5://127.0.0.1:9",
+            "as SOCKS proxies are not known here; pip install socksio, or unset it, or name a proxy that "
+            "begins with http://",
+        ),
+        ("nonsense://x", "as such proxies are not known here; unset it, or name a proxy that begins with"),
+    ],
+)
+def test_a_proxy_that_no_client_can_use_is_named(monkeypatch, capsys, proxy, remedy):
+    """The reproduction: $ALL_PROXY of many desktops, and a traceback of Prefect's client."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    with pytest.raises(SystemExit) as ended, sentences_for_errors():
+        httpx.Client()
+    assert ended.value.code == ERROR
+    said = capsys.readouterr().err
+    assert said.startswith(f"winnow: a proxy of the environment ($ALL_PROXY) cannot be used, {remedy}")
