@@ -45,6 +45,10 @@ _STATED = regex.compile(
     regex.IGNORECASE,
 )
 _NOT = regex.compile(r"\b(?:not|rather than|instead of)\s*+[$(\\\[]*+\Z", regex.IGNORECASE)
+_NOT_AFTER = regex.compile(
+    r"[$)\\\]\s*]*+\b(?:is|was|are|would be)(?:\s++not\b|n['’]t\b|\s++(?:wrong|incorrect|false)\b)",
+    regex.IGNORECASE,
+)
 _NEGATION = regex.compile(r"\b(?:not|nicht|pas|no es|não|non è|не)\b|n['’]t\b|不是", regex.IGNORECASE)
 _END = regex.compile(r"\n|[!?](?=\s|\Z)|(?<!\d)\.(?=\s|\Z)|(?<=\d)\.(?=\s|\Z)|[。！？]")
 _CUT = regex.compile(
@@ -107,6 +111,8 @@ _ROOT = regex.compile(
     r"√\s?(?:\((?P<text>[^()]{1,100})\)|\{(?P<text>[^{}]{1,100})\}|(?P<text>\d+(?:\.\d+)?|[A-Za-z]))"
 )
 _THOUSANDS = regex.compile(r"(?<![\d.,])[1-9]\d{0,2}+(?:,\d{3}(?!\d))++(?![,\d])")
+_EXPONENT = regex.compile(r"(?<![\w.])(\d++(?:\.\d++)?)[eE]([-+]\d{1,3})(?![\w.])")
+_CURRENCY = regex.compile(r"(?<!\w)[€£¥₹]\s?(?=\d)")
 _PERCENT = regex.compile(r"(?<!\\)%")
 _PERCENT_AFTER = regex.compile(r"\s?(?:%|percent\b|Prozent\b|por ciento|pour cent|процент)")
 _UNIT = regex.compile(
@@ -144,7 +150,12 @@ def answer(output: str, *, several: bool) -> list[str]:
 def _answer(text: str, several: bool) -> list[str]:
     typed = _MONEY.sub("", as_typed(text))
     found = deque(_BOX.finditer(typed), maxlen=20)
-    kept = [each for each in found if not _NOT.search(typed[max(0, each.start() - 20) : each.start()])]
+    kept = [
+        each
+        for each in found
+        if not _NOT.search(typed[max(0, each.start() - 20) : each.start()])
+        and not _NOT_AFTER.match(typed, each.end())
+    ]
     boxes = [each.group("text") for each in kept or found]
     if boxes:
         ways = _ways(boxes[-1])
@@ -278,6 +289,7 @@ def _latex(expression: str) -> str:
     """An expression as LaTeX, without dollar signs."""
     text = expression.replace("$", " ").replace("**", "^").replace(r"\varnothing", r"\emptyset")
     text = text.strip().rstrip(".,;")
+    text = _EXPONENT.sub(r"\1\\times 10^{\2}", _CURRENCY.sub("", text))
     text = _ROOT.sub(r"\\sqrt{\g<text>}", text)
     text = _SYMBOL.sub(lambda found: _SYMBOLS[found.group()], text)
     text = _THOUSANDS.sub(lambda found: found.group().replace(",", ""), text)
