@@ -68,7 +68,7 @@ def test_a_plug_in_that_fails_ends_in_one_sentence(acme, prefect_api, plugin):
     assert ended.exitcode == 1, said
     assert f"'{plugin}' ({NAME}:" in said.splitlines()[-1]
     assert r"raised RuntimeError: one two \x1b[2J\u202e (acme_plugins.py, line " in said
-    assert len(said.splitlines()) == 3  # the campaign's size, how to go on, the sentence
+    assert len(said.splitlines()) == 4  # the size, the canary prompts, how to go on, the sentence
     assert "Traceback" not in out.read_text() + said
     kept = (acme / ".winnow" / "logs" / "letters" / "plugins.log").read_text()
     assert "Traceback" in kept
