@@ -28,6 +28,7 @@ from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.queries.tag_counts import values_of
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.trial_renders import check_tests, try_templates
+from winnow.tasks.setup.unread_targets import check_readable
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.stored_spec import HUMAN
 
@@ -64,6 +65,7 @@ def check_campaign(
     _check_gpu_seconds(checked)
     check_targets(checked)
     if not is_stored:
+        _check_readable(checked)
         _try_templates(checked)
         check_tests(checked)
     _try_chats(checked)
@@ -274,6 +276,12 @@ def check_targets(checked: ResolvedCampaign) -> None:
             "the field that holds them, or choose a judge that needs none",
             path="dataset.fields.target",
         )
+
+
+def _check_readable(checked: ResolvedCampaign) -> None:
+    """Refuse a campaign whose judge can read no target; see `tasks.setup.unread_targets`."""
+    if isinstance(checked, ScoredCampaign) and checked.spec.objective != TARGETS_COME_LATER:
+        check_readable(checked.spec, checked.dataset.examples)
 
 
 def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import regex
 
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.data.label_sets import as_options, labels_of
+from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.isolated import rouge, translation
 from winnow.tasks.judges.isolated import words as scripts
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.nested import judges_of
-from winnow.tasks.judges.protocol import Judge, Sample
+from winnow.tasks.judges.protocol import UNREADABLE_TARGET, Judge, Sample
 from winnow.tasks.judges.registry import EXTRACT, NO_ANSWER, create_judge
 from winnow.tasks.judges.rules import squad
 from winnow.tasks.judges.rules.regex import RegexJudge
@@ -55,15 +57,60 @@ def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[
         name = str(judge.get("type"))
         if (reader := _READERS.get(name)) is None:
             continue
-        params = {key: value for key, value in judge.items() if key not in ("type", EXTRACT, NO_ANSWER)}
-        lost = reader(place, params, targets)
+        lost = reader(place, _own(judge), targets)
+        if name in _ONE_IS_ENOUGH:
+            helped = {each for one in examples if not lost.keys() >= {*one.targets} for each in one.targets}
+            lost = {target: loss for target, loss in lost.items() if target not in helped}
         for loss in dict.fromkeys(lost.values()):
             found = [target for target, each in lost.items() if each == loss]
-            shown = found[0] if len(found[0]) <= MOST_SHOWN else f"{found[0][:MOST_SHOWN]}…"
             yield (
                 f"judge {name} reads {loss.how_much} of {len(found)} of {len(targets)} targets, such as "
-                f"{shown!r} of example {holders[found[0]]!r}: {loss.why}; {loss.remedy}"
+                f"{_shown(found[0])} of example {holders[found[0]]!r}: {loss.why}; {loss.remedy}"
             )
+
+
+def check_readable(spec: CampaignSpec, examples: Sequence[Example]) -> None:
+    """Refuse a campaign whose judge, a rule, can read no target, so that it would score no output.
+
+    Raises:
+        SpecError: With a target, the judge and the remedy.
+    """
+    name = spec.judge.type
+    having = [each for each in examples if each.targets][:MOST_IN_A_PROCESS]
+    if name not in ("choice", "math", "numeric") or not having:
+        return
+    judge = create_judge(name, **_own(spec.judge.params))
+    if any(not _are_unreadable(judge, each.targets) for each in having):
+        return
+    shown = having[0].targets[0]
+    loss = _READERS[name]("judge", spec.judge.params, list(having[0].targets)).get(shown) or _NO_MATHEMATICS
+    remedy = loss.remedy
+    if name == "choice" and (labels := labels_of(each.targets for each in examples)):
+        remedy = f"set judge.options: {as_options(labels)}"
+    raise SpecError(
+        f"judge {name} can read no target, such as {_shown(shown)} of example {having[0].key!r}, and would "
+        f"score no output: {loss.why}; {remedy}",
+        path="judge",
+    )
+
+
+def _own(params: Params) -> dict[str, object]:
+    """The parameters of a judge without those that all judges take."""
+    return {key: value for key, value in params.items() if key not in ("type", EXTRACT, NO_ANSWER)}
+
+
+def _shown(target: str) -> str:
+    return repr(target if len(target) <= MOST_SHOWN else f"{target[:MOST_SHOWN]}…")
+
+
+def _of_rule(name: str, why: str, remedy: str) -> _Reader:
+    """The reader of a quick rule, which reads the targets themselves."""
+
+    def read(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
+        judge, loss = create_judge(name, **_own(params)), _Loss("nothing", why, remedy.format(place=place))
+        return {target: loss for target in targets if _are_unreadable(judge, [target])}
+
+    return read
 
 
 def _of_rouge(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
@@ -126,20 +173,24 @@ def _of_math(place: str, params: Params, targets: Sequence[str]) -> dict[str, _L
     other = "text" if given == "expression" else "expression"
     judge, otherwise = create_judge("math", target_format=given), create_judge("math", target_format=other)
     texts = [each for each in targets if given == "expression" and _SENTENCE.search(_OF_LATEX.sub("", each))]
-    lost = [each for each in targets[:MOST_IN_A_PROCESS] if _is_unreadable(judge, each)]
+    lost = [each for each in targets[:MOST_IN_A_PROCESS] if _are_unreadable(judge, [each])]
     helped = _Loss(
         "nothing", f"it is no mathematics as target_format: {given}", f"set {place}.target_format: {other}"
     )
-    none = _Loss("nothing", "it is no mathematics that math-verify reads", "write it in LaTeX or as a number")
     text = _Loss("next to nothing", "a text is read as one expression", f"set {place}.target_format: text")
     return {
         **dict.fromkeys(texts, text),
-        **{each: none if _is_unreadable(otherwise, each) else helped for each in lost},
+        **{each: _NO_MATHEMATICS if _are_unreadable(otherwise, [each]) else helped for each in lost},
     }
 
 
-def _is_unreadable(judge: Judge, target: str) -> bool:
-    return judge.judge(Sample(output="1", targets=[target])).reason == "unreadable_target"
+_NO_MATHEMATICS = _Loss(
+    "nothing", "it is no mathematics that math-verify reads", "write it in LaTeX or as a number"
+)
+
+
+def _are_unreadable(judge: Judge, targets: Sequence[str]) -> bool:
+    return judge.judge(Sample(output="1", targets=targets)).reason == UNREADABLE_TARGET
 
 
 def _of_regex(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
@@ -172,11 +223,16 @@ def _in_yaml(value: object) -> str:
 
 _READERS: Mapping[str, _Reader] = {
     "bleu": _by_sacrebleu(translation.BleuJudge.metric),
+    "choice": _of_rule("choice", "it is none of the options", "name it in {place}.options"),
     "f1": _of_f1,
     "math": _of_math,
+    "numeric": _of_rule("numeric", "no number is in it", "choose exact or choice for such targets"),
     "regex": _of_regex,
     "rouge": _of_rouge,
     "similarity": _of_similarity,
     "squad": _of_squad,
     "ter": _by_sacrebleu(translation.TerJudge.metric),
 }
+
+_ONE_IS_ENOUGH = ("choice", "numeric")
+"""Judges of which only examples are told that have no target that they read."""

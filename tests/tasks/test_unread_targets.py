@@ -71,6 +71,8 @@ def said(judge, targets):
         ({"type": "similarity"}, THAI, "set judge.model to a sentence-embedding model of their language"),
         ({"type": "math"}, "So Natalia has sold 72 clips.", "a text is read as one expression; set judge.target_format: text"),
         ({"type": "math", "target_format": "text"}, r"\text{(C)}", "set judge.target_format: expression"),
+        ({"type": "choice", "options": ["one two", "three four"]}, "bug", "it is none of the options; name it in judge.options"),
+        ({"type": "numeric", "fractions": False}, "bug", "no number is in it; choose exact or choice for such targets"),
         ({"type": "regex", "pattern": r"answer: \w+"}, "blue", "put a group or {target} into judge.pattern"),
         ({"type": "all", "judges": [{"type": "exact"}, {"type": "bleu"}]}, CHINESE, "set judge.judges[1].tokenize: zh"),
         ({"type": "bleu", "extract": "say (.*)", "no_answer": "unscored"}, CHINESE, "set judge.tokenize: zh"),
@@ -78,7 +80,8 @@ def said(judge, targets):
 )  # fmt: skip
 def test_a_target_that_a_judge_reads_nothing_of_is_named_with_the_remedy(judge, target, told):
     (sentence,) = said(
-        judge, [target] if judge["type"] in ("math", "regex") else ["one two", target, "three four"]
+        judge,
+        [target] if judge["type"] in ("math", "numeric", "regex") else ["one two", target, "three four"],
     )
     part = judge["judges"][1] if "judges" in judge else judge
     assert sentence.startswith(f"judge {part['type']} reads ")
@@ -113,6 +116,15 @@ def test_a_target_that_a_judge_reads_nothing_of_is_named_with_the_remedy(judge, 
 )
 def test_nothing_is_said_of_what_a_judge_reads(judge, targets):
     assert said(judge, targets) == []
+
+
+def test_one_target_of_an_example_that_is_an_option_is_enough():
+    several = [Example(key="e", fields={}, targets=("Paris", "B"))]
+    spec = Spec(JudgeSpec.model_validate({"type": "choice"}))
+    assert list(unread_targets(spec, several)) == []
+    several.append(Example(key="f", fields={}, targets=("Rome",)))
+    (sentence,) = unread_targets(spec, several)
+    assert "reads nothing of 1 of 3 targets, such as 'Rome' of example 'f'" in sentence
 
 
 def test_a_sentence_counts_its_targets_and_shows_the_first():
