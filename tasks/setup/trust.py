@@ -6,6 +6,7 @@ so that a user can be asked first. A server of this machine counts as the user's
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from glob import glob, has_magic
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -28,7 +29,7 @@ from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_b
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, function_of
 from winnow.tasks.plugins.source_code import file_digests
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.sections.dataset import InspectSpec
+from winnow.tasks.spec.sections.dataset import InspectSpec, SourceSpec
 
 _HARMLESS = """
     attention_backend convert device dtype kv_cache_dtype load_format max_model_len quantization
@@ -66,6 +67,7 @@ def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:
 
 
 def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
+    yield from _files_sent(spec, folder)
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
         yield from _code_run(place, model, folder)
@@ -143,6 +145,79 @@ def _models(spec: CampaignSpec) -> Iterator[Placed]:
             yield from models_of(place, judge)
     if spec.certify is not None and spec.certify.autoevaluator is not None:
         yield "certify.autoevaluator.model", spec.certify.autoevaluator.model.model_dump()
+
+
+def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
+    """Files outside the folder whose content goes to a server, of this machine too: its author may run one.
+
+    What a campaign asks about goes to each server of its candidates and judges, chat templates to their own.
+    """
+    of_all: list[_Read] = list(_data_read(spec))
+    sent: dict[str, list[_Read]] = {}
+    for place, model in _models(spec):
+        if model.get("provider") in REMOTE:
+            files = sent.setdefault(_server_of(model), [])
+            files += [each for each in of_all if each not in files]
+            if isinstance(template := model.get("chat_template"), str):
+                files.append((f"{place}.chat_template", in_home(template)))
+    for server, read in sent.items():
+        found = [(key, path) for key, given in read for path in _outside_of(given, folder)]
+        if found:
+            shown = sorted({path for _, path in found})
+            text = f"read {', '.join(shown)} and send {'it' if len(shown) == 1 else 'them'} to {server!a}"
+            yield Permission(text=text, keys=tuple(dict.fromkeys(key for key, _ in found)))
+
+
+_Read = tuple[str, str]
+"""The key of the file that names a path, and the path."""
+
+
+def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
+    """The paths of a campaign's examples and of those that are shown solved."""
+    sources: list[tuple[str, SourceSpec]] = [("dataset", spec.dataset)]
+    for index, prompt in enumerate(spec.prompts):
+        if prompt.few_shot is not None and prompt.few_shot.source is not None:
+            sources.append((f"prompts[{index}].few_shot.from", prompt.few_shot.source))
+    for place, source in sources:
+        paths = [source.path] if isinstance(source.path, str) else source.path or ()
+        yield from ((f"{place}.path", each) for each in paths)
+        if source.hub is not None:
+            yield f"{place}.hub", source.hub
+    if (task := spec.dataset.lm_eval) is not None:
+        yield "task.lm_eval", task.task
+
+
+def _server_of(model: Mapping[str, object]) -> str:
+    """The origin of a model's server; what the file says of it where that is none."""
+    url = model.get("model_base_url")
+    try:
+        return origin_of(
+            base_url_of(model.get("provider"), model.get("model"), None if url is None else str(url))
+        )
+    except ValueError:
+        return str(url or model.get("model"))
+
+
+def _outside_of(given: str, folder: Path) -> Iterator[str]:
+    """The files of a path, a pattern or a folder that lie outside, links followed, as they are shown.
+
+    A pattern that begins outside is named as a whole.
+    """
+    try:
+        path = folder / given
+        if has_magic(given) and not path.exists():
+            if glob(str(path), recursive=True) and _outside(str(path.parent), folder) is not None:
+                yield ascii(str(path.parent.resolve() / path.name))
+                return
+            files = [Path(each) for each in glob(str(path), recursive=True)]
+        else:  # else it is a name on the hub, or what reading it says is not there
+            files = [path] if path.exists() else []
+        folders = [each for each in files if each.is_dir() and _outside(str(each), folder) is None]
+        files += [within for each in folders for within in each.rglob("*")]
+    except (OSError, RuntimeError, ValueError):
+        yield ascii(given)
+        return
+    yield from filter(None, (_outside(str(each), folder) for each in files))
 
 
 def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:

@@ -135,6 +135,21 @@ def test_what_the_command_itself_asks_for_is_allowed_with_it(folder, tmp_path):
         check(Trust())
 
 
+def test_a_file_that_is_sent_is_the_users_own_where_the_command_names_it(folder, tmp_path):
+    edit(folder, f"model_base_url: '{URL}', api_key: $AWS_SECRET", "model_base_url: 'http://127.0.0.1:9/v1'")
+    check(Trust())
+    before = check(Trust()).spec.dataset.path
+    (tmp_path / "elsewhere.jsonl").write_bytes((folder / before).read_bytes())
+    (folder / "link.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    setting = "dataset.path=link.jsonl"
+    with pytest.raises(
+        SpecError, match=r"elsewhere\.jsonl' and send it to .* \(dataset\.path\), which nobody"
+    ):
+        check_campaign_file("campaign.yaml", [setting], approving(Trust(), own=lambda key: False))
+    check(Trust(), [setting])
+    check_campaign_file("campaign.yaml", [setting], approving(Trust(), own=lambda key: False))
+
+
 def test_one_of_two_keys_given_to_the_command_is_not_both(folder):
     with pytest.raises(SpecError, match=r"OTHER to 'https://evil\.example'"):
         check(Trust(), ["models[1].api_key=$OTHER"])

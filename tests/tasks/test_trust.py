@@ -207,3 +207,92 @@ def test_no_character_of_a_name_can_move_a_cursor(tmp_path):
 @pytest.mark.parametrize("host", [None, "", "evil", "127.1", "128.0.0.1"])
 def test_any_other_host_is_not_this_machine(host):
     assert not is_loopback(host)
+
+
+@pytest.fixture
+def placed(tmp_path, monkeypatch):
+    """A working folder, and beside it another one with files of the user."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in (
+        "home/key",
+        "home/shards/1.jsonl",
+        "home/shards/2.jsonl",
+        "work/own.jsonl",
+        "work/in/1.jsonl",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("secret")
+    (tmp_path / "work/link.jsonl").symlink_to(tmp_path / "home/key")
+    (tmp_path / "work/way").symlink_to(tmp_path / "home/shards")
+    (tmp_path / "work/in/2.jsonl").symlink_to(tmp_path / "home/key")
+    (tmp_path / "work/key").write_text("what is no secret")
+    return tmp_path / "work"
+
+
+HERE = {**SERVED, "model_base_url": "http://127.0.0.1:8000/v1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "read"),
+    [
+        ("own.jsonl", None),
+        ("in/1.jsonl", None),
+        ("../work/own.jsonl", None),
+        ("nowhere.jsonl", None),
+        ("*.nothing", None),
+        ("~/key", "home/key"),
+        ("../home/key", "home/key"),
+        ("link.jsonl", "home/key"),
+        ("way/../key", "home/key"),  # and not work/key, to which the text alone would lead
+        ("way/1.jsonl", "home/shards/1.jsonl"),
+        ("way/*.jsonl", "home/shards/*.jsonl"),
+        ("~/shards/*.jsonl", "home/shards/*.jsonl"),
+        ("in/*.jsonl", "home/key"),
+    ],
+)
+@pytest.mark.parametrize("key", ["dataset.path", "dataset.path of several", "few_shot", "judged"])
+def test_files_outside_are_asked_about_before_a_server_is_sent_them(placed, path, read, key):
+    keys, place = {"models": [HERE]}, "dataset.path"
+    if key == "few_shot":
+        place = "prompts[0].few_shot.from.path"
+        prompt = {"name": "p", "template": "{{ input }}", "few_shot": {"n": 1, "from": path}}
+        keys |= {"prompts": [prompt]}
+    elif key == "judged":
+        keys = {"judge": {"type": "llm", "rubric": "good", "model": HERE}, "dataset": {"path": path}}
+    else:
+        keys |= {"dataset": {"path": path if key == "dataset.path" else ["own.jsonl", path]}}
+    told = {f"read '{placed.parent / str(read)}' and send it to 'http://127.0.0.1:8000'": (place,)}
+    assert needed(placed, **keys) == ({} if read is None else told)
+
+
+def test_a_chat_template_is_asked_about_with_all_that_one_server_is_sent(placed):
+    model = {**HERE, "chat": True, "chat_template": "~/key"}
+    other = {**SERVED, "name": "o", "model_base_url": EVIL}
+    data = {"path": "~/shards/1.jsonl"}
+    home = placed.parent / "home"
+    assert needed(placed, models=[model, other], dataset=data) == {
+        f"read '{home}/key', '{home}/shards/1.jsonl' and send them to 'http://127.0.0.1:8000'": (
+            "dataset.path",
+            "models[0].chat_template",
+        ),
+        f"read '{home}/shards/1.jsonl' and send it to 'https://evil.example:444'": ("dataset.path",),
+    }
+
+
+def test_a_folder_of_the_hubs_kind_is_asked_about_too(placed):
+    assert needed(placed, models=[HERE], dataset={"hub": "owner/name"}) == {}
+    for hub, read in [("~/shards", "home/shards"), ("in", "home/key")]:
+        assert list(needed(placed, models=[HERE], dataset={"hub": hub})) == [
+            f"read '{placed.parent / read}' and send it to 'http://127.0.0.1:8000'"
+        ]
+
+
+def test_what_only_engines_of_this_process_read_is_not_asked_about(placed):
+    model = {
+        "name": "m",
+        "model": "~/key",
+        "provider": "transformers",
+        "chat": True,
+        "chat_template": "~/key",
+    }
+    assert needed(placed, models=[model], dataset={"path": "~/key"}) == {}
