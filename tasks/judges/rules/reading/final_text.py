@@ -40,6 +40,26 @@ def before_next_example(text: str) -> str | None:
     return text[: found.start()] if found is not None and text[: found.start()].strip() else None
 
 
+_OFFER = regex.compile(
+    r"(?:\n|[.!?*]\s)[ \t*_>]*+(?:is there anything else|would you like|do you want|let me know|feel free|"
+    r"can i help|shall i|if you(?:['’]d| would)? (?:like|want|need|have) (?:me to|more|another|further|any|"
+    r"help|to see)|i['’](?:d be|m) happy to|i can(?: also)? (?:show|explain|give|provide|walk)\b"
+    r"(?=[^.!?\n]{0,80}\b(?:more|another|other|further|different|if you|steps)\b)|"
+    r"(?:i )?hope (?:this|that) helps)\b",
+    regex.IGNORECASE,
+)
+_ANSWERS = regex.compile(r"####|\\f?box|\banswer:|\banswer is\b", regex.IGNORECASE)
+_LONGEST_OFFER = 400
+
+
+def without_offer(text: str) -> str:
+    """The text without an offer of further help at its end: "Would you like to see 2 other methods?"."""
+    found = _OFFER.search(text, max(0, len(text) - _LONGEST_OFFER))
+    if found is None or _ANSWERS.search(text, found.end()) or not text[: found.start()].strip():
+        return text
+    return text[: found.start() + 1]
+
+
 _TAG = regex.compile(r"<(?P<end>/?)(?P<name>\w{1,20}+)[^<>\n]{0,80}+>")
 
 

@@ -7,6 +7,7 @@ from collections import deque
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import islice
+from math import prod
 
 import regex
 
@@ -16,10 +17,11 @@ from winnow.tasks.judges.rules.reading.final_text import (
     before_next_example,
     refuses,
     tags_as_lines,
+    without_offer,
     without_struck_out,
     without_thoughts,
 )
-from winnow.tasks.judges.rules.reading.numbers import COMPARED, NumberReader
+from winnow.tasks.judges.rules.reading.numbers import COMPARED, NumberReader, without_condition
 from winnow.tasks.judges.rules.reading.typography import as_typed
 
 REACH = 600
@@ -112,6 +114,13 @@ _ROOT = regex.compile(
 )
 _THOUSANDS = regex.compile(r"(?<![\d.,])[1-9]\d{0,2}+(?:,\d{3}(?!\d))++(?![,\d])")
 _EXPONENT = regex.compile(r"(?<![\w.])(\d++(?:\.\d++)?)[eE]([-+]\d{1,3})(?![\w.])")
+_MIXED = regex.compile(r"(?<![\w.,/^] ?)(\d{1,6}) (\d{1,4})/(\d{1,4})(?![\w/^]|\.\d)")
+_SUMMED = regex.compile(
+    r"(?P<result>\d{1,3}(?:,\d{3}){0,5}+|\d{1,15}(?:\.\d{1,9})?)\s\("
+    r"(?P<sum>\d{1,9}(?:\.\d{1,9})?(?:\s?[-+×*·]\s?\d{1,9}(?:\.\d{1,9})?){1,20})\)"
+)
+_PLUS = regex.compile(r"\s?(?:\+|(?P<minus>-))\s?")
+_TIMES = regex.compile(r"\s?[×*·]\s?")
 _CURRENCY = regex.compile(r"(?<!\w)[€£¥₹]\s?(?=\d)")
 _PERCENT = regex.compile(r"(?<!\\)%")
 _PERCENT_AFTER = regex.compile(r"\s?(?:%|percent\b|Prozent\b|por ciento|pour cent|процент)")
@@ -140,7 +149,7 @@ def answer(output: str, *, several: bool) -> list[str]:
         output: What the model wrote.
         several: Whether several values are wanted, which may stand in several boxes or formulas.
     """
-    text = tags_as_lines(without_struck_out(without_thoughts(output)))
+    text = without_offer(tags_as_lines(without_struck_out(without_thoughts(output))))
     own = before_next_example(text)
     if own is not None and (found := _answer(own, several)):
         return found
@@ -210,6 +219,8 @@ def _sentences(plain: str) -> list[str]:
 def _said(clause: str, *, several: bool, is_last: bool) -> list[str]:
     """What a clause gives: its first expression, or, of a sentence that only ends the output, its last."""
     whole = clause
+    if is_last:
+        clause = without_condition(clause)
     cut = _CUT.search(clause)
     if cut and regex.search(r"\d|\$|\\", clause[: cut.start()]):
         clause = clause[: cut.start()]
@@ -261,10 +272,23 @@ def _plain_expression(clause: str, *, several: bool, is_last: bool) -> list[str]
             runs.append(run)
     if not runs:
         return []
-    run = runs[-1] if is_last else runs[0]
+    run = _without_sum(runs[-1] if is_last else runs[0])
     if _PLAIN_NUMBER.fullmatch(run) and not (several and "," in run):
         return []
     return _ways(run)
+
+
+def _without_sum(run: str) -> str:
+    """A result without the sum behind it that comes to it: "10 (5 + 5)"."""
+    found = _SUMMED.fullmatch(run)
+    if found is None:
+        return run
+    total = sum(
+        prod(Fraction(factor) for factor in _TIMES.split(term))
+        for term in _PLUS.sub(r"+\g<minus>", found.group("sum")).split("+")
+    )
+    result: str = found.group("result")
+    return result if total == Fraction(result.replace(",", "")) else run
 
 
 def _without_brackets(run: str) -> str:
@@ -289,6 +313,7 @@ def _latex(expression: str) -> str:
     """An expression as LaTeX, without dollar signs."""
     text = expression.replace("$", " ").replace("**", "^").replace(r"\varnothing", r"\emptyset")
     text = text.strip().rstrip(".,;")
+    text = _MIXED.sub(r"\1\\frac{\2}{\3}", text)
     text = _EXPONENT.sub(r"\1\\times 10^{\2}", _CURRENCY.sub("", text))
     text = _ROOT.sub(r"\\sqrt{\g<text>}", text)
     text = _SYMBOL.sub(lambda found: _SYMBOLS[found.group()], text)

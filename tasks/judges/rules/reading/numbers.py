@@ -21,6 +21,7 @@ from winnow.tasks.judges.rules.reading.final_text import (
     before_next_example,
     refuses,
     tags_as_lines,
+    without_offer,
     without_struck_out,
     without_thoughts,
 )
@@ -123,11 +124,17 @@ _CLAUSE_END = regex.compile(
     r"aber)\b)",
     regex.IGNORECASE,
 )
+_DENIED = regex.compile(r"is\s++not\b\D{0,20}[\d.,/]*\d\D{0,20},\s(?:but|rath).*", regex.IGNORECASE)
 _ASIDE = regex.compile(r"\s\((?:[^()\n]{0,300}+)\)(?=[.\s]*+\Z)")
 REASON = regex.compile(
     r"^([^\n]*?\d[^\n]*?),?\s(?:because|since|weil|denn|parce que|porque|perché|потому что|因为)\b.*$"
 )
 _FURTHER = regex.compile(r"^.*\b(?:so|is|are|which|thus|hence|therefore)\b(?=.*\d)")
+_CONDITION = regex.compile(
+    r"(?:\A\s*+|[;:]\s(?:and\s|but\s)?|\s(?:and|but|so)\s)(?:since|because|as)\b[^;\n]{1,100}?,\s"
+    r"(?=[^\n]{0,100}?\d)",
+    regex.IGNORECASE,
+)
 _BOLD = regex.compile(r"(?:\*\*|__)(?P<text>[^*_\n]{1,80}?\d[^*_\n]{0,80}?|\d)(?:\*\*|__)")
 _HEAD = regex.compile(
     r"(?:step|schritt|étape|paso|passo|шаг|example|part|case|question|problem|\d{1,2}[.)])\b|.*[:：]\s*+\Z|"
@@ -138,8 +145,9 @@ _SUM = regex.compile(r"\s*+[$€£]?\d[\d.,]*+(?:\s*+(?:[-+*×·÷]|\\times|\\cd
 _RESULT_BEFORE = regex.compile(r"(?<![-+*/×·÷=]\s*)(?:\A|(?<=[\s:]))-?[$€£]?\d[\d.,]*+\s*+\Z")
 _SENTENCE_END = regex.compile(r"(?<=[!?])\s|(?<=\.)\s(?!\s*\d{1,2}[.)]\s)|[。！？\n]")
 COMPARED = regex.compile(
-    r"\b(?:down from|up from|or (?:about|approximately|roughly)|instead of|rather than|not|out of|"
-    r"compared (?:to|with)|than|versus|vs\.?|unlike|formerly|previously|originally|anstatt|statt|nicht|"
+    r"\b(?:down from|up from|or (?:about|approximately|roughly)|instead of|rather than|not|\w{2,7}n['’]t|"
+    r"out of|compared (?:to|with)|than|versus|vs\.?|"
+    r"unlike|formerly|previously|originally|anstatt|statt|nicht|"
     r"au lieu de|et non|en lugar de|y no|вместо|а не|while|whereas|each of|of the|the other|step|figure|"
     r"fig\.|table|chapter|page|section|equation|question|problem|item|no\.|number|line|day|room|level|"
     r"grade|version|apollo|route|highway|flight|bus|covid|january|february|march|april|may|june|july|"
@@ -235,7 +243,7 @@ class NumberReader:
         result; a line of its own at the beginning; bold type in the last paragraph; the last sentence with a
         number, without an aside in brackets at its end. A range or a choice between two numbers is no answer.
         """
-        text = without_struck_out(without_thoughts(output))
+        text = without_offer(without_struck_out(without_thoughts(output)))
         own = before_next_example(text)
         if own is not None and (found := self._answer(own)) is not None:
             return found
@@ -274,7 +282,8 @@ class NumberReader:
             return begun
         for shown in (_ASIDE.sub("", plain), plain):
             for sentence in reversed(_sentences(shown)):
-                without_aside = _ASIDE.sub("", REASON.sub(r"\1", sentence))
+                concluded = without_condition(sentence)
+                without_aside = _ASIDE.sub("", REASON.sub(r"\1", concluded))
                 for part in (without_aside, sentence):
                     if places := list(self._places(part)):
                         return self._concluding(part, places)
@@ -353,9 +362,15 @@ def _as_slash(found: "regex.Match[str]") -> str:
 def _clause(text: str) -> str:
     """The beginning of a text up to the end of its first clause that holds a number."""
     for end in _CLAUSE_END.finditer(text):
-        if _HAS_DIGIT.search(text[: end.start()]):
+        if _HAS_DIGIT.search(text[: end.start()]) and not _DENIED.fullmatch(text, 0, end.end() + 5):
             return text[: end.start()]
     return text
+
+
+def without_condition(sentence: str) -> str:
+    """What a sentence concludes from a condition that it names first: "; since it is positive, x = 7"."""
+    found = deque(_CONDITION.finditer(sentence), maxlen=1)
+    return sentence[found[0].end() :] if found else sentence
 
 
 def _sentences(plain: str) -> list[str]:
