@@ -58,7 +58,7 @@ class KnownFields(tuple[str, ...]):
     left_out: Mapping[str, str]
     """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
     target: str | None
-    """The name of the target, which was taken out of its object; None where it was not within one."""
+    """The name of the column that is the target, which no field holds; None where it is `target`."""
 
     @classmethod
     def of(cls, names: Iterable[str], left_out: Mapping[str, str], target: str | None) -> Self:
@@ -132,6 +132,8 @@ def check_variables(
             _refuse(node, "the target is never shown to a model; remove {{ target }}", path)
         if name in left_out:
             _refuse(node, not_stored(name, left_out[name]), path)
+        if isinstance(allowed, KnownFields) and name == allowed.target:
+            _refuse(node, _never_shown(name, name, shows_target=shows_target), path)
         _refuse(node, unknown_name("variable", name, set(allowed) - {TARGET}), path)
 
 
@@ -149,8 +151,13 @@ def check_parts(
         if name in allowed.left_out:
             _refuse(node, not_stored(name, allowed.left_out[name]), path)
         if allowed.target is not None and f"{name}.".startswith(f"{allowed.target}."):
-            remedy = "write {{ target }}" if shows_target else f"remove {{{{ {name} }}}}"
-            _refuse(node, f"the target is never shown to a model; {remedy}", path)
+            _refuse(node, _never_shown(allowed.target, name, shows_target=shows_target), path)
+
+
+def _never_shown(target: str, name: str, *, shows_target: bool) -> str:
+    """The sentence for a template that names the column that is the target, or a part of it."""
+    remedy = "write {{ target }}" if shows_target else f"remove {{{{ {name} }}}}"
+    return f"{target} is the target, which is never shown to a model; {remedy}"
 
 
 def _check_call(called: nodes.Node, path: str | None) -> None:

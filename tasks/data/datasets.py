@@ -16,7 +16,7 @@ import orjson
 from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.candidates.dotted_names import MISSING, unknown_field, value_of, without
 from winnow.tasks.candidates.sandboxed_templates import Template, compile_condition, holds
-from winnow.tasks.candidates.template_grammar import KnownFields, left_out_part, not_stored
+from winnow.tasks.candidates.template_grammar import TARGET, KnownFields, left_out_part, not_stored
 from winnow.tasks.data.dataset_files import (
     PATH_KEY,
     PartialRow,
@@ -73,8 +73,8 @@ class Dataset:
     """SHA-256 in hexadecimal of all keys, fields and targets in order; the file's format does not matter."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Contents that cannot be stored, with the first place, by the dotted name of their field."""
-    target_within: str | None = None
-    """The dotted name of the target, where it was taken out of an object."""
+    target_column: str | None = None
+    """The name of the column that is the target, dotted where it was within an object; None for `target`."""
     remarks: tuple[str, ...] = ()
     """Sentences on rows and fields that were not read as they stand, for a user to check."""
 
@@ -85,7 +85,7 @@ class Dataset:
         for example in self.examples:
             if not common <= example.fields.keys():  # most have the same
                 common &= example.fields.keys()
-        return KnownFields.of(sorted(common), self.left_out, self.target_within)
+        return KnownFields.of(sorted(common), self.left_out, self.target_column)
 
     def unknown_field(self, name: str) -> str:
         """The sentence for a field that no example has."""
@@ -189,7 +189,7 @@ def dataset_of(
         examples=tuple(examples),
         fingerprint=fingerprint,
         left_out=seen.left_out,
-        target_within=seen.target_within,
+        target_column=seen.target_column,
         remarks=tuple(seen.remarks()),
     )
 
@@ -199,7 +199,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
-        self.target_within: str | None = None
+        self.target_column: str | None = None
         self._empty: list[str] = []
         self._same: list[tuple[str, str]] = []
 
@@ -219,10 +219,10 @@ class _Seen:
                 yield place, row
 
     def whole(self, rows: Iterable[PlacedRow], target: str | None) -> Iterator[PlacedRow]:
-        """The rows; it is taken down what was left out of them, and where their target is."""
+        """The rows; it is taken down what was left out of them, and what their target is called."""
         for place, row in rows:
-            if target is not None and target not in row:
-                self.target_within = target
+            if target != TARGET:
+                self.target_column = target
             if isinstance(row, PartialRow):
                 for name, what in row.left_out.items():
                     self.left_out.setdefault(name, f"{what} ({place})")

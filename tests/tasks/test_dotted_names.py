@@ -137,6 +137,20 @@ def test_choices_and_turns_within_objects(squad, campaign_file):
     assert prompt.variables == {"chat"}
 
 
+def test_a_column_that_is_the_target_is_called_so(folder):
+    rows = [{"input": "It crashes.", "label": "bug"}, {"input": "Thanks!", "label": "other"}]
+    (folder / "letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    known = load_dataset(folder / "letters.jsonl", {"target": "label"}).field_names
+    said = r"label is the target, which is never shown to a model; remove \{\{ label \}\}"
+    for source in ("{{ label }}", "{{ label | upper }}", "{% if label %}x{% endif %}"):
+        with pytest.raises(TemplateError, match=said):
+            compile_template(source, known)
+    with pytest.raises(TemplateError, match=r"never shown to a model; write \{\{ target \}\}"):
+        compile_template("{{ label }}", known.with_more("target"), shows_target=True)
+    with pytest.raises(TemplateError, match="unknown variable 'lable'"):
+        compile_template("{{ lable }}", known)
+
+
 def test_no_template_sees_a_target_that_is_named_by_dots(squad, folder):
     squad()
     fields = {"id": "meta.id", "input": "question.text", "target": "answers.text"}
