@@ -293,6 +293,66 @@ def test_what_all_candidates_do_is_told_of_all(campaign):
     )
 
 
+def judged_by(campaign, **judge):
+    with campaign.database.writing() as session:
+        row = session.get_one(Campaign, campaign.record.id)
+        row.spec = {**row.spec, "judge": judge}
+
+
+CODE_PART = [{"type": "code"}, {"type": "choice"}]
+
+
+@pytest.mark.parametrize(
+    ("judge", "output", "kinds"),
+    [
+        ({"type": "choice"}, "<think>x</think>bug", []),
+        ({"type": "choice"}, "x</think>bug", []),
+        ({"type": "numeric"}, "<thinking>x</thinking>bug", []),
+        ({"type": "math"}, "<think>x", []),
+        ({"type": "code"}, "<think>x</think>bug", []),
+        ({"type": "all", "judges": CODE_PART}, "<think>x</think>bug", []),
+        ({"type": "code"}, "x</think>bug", ["thoughts"]),
+        ({"type": "choice"}, "[THINK]x[/THINK]bug", ["thoughts"]),
+        ({"type": "choice", "extract": "x"}, "<think>x</think>bug", ["thoughts"]),
+        ({"type": "all", "judges": [*CODE_PART, {"type": "exact"}]}, "<think>x</think>bug", ["thoughts"]),
+    ],
+)
+def test_thoughts_that_the_judge_passes_over_are_not_said_to_be_judged(campaign, judge, output, kinds):
+    judged_by(campaign, **judge)
+    play(campaign, [TARGETS, [output] * 4], outcome=1.0)
+    assert [each.kind for each in told(campaign)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("empty", "words"),
+    [
+        ({7: 2}, "2 of 60 texts (3.3%) are empty, 2 of 5 of c7: "),
+        ({1: 1, 7: 2, 9: 2}, "5 of 60 texts (8.3%) are empty, nearly all of them of c7, c9: "),
+        ({1: 1, 3: 1, 7: 1}, "3 of 60 texts (5.0%) are empty, nearly all of them of c1, c3, c7: "),
+        ({1: 1, 3: 1, 5: 1, 7: 1}, "4 of 60 texts (6.7%) are empty: "),
+    ],
+)
+def test_few_candidates_that_have_nearly_all_of_a_fault_are_named(database, empty, words):
+    wide = store_campaign(database, names=[f"c{number}" for number in range(12)])
+    outputs = [["v", "w", "y", "z", "w"] for _ in range(12)]
+    for arm, n in empty.items():
+        outputs[arm][:n] = [""] * n
+    play(wide, outputs, status=["active"] * 12)
+    (warning,) = told(wide)
+    assert warning.sentence.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "more"),
+    [(["", ""], ""), (["", "", "hm"], "1 more of 8 texts (12.5%) holds no answer that the judge can read")],
+)
+def test_empty_outputs_are_not_told_of_again_as_outputs_without_an_answer(campaign, outputs, more):
+    play(campaign, [TARGETS, outputs], no_answer=True)
+    found = warned(campaign.database, campaign.record)
+    assert found["empty"].startswith(f"2 of {5 + len(outputs)} texts")
+    assert found.get("no-answer", "").partition(" and is ")[0] == more
+
+
 def test_a_suspect_is_named_while_the_campaign_runs_before_it_is_eliminated_and_once(campaign):
     early = EarlyWarnings()
 

@@ -67,10 +67,11 @@ def campaign_warnings(
         has_ended: Whether nothing is asked any more.
     """
     counts = warning_views.counts(session, campaign.id)
+    of_outputs = output_warnings(session, campaign, has_ended=has_ended)
     found = [
         _equal_scores(counts, campaign.objective, has_ended=has_ended),
-        *output_warnings(session, campaign, has_ended=has_ended),
-        _no_answer(counts, campaign),
+        *of_outputs,
+        _no_answer(counts, campaign, told=sum(each.unread for each in of_outputs)),
         _cut_replies(session, campaign),
         _no_probabilities(session, campaign),
         hidden_thoughts(campaign.spec),
@@ -194,13 +195,17 @@ def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | N
     )
 
 
-def _no_answer(counts: Counts, campaign: CampaignRecord) -> CampaignWarning | None:
-    if counts.no_answer <= MOST_FLAGGED * counts.texts:
+def _no_answer(counts: Counts, campaign: CampaignRecord, *, told: int) -> CampaignWarning | None:
+    """A warning of texts without an answer, but for those that other warnings tell the cause of."""
+    unread = counts.no_answer - told
+    if unread <= MOST_FLAGGED * counts.texts:
         return None
-    hold, are, some = ("holds", "is", "it") if counts.no_answer == 1 else ("hold", "are", "some of them")
+    share = _share(unread, counts.texts)
+    share = share.replace(" of ", " more of ", 1) if told else share
+    hold, are, some = ("holds", "is", "it") if unread == 1 else ("hold", "are", "some of them")
     return CampaignWarning(
         kind="no-answer",
-        sentence=f"{_share(counts.no_answer, counts.texts)} {hold} no answer that the judge can read and "
+        sentence=f"{share} {hold} no answer that the judge can read and "
         f"{are} {_fate(campaign)}: check {some}, the prompt's instructions, and the judge's extract",
     )
 

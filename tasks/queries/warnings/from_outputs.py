@@ -6,11 +6,12 @@ longer the more there are. A warning names the candidates that it is about, thos
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.json_types import Row
+from winnow.storage.json_types import JsonView, Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.candidate_outputs import (
     CandidateCounts,
@@ -22,7 +23,9 @@ from winnow.storage.queries.candidate_outputs import (
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
+from winnow.tasks.judges.rules.reading.final_text import without_thoughts
 from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.rounds.outputs import (
@@ -40,6 +43,12 @@ MOST_FLAGGED = 0.02
 
 MOST_OF_ONE = 0.5
 """Share of one candidate's outputs from which on it is worth a warning, however few those of all are."""
+
+NEARLY_ALL = 0.8
+"""Share of the outputs with a fault from which on the few candidates that they are of are named."""
+
+MOST_NAMED = 3
+"""Such candidates."""
 
 FEWEST_OF_ONE = 2
 """Outputs of a candidate before that is said of it."""
@@ -135,9 +144,24 @@ def looked_at(
             for fault in faults_of(
                 Output(output.text, output.reasoning, output.finish_reason), looked.settings
             ):
-                looked.faults.setdefault(fault, []).append(output)
+                if fault != "thoughts" or not leaves_thoughts_out(campaign.spec, looked.judged(output)):
+                    looked.faults.setdefault(fault, []).append(output)
         found.append(looked)
     return found
+
+
+BEHIND_THOUGHTS = frozenset({"choice", "math", "numeric"})
+"""Judges that read what is behind thoughts alone."""
+
+
+def leaves_thoughts_out(spec: JsonView, text: str) -> bool:
+    """Whether the judge of a campaign passes over the thoughts in a text by itself."""
+    parts = list(judge_parts(spec.get("judge") or {}))
+    names = {each.get("type") for each in parts}
+    if not names <= BEHIND_THOUGHTS | {"code"} or any(each.get("extract") for each in parts):
+        return False
+    is_left_out = not names & BEHIND_THOUGHTS or without_thoughts(text) != text
+    return is_left_out and ("code" not in names or (text.lstrip().startswith(START) and END in text))
 
 
 def _named(found: Sequence[Looked]) -> str:
@@ -181,11 +205,24 @@ class _Share:
 def whose(shares: Sequence[_Share]) -> str:
     """The candidates that most of it is about, as an insertion; empty where there is none."""
     most = _in_order(shares)
+    how = "all or most of"
+    if not most:
+        most, how = _that_have_nearly_all(shares), "nearly all of them of"
     if not most:
         return ""
     if len(most) == 1:
         return f", {most[0]}"
-    return f", all or most of {_named([each.of for each in most])}"
+    return f", {how} {_named([each.of for each in most])}"
+
+
+def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
+    """The few candidates that nearly all outputs with a fault are of; none where there are no others."""
+    having = sorted((each for each in shares if each.part), key=attrgetter("part"), reverse=True)
+    all_ = sum(each.part for each in having)
+    for n in range(1, min(MOST_NAMED, len(shares) - 1) + 1):
+        if sum(each.part for each in having[:n]) >= NEARLY_ALL * all_:
+            return having[:n]
+    return []
 
 
 def _in_order(shares: Sequence[_Share]) -> list[_Share]:
@@ -296,7 +333,16 @@ def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> Campa
         kind=fault,
         sentence=f"{_share(shares)} {words}{whose(shares)}: {_remedy(first, fault)}",
         about=about(shares),
+        unread=_unread(found, fault),
     )
+
+
+def _unread(found: Sequence[Looked], fault: Warned) -> int:
+    """How many texts have no answer because of a fault, by those that were looked at."""
+    if fault not in ("empty", "in-thoughts"):
+        return 0
+    shares = [(each, sum(output.no_answer for output in each.faults.get(fault, ()))) for each in found]
+    return sum(round(n / len(each.outputs) * each.counts.texts) for each, n in shares if n)
 
 
 def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:

@@ -71,6 +71,8 @@ class CampaignWarning:
     """The finding, and what to check."""
     about: tuple[str, ...] = ()
     """The candidates that it names, if it is about some of them."""
+    unread: int = 0
+    """Texts without an answer that it explains."""
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:
