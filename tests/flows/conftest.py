@@ -57,6 +57,7 @@ def _tables_of_another(database, common):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if made.exists():
             fcntl.flock(lock, fcntl.LOCK_UN)
+            database.parent.mkdir(exist_ok=True)
             shutil.copyfile(made, database)
 
         def share():

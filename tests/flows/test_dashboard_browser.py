@@ -229,7 +229,7 @@ def test_names_are_completed_and_statements_are_kept_in_the_browser(folder, page
     expect(page.get_by_test_id("stDataFrame").first.locator("td").filter(has_text="1")).to_have_count(1)
     with page.expect_download() as file:
         page.get_by_role("button", name="Download the answer").click()
-    assert Path(file.value.path()).read_text() == '"kept"\n1\n'
+    assert Path(file.value.path()).read_text() == 'sep=,\n"kept"\n1\n'
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_label("Saved queries").locator("option")).to_have_count(1)
     assert page.evaluate("window.harmed") is None
