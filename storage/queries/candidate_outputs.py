@@ -1,6 +1,6 @@
 """Counts and outputs of single candidates, which warnings about them are made from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -83,6 +83,13 @@ def settings_of(session: Session, ids: Sequence[int]) -> dict[int, tuple[JsonObj
         for some in in_portions(ids, PARAMETERS_AT_ONCE)
         for id_, model, sampling in session.execute(query.where(Candidate.id.in_(some)))
     }
+
+
+def targets_of(session: Session, dataset_id: int, *, most: int) -> Iterator[list[str]]:
+    """The targets of each of a dataset's examples, of the first ones where there are more than `most`."""
+    query = select(Example.targets).where(Example.dataset_id == dataset_id)
+    for targets in session.scalars(query.order_by(Example.position).limit(most)):
+        yield [str(each) for each in targets or ()]
 
 
 def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set[int]:

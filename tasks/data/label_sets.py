@@ -11,13 +11,15 @@ LONGEST_LABEL = 40
 
 def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
     """The labels of examples, by the targets of each; none where there are about as many as examples."""
-    lists = [[each.strip() for each in some if each.strip()] for some in targets]
     labels: dict[str, str] = {}
-    for label in (each for some in lists for each in some):
-        labels.setdefault(label.casefold(), label)
-        if len(labels) > MOST_LABELS or len(label) > LONGEST_LABEL:
-            return []
-    return list(labels.values()) if 2 <= len(labels) <= len(lists) / 2 else []
+    examples = 0
+    for some in targets:
+        examples += 1
+        for label in filter(None, map(str.strip, some)):
+            labels.setdefault(label.casefold(), label)
+            if len(labels) > MOST_LABELS or len(label) > LONGEST_LABEL:
+                return []
+    return list(labels.values()) if 2 <= len(labels) <= examples / 2 else []
 
 
 def as_options(labels: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
+from winnow.tasks.data.label_sets import as_options, labels_of
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.queries.views import ask
 from winnow.tasks.queries.warnings import from_outputs
@@ -351,6 +352,97 @@ def test_empty_outputs_are_not_told_of_again_as_outputs_without_an_answer(campai
     found = warned(campaign.database, campaign.record)
     assert found["empty"].startswith(f"2 of {5 + len(outputs)} texts")
     assert found.get("no-answer", "").partition(" and is ")[0] == more
+
+
+LABELS = ["bug", "docs", "bug", "docs", "bug"]
+
+
+@pytest.fixture
+def labelled(campaign):
+    """The same on examples of two labels."""
+    with campaign.database.writing() as session:
+        for id_, target in zip(campaign.example_ids, LABELS, strict=True):
+            session.execute(update(Example).where(Example.id == id_).values(targets=[target]))
+    return campaign
+
+
+def test_where_targets_are_few_labels_a_choice_among_them_is_advised(labelled):
+    play(labelled, [LABELS, [f"The category is: {each}." for each in LABELS]], outcome=0.0)
+    (warning,) = [each for each in told(labelled) if "b" in each.about]
+    assert warning.sentence.endswith(
+        "set the judge's extract, or use judge: {type: choice, options: [bug, docs]}"
+    )
+    judged_by(labelled, type="choice")
+    (warning,) = [each for each in told(labelled) if "b" in each.about]
+    assert warning.sentence.endswith("; set the judge's extract")
+
+
+EITHER = "It could be bug, or Docs."
+
+
+@pytest.mark.parametrize(
+    ("judge", "outputs", "kinds"),
+    [
+        ({"type": "contains"}, [EITHER] * 5, ["several-labels"]),
+        (
+            {"type": "any", "judges": [{"type": "contains"}, {"type": "exact"}]},
+            [EITHER] * 5,
+            ["several-labels"],
+        ),
+        ({"type": "contains"}, [EITHER, EITHER, "bug", "docs", "bug"], []),
+        ({"type": "contains"}, ["It is a bug in debugging.", "docs", "bug", "docs", "bug"], []),
+        ({"type": "contains", "match": "all"}, [EITHER] * 5, []),
+        ({"type": "normalised"}, [EITHER] * 5, []),
+    ],
+)
+def test_outputs_that_name_several_labels_are_told_under_judge_contains(labelled, judge, outputs, kinds):
+    judged_by(labelled, **judge)
+    play(labelled, [LABELS, outputs], outcome=1.0)
+    found = told(labelled)
+    assert [each.kind for each in found] == kinds
+    for warning in found:
+        assert warning.about == ("b",)
+        assert warning.sentence == (
+            "5 of 10 texts (50.0%) name several of the labels at once, all 5 of b (eliminated), and judge "
+            "contains takes any of them: use judge: {type: choice, options: [bug, docs]}"
+        )
+
+
+def test_targets_that_are_no_labels_are_not_told_apart(campaign):
+    judged_by(campaign, type="contains")
+    play(campaign, [TARGETS, ["bug or docs"] * 5], outcome=1.0)
+    assert told(campaign) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "targets", "several"),
+    [
+        ("a feature request", ["feature request"], False),
+        ("a feature request, or a bug", ["feature request"], True),
+        ("bug, feature", ["bug", "feature"], False),
+        ("neither", ["bug"], False),
+    ],
+)
+def test_a_label_within_another_is_not_named(text, targets, several):
+    labels = ["bug", "feature", "feature request"]
+    assert from_outputs._holds_several(text, targets, labels) is several
+
+
+@pytest.mark.parametrize(
+    ("targets", "labels", "shown"),
+    [
+        ([["bug"], ["docs"]] * 2, ["bug", "docs"], "[bug, docs]"),
+        ([["yes"], ["No"], ["it's"], [" yes "]] * 2, ["yes", "No", "it's"], "['yes', 'No', 'it''s']"),
+        ([["bug"], ["docs"], ["bug"]], [], "[]"),
+        ([["bug"]] * 9, [], "[]"),
+        ([[str(n)] for n in range(21)] * 9, [], "[]"),
+        ([["x" * 41], ["y"]] * 9, [], "[]"),
+        ([[], []], [], "[]"),
+    ],
+)
+def test_labels_are_few_short_different_targets(targets, labels, shown):
+    assert labels_of(targets) == labels
+    assert as_options(labels) == shown
 
 
 def test_a_suspect_is_named_while_the_campaign_runs_before_it_is_eliminated_and_once(campaign):

@@ -19,10 +19,12 @@ from winnow.storage.queries.candidate_outputs import (
     counts_by_candidate,
     settings_of,
     some_outputs,
+    targets_of,
 )
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.data.label_sets import as_options, labels_of
 from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
@@ -55,6 +57,9 @@ FEWEST_OF_ONE = 2
 
 MOST_LOOKED_AT = 2_000
 """Outputs of a campaign that are looked at."""
+
+MOST_EXAMPLES = 5_000
+"""Examples whose targets are looked at for labels."""
 
 MOST_CANDIDATES = 500
 """Candidates whose outputs are looked at; those without a point come first."""
@@ -250,15 +255,17 @@ def output_warnings(
     if not found:
         return []
     is_part = only is not None
+    labels = labels_of(targets_of(session, campaign.dataset_id, most=MOST_EXAMPLES))
     warnings = [
         _truncated(found, is_part=is_part),
         _refused(found),
         *(_of_fault(found, fault, is_part=is_part) for fault in SAID),
         None if is_part else _no_thoughts(found),
+        _several_labels(campaign, found, labels),
     ]
     said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
     known = {name for warning in said for name in warning.about}
-    warnings += _without_point(campaign, found, known, has_ended=has_ended)
+    warnings += _without_point(campaign, found, known, labels, has_ended=has_ended)
     return [warning for warning in warnings if warning is not None]
 
 
@@ -430,7 +437,12 @@ def _of_empty(looked: Looked, output: JudgedOutput) -> str:
 
 
 def _without_point(
-    campaign: CampaignRecord, found: Sequence[Looked], known: set[str], *, has_ended: bool
+    campaign: CampaignRecord,
+    found: Sequence[Looked],
+    known: set[str],
+    labels: Sequence[str],
+    *,
+    has_ended: bool,
 ) -> list[CampaignWarning | None]:
     """Warnings about candidates without a point, by the likely cause; `known` are those explained already."""
     if campaign.objective == "best-duel":
@@ -448,7 +460,7 @@ def _without_point(
     for each in suspects:
         if (cause := _cause(each)) is not None:
             by_cause.setdefault(cause, []).append(each)
-    return [_zero(campaign, cause, of_it) for cause, of_it in by_cause.items()]
+    return [_zero(campaign, cause, of_it, labels) for cause, of_it in by_cause.items()]
 
 
 def _cause(looked: Looked) -> Kind | None:
@@ -513,7 +525,48 @@ def _joins(first: str, second: str) -> bool:
     return bool(first and second) and (first + second).isalnum() and max(first, second) < WITH_SPACES
 
 
-def _zero(campaign: CampaignRecord, cause: Kind, found: Sequence[Looked]) -> CampaignWarning:
+def _several_labels(
+    campaign: CampaignRecord, found: Sequence[Looked], labels: Sequence[str]
+) -> CampaignWarning | None:
+    """A warning about candidates that name several labels, of which judge contains needs one to be right."""
+    parts = list(judge_parts(campaign.spec.get("judge") or {}))
+    is_any = any(each.get("type") == "contains" and each.get("match", "any") == "any" for each in parts)
+    if not is_any or not labels:
+        return None
+    shares = [
+        _Share(
+            of=each,
+            part=sum(_holds_several(each.judged(output), output.targets, labels) for output in each.outputs),
+            all_=len(each.outputs),
+        )
+        for each in found
+    ]
+    if not about(shares):
+        return None
+    return CampaignWarning(
+        kind="several-labels",
+        sentence=f"{_share(shares)} name several of the labels at once{whose(shares)}, "
+        f"and judge contains takes any of them: {_use_choice(labels)}",
+        about=about(shares),
+    )
+
+
+def _holds_several(text: str, targets: Sequence[str], labels: Sequence[str]) -> bool:
+    """Whether a text holds several labels, not all of them right; one within another is not counted."""
+    held = [each for each in labels if _holds(text, each)]
+    apart = [each for each in held if not any(each != other and _holds(other, each) for other in held)]
+    right = {target.strip().casefold() for target in targets}
+    return len(apart) > 1 and any(each.casefold() not in right for each in apart)
+
+
+def _use_choice(labels: Sequence[str]) -> str:
+    """The advice to let a judge choose among labels."""
+    return f"use judge: {{type: choice, options: {as_options(labels)}}}"
+
+
+def _zero(
+    campaign: CampaignRecord, cause: Kind, found: Sequence[Looked], labels: Sequence[str]
+) -> CampaignWarning:
     ordered = sorted(found, key=lambda each: (each.status not in OUT, -len(each.outputs)))
     outputs = [(each, output) for each in ordered for output in each.outputs]
     n, (looked, shown) = len(outputs), outputs[0]
@@ -530,8 +583,10 @@ def _zero(campaign: CampaignRecord, cause: Kind, found: Sequence[Looked]) -> Cam
             remedy = "check the judge's parameters"
         elif all(_is_but_for_spelling(each.judged(output), output) for each, output in held):
             remedy = "use judge normalised, to which case and punctuation are the same"
+        elif any(each.get("type") == "choice" for each in parts):
+            remedy = extract
         else:
-            remedy = f"{extract}, or use judge contains"
+            remedy = f"{extract}, or {_use_choice(labels) if labels else 'use judge contains'}"
     elif cause == "zero-unread":
         unread = [(each, output) for each, output in outputs if _is_unread(output)]
         looked, shown = unread[0]

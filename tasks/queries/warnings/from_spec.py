@@ -24,6 +24,7 @@ Kind = Literal[
     "empty",
     "stop-ignored",
     "structure",
+    "several-labels",
     "zero-holds-target",
     "zero-unread",
     "zero-all-equal",
@@ -47,6 +48,7 @@ Kind = Literal[
 * no-thoughts: a model's reasoning is to be told apart from its outputs, and none was found.
 * hidden-thoughts: the tags around a model's reasoning are special tokens, which texts are without.
 * begun-twice: a prompt spells out the token that begins a text, and the model is given it in any case.
+* several-labels: outputs hold several of the labels, each of which the judge would find.
 * zero-holds-target: a candidate never got a point, and its outputs hold their targets.
 * zero-unread: a candidate never got a point, and the judge could read none of its outputs.
 * zero-all-equal: a candidate never got a point, and its outputs are all the same.
