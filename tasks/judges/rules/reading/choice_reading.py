@@ -52,6 +52,8 @@ _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Kh
 _SCRIPTS = ("Latin", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Hangul", "Bengali", "Tamil")
 _TICKED = regex.compile(r"(?:✅|✓|✔|☑|👉|➡️?|\[x\])\s*+[^\w\n]*+\Z", regex.IGNORECASE)
 _TICK = regex.compile(r"[^\w\n]*?(?:✅|✓|✔|☑)")
+_TICKED_ROW = regex.compile(r"[^\n✅✓✔☑❌✗✘✖]*+[✅✓✔☑]\W*+\Z")
+_CROSSED_ROW = regex.compile(r"[^\n✅✓✔☑❌✗✘✖]*+[❌✗✘✖]\W*+\Z")
 _CROSSED = regex.compile(r"(?:❌|✗|✘|✖)\s*+[^\w\n]*+\Z")
 _CROSS = regex.compile(r"[^\w\n]*?(?:❌|✗|✘|✖)")
 _TWINS = {"А": "A", "В": "B", "С": "C", "Е": "E", "Н": "H", "Α": "A", "Β": "B", "Ε": "E", "Η": "H", "Ι": "I"}
@@ -119,7 +121,8 @@ class ChoiceReader:
 
         In this order: what is boxed or stated last ("the answer is", "I'd go with", "is correct", a line or
         sentence of its own); the option with which the output begins; the only one said to hold; the only one
-        called an option; the only one that is named and not turned down.
+        called an option; the only one that is named and not turned down. Of an output that says
+        that it cannot answer, the last three are looked for before it says so.
         """
         text = without_struck_out(without_thoughts(output))
         if (own := before_next_example(text)) is not None and (choice := self._read(own)) is not None:
@@ -134,6 +137,8 @@ class ChoiceReader:
         listed = {folded(each.group("label")) for each in self._listed.finditer(text)}
         begun = self._begun_with(text, groups[0]) if len(listed) < 2 else None
         choosing = [each for each in reversed(groups) if _chooses(each, is_list=len(listed) > 1)]
+        if begun is not None:
+            choosing = [each for each in choosing if not words.SUPPOSED.match(each.after)]
         if after_taking_back(text) is None:
             said = [each for each in choosing if not _is_a_word(each)]
             if not said and choosing and (begun is None or len(begun) == 1):
@@ -143,7 +148,9 @@ class ChoiceReader:
             return _only(choosing[0].labels)
         if begun is not None:
             return begun
-        named = [each for each in groups if not _is_turned_down(each)]
+        declined = words.DECLINED.search(text)
+        end = len(text) if declined is None else declined.start()
+        named = [each for each in groups if each.mentions[0].start < end and not _is_turned_down(each)]
         for is_said in (_holds, _is_called_option, _is_named):
             if labels := frozenset().union(*(each.labels for each in named if is_said(each))):
                 return _only(labels)
@@ -156,7 +163,7 @@ class ChoiceReader:
         rest = text[mention.end : mention.end + 40]
         if begins and (
             mention.is_apart
-            or regex.match(rf"[{_CLOSE}]?+\s*+(?:[).:,;!–—|-]|\n|\Z|because\b|since\b|as\b)", rest)
+            or regex.match(rf"[{_CLOSE}]?+(?:[ \t]*+\n|\s*+(?:[).:,;!–—|-]|\Z|because\b|since\b|as\b))", rest)
         ):
             return None if words.WRONG.match(first.after) else mention.label
         return None
@@ -351,7 +358,7 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
     before, after = group.before, group.after
     if _is_turned_down(group) or regex.match(r"\s*+\?", after):
         return False
-    if _TICKED.search(before) or _TICK.match(after):
+    if _TICKED.search(before) or _TICK.match(after) or (_is_item(group) and _TICKED_ROW.match(after)):
         return True
     if words.WRONG.match(after) or regex.match(r"\s++that\b", after):  # "all but A are wrong"
         return words.WRONG.match(after) is not None
@@ -366,7 +373,8 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
             return True
         if words.INSTEAD.search(before) and words.NEGATED.search(before):
             return True
-        if words.RIGHT.match(after) and not words.UNDERCUT.match(after):
+        is_conceded = words.CONCEDED.search(clause) is not None
+        if words.RIGHT.match(after) and not words.UNDERCUT.match(after) and not is_conceded:
             return True
     if _is_item(group):
         verdict = words.VERDICT_OF_ITEM.match(after)
@@ -425,6 +433,8 @@ def _is_alone(group: _Group) -> bool:
 def _is_turned_down(group: _Group) -> bool:
     """Whether the output says that what the group names is not the answer."""
     if _CROSSED.search(group.before) or _CROSS.match(group.after):
+        return True
+    if _is_item(group) and _CROSSED_ROW.match(group.after):
         return True
     is_called_wrong = words.CALLED_WRONG.match(group.after) is not None
     if is_called_wrong and _is_led_to(group.before):  # the option's own text can be so

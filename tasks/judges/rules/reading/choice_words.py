@@ -109,7 +109,8 @@ THEREFORE = regex.compile(
 DOUBTFUL = regex.compile(
     r"\b(?:if|whether|suppose|supposing|assum(?:e|ing)|unless|why|could|might|may|some|many|people|others|"
     r"students|someone|mistake|trap|tempt(?:ed|ing)?|trick|wrongly|incorrectly|initially|at first|first|"
-    r"originally|previously|earlier|thought|had|wenn|falls|ob|si|se|jika|nếu|если|ли|might be|not sure)\b|"
+    r"originally|previously|earlier|thought|had|wenn|falls|ob|si|se|jika|nếu|если|ли|might be|not sure|"
+    r"(?:case|argument)s? (?:can|to) (?:also )?be made)\b|"
     r"如果|若|假如|是否|もし|と思いましたが|만약|ถ้า|إذا|यदि|最初|一开始|起初|原以为|처음에",
     _FLAGS,
 )
@@ -172,7 +173,9 @@ _RIGHT = (
     r"(?:correct|right|accurate|best|answer|solution|winner|it|one to (?:pick|choose|select|go with)|"
     r"choice|pick|selection|odd one out|(?:option|choice|answer|one|statement|letter)\s++(?:that\b|which\b|"
     r"left\b|remaining\b|to\b|here\b|I\b|we\b)|left(?: over| standing)?|remaining (?:option|choice|answer|"
-    r"one)|better|fitting|(?:most|more)\s++\w{4,14}+|preferable|richtige?[rsn]?|korrekte?|die lösung|bonne|"
+    r"one)|(?!other|former|latter)\w{3,10}er\s++(?:option|choice|answer|candidate|fit)|"
+    r"superior|better|fitting|(?:most|more)\s++\w{4,14}+|preferable|richtige?[rsn]?|korrekte?|die lösung|"
+    r"bonne|"
     r"correcte?|exacte?|juste|correct[ao]s?|cierta|verdadera|cert[ao]|verdadeira|corrett[ao]|giust[ao]|"
     r"esatt[ao]|vera|juiste?|goede|poprawn[aey]|prawidłow[aey]|správn[áéý]|corect[aă]?|adevărat[aă]?|rätt|"
     r"riktig(?:t)?|oikein|oikea|helyes|benar|đúng|doğru|верн\w{1,3}|верен|правильн\w{2,4}|правилен|"
@@ -248,11 +251,30 @@ EXCEPTED = regex.compile(
 """Up to a label that is left out of what is said of all others: "all but"."""
 
 UNDERCUT = regex.compile(
-    r"^[^.!?\n]{0,120}?\b(?:but|if|unless|however|yet|only (?:if|when|for)|in (?:some|certain)|except|aber|"
+    r"^[^.!?\n]{0,120}?\b(?:but|if|unless|however|yet|(?<!because )only (?:if|when|"
+    r"for|in|under|before|after|until|while|during|within|with)|(?:correct|right|true|valid|answer|choice|option)"
+    r"\s(?:before|until|till|prior to|under|only)|in (?:some|certain)|except|aber|"
     r"mais|pero|mas|ma|но)\b",
     _FLAGS,
 )
 """What takes back, in the same sentence, that something holds."""
+
+SUPPOSED = regex.compile(
+    rf"{_ASIDE}\s*+(?:would|could|might)(?: (?:also|only|then|well))* (?:be|have been)\b", _FLAGS
+)
+"""After the label: "would be", which is said of an option in another case if the answer was given before."""
+
+CONCEDED = regex.compile(rf"\b(?:even though|although|though|albeit){_TAIL}$", _FLAGS)
+"""Up to a label about which something is conceded: "although"."""
+
+DECLINED = regex.compile(
+    r"\b(?:(?:can(?:no|['’])t|cannot|could not|couldn['’]t|do not|don['’]t|unable to|not able to) (?:answer|"
+    r"determine|know|help|provide|give)|(?:cannot|can['’]t|unable to) (?:say|tell)"
+    r"(?: for (?:sure|certain)|\s*+[.,!;]))(?! with \p{Lu}\b)"
+    r"(?!.{0,400}?\b(?:but|guess|probably|likely|however|still|maybe|perhaps)\b)",
+    _FLAGS | regex.DOTALL,
+)
+"""Where an output says that it cannot answer, and does not guess."""
 
 VERDICT_OF_ITEM = regex.compile(
     r"^\s*+(?:[).:|\]]\s*+)?(?:[^\n|.!?]{0,160}?[—–:|(.-]\s*+)?(?:this (?:option |choice |statement )?is |"
