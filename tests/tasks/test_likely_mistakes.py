@@ -174,7 +174,7 @@ def test_targets_that_are_spelled_as_nobody_answers_are_told(found, judge, end):
 )
 @pytest.mark.parametrize(("judge", "is_told"), [("{type: exact}", True), ("{type: numeric}", False)])
 def test_lists_of_answers_that_are_one_text_are_told(found, target, judge, is_told):
-    rows = [{**row, "target": each} for row, each in zip(rows_of(), [target, "x", "y"], strict=True)]
+    rows = [{**row, "target": each} for row, each in zip(rows_of(), [target, "1", "2"], strict=True)]
     mistakes = found(f"judge={judge}", rows=rows)
     assert [each.path for each in mistakes] == ["dataset.fields.target"] * is_told
     if is_told:
