@@ -53,6 +53,10 @@ def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
         wanted = [found for each in sample.targets if (found := parse(read(each), parsing_timeout=None))]
         if not wanted:
             return Verdict.unscored("unreadable_target")
+        words = [word for each in sample.targets if (word := formulas.word_of(each))]
+        for word in words:
+            if formulas.concludes(sample.output, word):
+                return Verdict.scored(True, word)
         several = any(_is_several(found[0]) for found in wanted)
         ways = formulas.answer(sample.output, several=several)
         said = [found for way in ways if (found := parse(f"${way}$", parsing_timeout=None))]

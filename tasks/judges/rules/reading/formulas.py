@@ -136,6 +136,11 @@ _AND = regex.compile(
     r"\s*(?:,\s*)?(?:\\text\s?\{\s*)?\b(?:and|or|und|oder|et|ou|y|o|и|или)\b(?:\s*\})?\s*|\s*[和与或、]\s*",
     regex.IGNORECASE,
 )
+_MARKS = regex.compile(r"[*_`$\"]|\\(?:text|textbf|mathrm)\s?(?=\{)|[{}]")
+_REASONED = regex.compile(
+    r"(?:[,;]\s(?:not|and not|rather|which|so|meaning|that is)\b|,?\s(?:because|since)\b|\s\().*",
+    regex.IGNORECASE | regex.DOTALL,
+)
 _READER = NumberReader(fractions=True)
 
 
@@ -320,6 +325,35 @@ def _latex(expression: str) -> str:
     text = _THOUSANDS.sub(lambda found: found.group().replace(",", ""), text)
     latex: str = _PERCENT.sub(r"\\%", _WORD.sub(lambda found: _NAMES[found.group()], text))
     return latex.strip()
+
+
+_TARGET_WORD = regex.compile(
+    r"\s*+\$?\s*+\\(?:text|textbf|mathrm|mbox|textrm)\s?\{\s*+"
+    r"(?P<word>\p{L}{2,40}(?:[ -]\p{L}{2,40}){0,3})\s*+\}\s*+\$?\s*+"
+)
+
+
+def word_of(text: str) -> str | None:
+    r"""The word that a target is: the "even" of \text{even}; None if it is an expression."""
+    found = _TARGET_WORD.fullmatch(text)
+    return found.group("word") if found else None
+
+
+def concludes(output: str, word: str) -> bool:
+    """Whether the last sentence of an output without a box is a word, or says that something is it."""
+    text = as_typed(without_offer(tags_as_lines(without_struck_out(without_thoughts(output)))))
+    if _BOX.search(text):
+        return False
+    plain = _MARKS.sub("", text)
+    sentence = next((each for each in reversed(_sentences(plain)) if each.strip()), "")[-REACH:]
+    said = _REASONED.sub("", sentence.strip())
+    found = regex.fullmatch(
+        rf"(?P<before>.*?(?:\b(?:is|are|was|be)\b|:)\s*+(?:(?:an?|the|therefore|thus|also|always)\s++)*+)?"
+        rf"{regex.escape(word)}",
+        said,
+        regex.IGNORECASE | regex.DOTALL,
+    )
+    return found is not None and not _NEGATION.search(found.group("before") or "")
 
 
 def target(text: str) -> str:
