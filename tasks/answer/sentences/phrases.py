@@ -1,7 +1,7 @@
 """Phrases that sentences about answers are put together from."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from winnow.algorithms.claims import Assumption, Raise
@@ -282,3 +282,37 @@ def asking_again(answer: Answer) -> str:
     if answer.baseline is not None:
         fork = f"winnow gate SPEC --baseline {answer.baseline} --fork NEW_NAME"
     return f"; correct the cause, then {fork} asks for these again and reuses all stored texts"
+
+
+MOST_LABELS = 20
+"""Different targets that are labels to choose between; more are answers."""
+
+LONGEST_LABEL = 40
+"""Characters of one; what is longer is an answer."""
+
+
+def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
+    """The labels of examples, by the targets of each; none where there are about as many as examples."""
+    labels: dict[str, str] = {}
+    examples = 0
+    for some in targets:
+        examples += 1
+        for label in filter(None, map(str.strip, some)):
+            labels.setdefault(label.casefold(), label)
+            if len(labels) > MOST_LABELS or len(label) > LONGEST_LABEL:
+                return []
+    return list(labels.values()) if 2 <= len(labels) <= examples / 2 else []
+
+
+def as_options(labels: Sequence[str]) -> str:
+    """The labels as the options of a judge, in YAML."""
+    return f"[{', '.join(map(_in_yaml, labels))}]"
+
+
+def _in_yaml(label: str) -> str:
+    plain = label.replace("_", "").isalpha() and label.casefold() not in _OTHERWISE
+    return label if plain else "'" + label.replace("'", "''") + "'"
+
+
+_OTHERWISE = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null"})
+"""Words that YAML takes for something else than text."""

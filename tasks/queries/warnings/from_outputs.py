@@ -23,8 +23,7 @@ from winnow.storage.queries.candidate_outputs import (
 )
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.phrases import list_of
-from winnow.tasks.data.label_sets import as_options, labels_of
+from winnow.tasks.answer.sentences.phrases import as_options, labels_of, list_of
 from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
