@@ -354,8 +354,8 @@ def _checked(value: object, arm: int, example: int) -> float:
     """A score as a float, NaN for None."""
     if value is None:
         return np.nan
-    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)):
-        number = at_bound(float(value))
+    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)) and -1 < value < 2:
+        number = at_bound(float(value))  # no whole number is too large for that
         if 0.0 <= number <= 1.0:
             return number
     if inspect.iscoroutine(value):

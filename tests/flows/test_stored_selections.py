@@ -361,7 +361,7 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": "a b"}, "select: name: string should match pattern"),
+        ({"name": "a b"}, "select: name: may hold letters (a to z), digits"),
         (
             {"selector": "pulse", "history": np.zeros((1, 80)), "delta": None, "budget": 99},
             "history cannot be stored as it is given; leave it out, or storage",

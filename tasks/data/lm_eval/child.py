@@ -7,8 +7,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-import datasets
-
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.dataset_files import PlacedRow
@@ -62,6 +60,8 @@ def main(parent: ParentLink) -> None:
     """Send all rows, then an empty list of them; or why there are none."""
     message = parent.receive()
     spec = LmEvalSpec.model_validate(message["task"])
+    import datasets  # of an extra, which the functions need as well
+
     datasets.disable_caching()  # what functions made of documents before may have been drawn otherwise
     set_seeds(each.rpartition(":")[0] for each in spec.functions)
     try:
