@@ -156,6 +156,7 @@ def strange(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith(("PREFECT", "WANDB", "MPL", "NUMBA"))]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # an empty part of it is the working folder
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home" / "state"))
     (tmp_path / "home").mkdir()

@@ -31,6 +31,7 @@ def simulate(*arguments):
         contextlib.redirect_stderr(err),
     ):
         patch.setattr(sys, "argv", ["winnow", "simulate", *arguments])
+        patch.setenv("PYTHONSAFEPATH", "1")  # as the command does, and for no test behind this one
         with pytest.raises(SystemExit) as left:
             main()
     return Ran(left.value.code or 0, out.getvalue(), err.getvalue())

@@ -112,8 +112,8 @@ def test_a_pair_that_lacks_a_text_has_no_outcome_and_its_texts_are_kept(tmp_path
     with begun(database, written(tmp_path)) as campaign:
         engines = campaign.engines.answers
 
-        def failing(groups, later):
-            for number, answers in engines(groups, later=later):
+        def failing(groups, later, **others):
+            for number, answers in engines(groups, later=later, **others):
                 yield number, [answers[0], REFUSED, *answers[2:]] if number == 0 else answers
 
         campaign.engines.answers = failing

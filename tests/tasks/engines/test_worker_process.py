@@ -10,6 +10,7 @@ import psutil
 import pytest
 from waiting import PATIENCE_S, eventually
 
+from winnow.tasks.engines.subprocess import launching
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import WinnowError
 
@@ -160,16 +161,15 @@ def test_a_log_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
 
 
 def test_a_log_is_opened_once_so_that_it_cannot_become_read_only_in_between(tmp_path, monkeypatch):
-    opened, opens = Path.open, []
+    opened, opens = launching.open_to_append, []
 
-    def open_once(path, mode="r", *rest, **more):
-        if mode == "ab":
-            opens.append(path)
-            if len(opens) > 1:
-                raise OSError(errno.EROFS, "Read-only file system")
-        return opened(path, mode, *rest, **more)
+    def open_once(path):
+        opens.append(path)
+        if len(opens) > 1:
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(path)
 
-    monkeypatch.setattr(Path, "open", open_once)
+    monkeypatch.setattr(launching, "open_to_append", open_once)
     WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={}).close()
     with pytest.raises(WinnowError, match=r"stub\.log .* \(Read-only file system\); make room for it"):
         WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={})
