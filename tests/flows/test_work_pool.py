@@ -114,6 +114,13 @@ def started_by(pid, worker):
     return worker.pid in {parent.pid for parent in psutil.Process(pid).parents()}
 
 
+def has_ended(pid):
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_otherwise(
     folder, shared, pool, postgresql, tmp_path_factory, monkeypatch
 ):
@@ -141,6 +148,7 @@ def test_a_killed_worker_is_replaced_by_the_other_one_and_nothing_is_decided_oth
             assert f"'alpha' is being run by process {running}" in refused.message
 
             work_pools.kill(one)
+            until(lambda: has_ended(running))
             assert work_pools.state_of(first).is_running()  # who could have told Prefect?
             assert len(decisions(folder, shared, "alpha")[1]) < ROUNDS
             resumed = work_pools.ended(work_pools.submit("resume-all/alpha"))
