@@ -247,6 +247,8 @@ def hub(monkeypatch, tmp_path):
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+    # Read from the environment once, at the library's import.
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     yield url
     server.shutdown()
     server.server_close()
