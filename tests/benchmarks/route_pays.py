@@ -7,8 +7,9 @@ import numpy as np
 
 from tests.benchmarks.route_experts import Stream, stream
 from tests.benchmarks.tables import Row
-from winnow.algorithms.protocols import round_rng, unit_rows
+from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.embedding.sentence_model import SentenceModel
 

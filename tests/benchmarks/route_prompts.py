@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from winnow.algorithms.protocols import unit_rows
+from winnow.algorithms.route.contexts import unit_rows
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.embedding.sentence_model import SentenceModel
 
