@@ -40,7 +40,7 @@ from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.library_settings import settle_libraries
-from winnow.tasks.setup.own_files import open_anew, open_to_append, state_folder
+from winnow.tasks.plugins.own_files import open_anew, open_to_append, state_folder
 
 if TYPE_CHECKING:
     from prefect.settings.legacy import Setting

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.tasks.setup.own_files import state_folder, write_whole
+from winnow.tasks.plugins.own_files import state_folder, write_whole
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.plugins.library_settings import settle_libraries
-from winnow.tasks.setup.own_files import state_folder
+from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.simulation.results import Curve
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
+from winnow.tasks.plugins.own_files import settled_folder
 from winnow.tasks.rounds.draws import seed_of_draws
 from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.replicates import ReplicateCounter
-from winnow.tasks.setup.own_files import settled_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.setup.own_files import open_to_append
+from winnow.tasks.plugins.own_files import open_to_append
 
 FILE = "plugins.log"
 """Within a campaign's log folder."""

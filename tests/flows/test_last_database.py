@@ -12,7 +12,7 @@ from test_command_line import one_message, winnow
 
 from winnow.flows.cli.results import dashboards
 from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember, tell_if_unreadable
-from winnow.tasks.setup.own_files import state_folder
+from winnow.tasks.plugins.own_files import state_folder
 
 ELSEWHERE = "sqlite:///results/other.db"
 

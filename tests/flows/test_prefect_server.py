@@ -32,7 +32,7 @@ from winnow.flows.run import flow as campaign
 from winnow.flows.run.resume import run_flow
 from winnow.flows.run.signals import Interrupts
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.setup.own_files import state_folder
+from winnow.tasks.plugins.own_files import state_folder
 
 
 @pytest.mark.parametrize(

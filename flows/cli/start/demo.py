@@ -10,7 +10,7 @@ import typer
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import ObjectiveChoice
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.own_files import link_below
+from winnow.tasks.plugins.own_files import link_below
 
 DEMO_FOLDER = Path(".winnow") / "demo"
 

@@ -22,7 +22,7 @@ from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings, devices_wanted
 from winnow.tasks.plugins.extras import require
-from winnow.tasks.setup.own_files import state_folder
+from winnow.tasks.plugins.own_files import state_folder
 
 if TYPE_CHECKING:
     from ray._private.worker import RayContext

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.setup.own_files import open_to_append
+from winnow.tasks.plugins.own_files import open_to_append
 
 ROOT = Path(__file__).parents[4]  # the folder that holds the package `winnow`; a checkout has links in it
 

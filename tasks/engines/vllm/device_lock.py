@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from winnow.tasks.setup.own_files import open_to_append
+from winnow.tasks.plugins.own_files import open_to_append
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 

@@ -29,7 +29,7 @@ from winnow.tasks.engines.subprocess.launching import log_file
 from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.plugins.extras import missing_for
-from winnow.tasks.setup.own_files import settled_folder
+from winnow.tasks.plugins.own_files import settled_folder
 from winnow.tasks.spec.campaign import CampaignSpec
 
 WORKER = "winnow.tasks.engines.vllm.worker"
