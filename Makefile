@@ -138,11 +138,11 @@ gpu-check: ## Try Winnow on this machine's GPUs: make gpu-check [PROVIDER=transf
 	@$(MAKE) --no-print-directory install TARGET=$(if $(filter cpu,$(DEVICE)),cpu,gpu)
 	@$(BIN)/python -m tests.gpu_check --out $(GPU_OUT) --provider $(PROVIDER) --device $(DEVICE) $(if $(MODEL),--model '$(MODEL)')
 
-faults: install ## Inject faults and kills, and write docs/faults.md; begun again, it goes on from the tables beside it.
-	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md
+faults: install ## Inject faults and kills, and write docs/faults.md; started again, it continues.
+	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --kills --page docs/faults.md --tables tests/benchmarks/results
 
-faults-page: install ## Write docs/faults.md from the tables beside it.
-	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --no-faults --page docs/faults.md
+faults-page: install ## Write docs/faults.md from its tables.
+	@$(BIN)/python -m tests.faults --out $(FAULTS_OUT) --no-faults --page docs/faults.md --tables tests/benchmarks/results
 
 machines: install ## A Ray cluster over two simulated machines, one of which dies (needs root).
 	@$(BIN)/python -m tests.machines --out $(FAULTS_OUT)

@@ -1,9 +1,10 @@
 """`make faults`: faults injected into real campaigns, and what became of each, as a table.
 
-python -m tests.faults --out .winnow/faults [--only REGEX] [--anew] [--kills] [--page docs/faults.md]
+python -m tests.faults --out .winnow/faults [--only REGEX] [--anew] [--kills]
+        [--page docs/faults.md] [--tables FOLDER]
 
-Results are counted in tables beside the page: begun again, on whatever machine, this goes on where it was
-stopped, and a fault whose campaign did not end as it should is met again. The folders of killed campaigns
+Results are counted in tables: started again, on any machine, this continues where it was stopped, and a
+fault whose campaign did not end as expected is injected again. The folders of killed campaigns
 that did not end as they should are kept in OUT.
 """
 
@@ -25,7 +26,7 @@ from tests.faults.tables import cells
 def main() -> None:
     options = _options()
     page = options.page or options.out / "faults.md"
-    counts = Counts(page)
+    counts = Counts(options.tables or options.out)
     if options.inject or options.kills:
         with stage() as ready:
             if options.inject:
@@ -50,8 +51,8 @@ def _options() -> argparse.Namespace:
         action="store_true",
         help="kills at every call of a round, and random ones, after the faults",
     )
-    where = "where the page is written, and the tables beside it; faults.md in OUT without it"
-    parser.add_argument("--page", type=Path, help=where)
+    parser.add_argument("--page", type=Path, help="file of the page; OUT/faults.md by default")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="folder of the tables; OUT by default")
     return parser.parse_args()
 
 

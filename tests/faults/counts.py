@@ -23,26 +23,23 @@ KILLS = ("campaigns", "kills", "most", *WAYS.values(), *SUMS, "whole", "wrong")
 class Counts:
     """What `make faults` has found so far."""
 
-    def __init__(self, page: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         """
         Args:
-            page: Beside which the tables are kept.
+            folder: The folder of the tables.
         """
-        beside = page.with_suffix("")
         self.faults = Ledger(
-            beside.with_suffix(".csv"),
+            folder / "faults.csv",
             ("fault", "campaign", "database"),
             ("code", "exit", "lost", "doubled", "same decision", "wrong"),
         )
         self._kills = Ledger(
-            beside.with_name(f"{beside.name}-kills.csv"),
+            folder / "faults-kills.csv",
             ("moments", "engine", "objective", "database", "code"),
             KILLS,
             largest=("most", "whole"),
         )
-        self._calls = Ledger(
-            beside.with_name(f"{beside.name}-calls.csv"), ("moments", "what", "name", "code"), ("kills",)
-        )
+        self._calls = Ledger(folder / "faults-calls.csv", ("moments", "what", "name", "code"), ("kills",))
 
     def add_fault(self, row: Outcome) -> None:
         """Note what became of a fault, in the place of what became of it before."""

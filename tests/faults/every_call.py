@@ -4,7 +4,7 @@ python -m tests.faults.every_call --out .winnow/faults [--page docs/faults.md] [
 
 A campaign is stopped behind its first round and put aside. From there it goes on as many times as its second
 round makes system calls, is killed at another one of them each time, goes on to the end, and is held against
-the same campaign left alone. What is done already is counted beside the page.
+the same campaign left alone. What is done already is counted in its tables.
 """
 
 import argparse
@@ -128,10 +128,10 @@ def _note_stored(scene: Scene) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(".winnow/faults"))
-    parser.add_argument("--page", type=Path, help="of the tables that count; faults.md in OUT without it")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="folder of the tables; OUT by default")
     parser.add_argument("--only", default="", metavar="REGEX", help="only where OBJECTIVE / DATABASE fits")
     options = parser.parse_args()
-    counts = Counts(options.page or options.out / "faults.md")
+    counts = Counts(options.tables or options.out)
     with stage() as ready:
         kill_at_every_call(ready, counts, options.only)
     sys.exit(1 if counts.wrong else 0)

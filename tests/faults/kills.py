@@ -7,7 +7,7 @@ A case is one campaign: its processes are killed, one after the other, until one
 moment. After every kill a copy of the database is checked as `winnow db check` does, and after the last
 process all rows are held against those of the same campaign that nobody killed. The copy, since whoever opens
 a SQLite file in passing tidies up what the killed process left, and it is Winnow that has to. Finished cases
-are counted beside the page; a run that was stopped goes on behind them.
+are counted in its tables; a run that was stopped goes on behind them.
 """
 
 import argparse
@@ -163,12 +163,12 @@ class Killing:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(".winnow/faults"))
-    parser.add_argument("--page", type=Path, help="of the tables that count; faults.md in OUT without it")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="folder of the tables; OUT by default")
     parser.add_argument("--seed", type=int, default=8, help="of the moments")
     for engine, share in SHARES.items():
         parser.add_argument(f"--{engine}", type=int, default=share, metavar="KILLS")
     options = parser.parse_args()
-    counts = Counts(options.page or options.out / "faults.md")
+    counts = Counts(options.tables or options.out)
     with stage() as ready:
         killing = Killing(ready, counts, options.out / "left", options.seed)
         killing.kill({engine: getattr(options, engine) for engine in SHARES})

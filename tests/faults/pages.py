@@ -28,8 +28,9 @@ judgments, decisions with their claims, labels, embeddings) was held against the
 are those it has too many of; *wrong links* are comparisons and texts that do not belong together, as `winnow
 db check` finds them.
 
-What is counted here is kept in `docs/faults.csv`, `docs/faults-kills.csv` and `docs/faults-calls.csv`, from
-which `make faults` goes on, on any machine: it meets each case once, and kills until there are enough kills.
+The counts are kept in `tests/benchmarks/results/` (`faults.csv`, `faults-kills.csv`, `faults-calls.csv`).
+`make faults` continues from them, on any machine: it injects each fault once, and kills until there are
+enough kills.
 """
 
 

@@ -20,7 +20,7 @@ from tests.benchmarks.champion.worlds import PROTOTYPES, Table, named, tables
 from tests.benchmarks.errors.runs import begin_with
 from tests.benchmarks.tables import Row, told, write
 
-KEPT = Path("docs", "champion-runs.csv")
+KEPT = Path("tests", "benchmarks", "results", "champion-runs.csv")
 
 
 def main() -> None:

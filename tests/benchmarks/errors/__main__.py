@@ -3,7 +3,7 @@
     python -m tests.benchmarks.errors --out FOLDER [--table docs/error-rates.md] [--minutes 0]
 
 Runs are kept in FOLDER/errors.csv, each under a digest of the code that it depends on. Where that is not
-there yet, they go on from docs/error-rates.csv, which is written anew with the page of that name.
+there yet, they go on from tests/benchmarks/results/error-rates.csv, which is written anew with the page.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from tests.benchmarks.errors.runs import begin_with, fill, keep, totals
 from tests.benchmarks.errors.verdicts import BAD
 
 PAGE = Path("docs", "error-rates.md")
+KEPT = Path("tests", "benchmarks", "results", "error-rates.csv")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,13 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     file = given.out / "errors.csv"
     cells = all_cells(given.runs, given.whole_runs)
     wanted = [cell for cell in cells if given.only in f"{cell.objective}: {cell.name}"]
-    begin_with(file, PAGE.with_suffix(".csv"))
+    begin_with(file, KEPT)
     fill(file, wanted, minutes=given.minutes, jobs=given.jobs)
     found = totals(file, cells)
     table = given.table or given.out / "errors.md"
     table.write_text(page(cells, found), encoding="utf-8")
     if table == PAGE:
-        keep(file, PAGE.with_suffix(".csv"))
+        keep(file, KEPT)
     rows = [row(cell, found[cell.name], len(cells)) for cell in wanted]
     for each in rows:
         print(", ".join(f"{key}: {value}" for key, value in each.items()))
