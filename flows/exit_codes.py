@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from winnow.infra.demo.errors import DemoError
 from winnow.storage.errors import StorageError
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.queries.printable import printable
+from winnow.tasks.text.printable import printable
 
 if TYPE_CHECKING:
     from winnow.tasks.queries.status import CampaignStatus

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar
 
-from winnow.tasks.queries.printable import one_line, printable, shortened
+from winnow.tasks.text.printable import one_line, printable, shortened
 
 
 class WinnowError(Exception):

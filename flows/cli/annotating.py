@@ -8,7 +8,6 @@ from pathlib import Path
 from winnow.storage.engine.database import Database
 from winnow.storage.records.human import annotations
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.rounding import count_of, there_already
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     HOLD,
@@ -22,7 +21,8 @@ from winnow.tasks.objectives.human.annotating import (
     require_name,
 )
 from winnow.tasks.objectives.human.files import read_annotations, store_annotations
-from winnow.tasks.queries.printable import printable
+from winnow.tasks.text.printable import printable
+from winnow.tasks.text.rounding import count_of, there_already
 
 SKIP, BACK, QUIT = "s", "b", "q"
 

@@ -47,8 +47,8 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.admin.check import problems
     from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
-    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.check.texts import findings
+    from winnow.tasks.text.rounding import count_of
 
     wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:
@@ -223,9 +223,9 @@ def prune(
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.answer.earlier import seen_by
-    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.campaign.lease import is_gone, now, watch
     from winnow.tasks.queries.status import taking_history
+    from winnow.tasks.text.rounding import count_of
 
     before = now() - age(older_than)
     with existing(storage) as database:

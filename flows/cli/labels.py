@@ -109,7 +109,7 @@ def _store(
 
 
 def _print(labelled: "Labelled", source: str) -> None:
-    from winnow.tasks.answer.sentences.rounding import count_of, there_already
+    from winnow.tasks.text.rounding import count_of, there_already
 
     same = f", {there_already(labelled.same)}" if labelled.same else ""
     changed = f", {labelled.changed:,} changed" if labelled.changed else ""
@@ -133,8 +133,8 @@ def _print_next(
     """Print what the campaign waits for, or the command that goes on with it."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.text.rounding import count_of
 
     name, where = campaign.name, storage_option(storage)
     with database.reading() as session:
@@ -156,11 +156,11 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
     """Ask for one label after the other, each stored at once; the end of input ends it."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import datasets as dataset_records
-    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.errors import WinnowError
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import store_labels
-    from winnow.tasks.queries.printable import printable
+    from winnow.tasks.text.printable import printable
+    from winnow.tasks.text.rounding import count_of
 
     with database.reading() as session:
         wanted = waits_for(session, campaign)

@@ -54,8 +54,8 @@ def route(
     with existing(storage) as database:
         if export is not None:
             from winnow.flows.reports.output import tell
-            from winnow.tasks.answer.sentences.rounding import count_of
             from winnow.tasks.objectives.route.exporting import export_policy
+            from winnow.tasks.text.rounding import count_of
 
             exported = export_policy(database, name, storage, export)
             print(f"{export}: the policy of {name}, after {count_of(exported.prompts, 'scored prompt')}")
@@ -103,9 +103,9 @@ def _answered(
     from winnow.flows.reports.output import print_json, tell
     from winnow.flows.run.signals import Interrupts
     from winnow.storage.engine.database import storage_option
-    from winnow.tasks.answer.sentences.rounding import count_of
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arrivals import store_arrival
+    from winnow.tasks.text.rounding import count_of
 
     positions = None if examples is None else store_arrival(database, name, storage, examples)
     if examples is not None and positions is not None and len(positions) < len(examples):
@@ -145,7 +145,7 @@ def _tell_what_waits(
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.storage.records import stream_batches
-    from winnow.tasks.answer.sentences.rounding import count_of
+    from winnow.tasks.text.rounding import count_of
 
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
@@ -165,7 +165,7 @@ def _tell_what_waits(
 
 
 def _print(answer: "RoutedAnswer") -> None:
-    from winnow.tasks.queries.printable import printable
+    from winnow.tasks.text.printable import printable
 
     score = f"score {answer.score:g}" if answer.score is not None else f"unscored: {answer.reason}"
     print(f"{answer.candidate} ({score})", flush=True)

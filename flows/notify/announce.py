@@ -13,10 +13,10 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.schedule_history import edited_since, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status, told_in_full
 from winnow.tasks.spec.sections.execution import WebhookSpec
+from winnow.tasks.text.printable import one_line
 
 LOGGER = logging.getLogger("winnow.notify")
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import status_lines
-from winnow.tasks.queries.printable import one_line, printable
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.spec.sections.execution import Event
+from winnow.tasks.text.printable import one_line, printable
 
 MOST_CHARACTERS = 3_000
 """Characters of a text for Slack, at most."""

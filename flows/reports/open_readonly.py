@@ -36,7 +36,7 @@ def tell_if_unreadable(storage: str) -> None:
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import shown_url
     from winnow.storage.errors import StorageError
-    from winnow.tasks.queries.printable import one_line
+    from winnow.tasks.text.printable import one_line
 
     try:
         with reading(storage):
@@ -70,7 +70,7 @@ def remember(storage: str) -> None:
 def to_read(storage: str) -> str:
     """The database to read, said where it is not the one named; see `last_used`."""
     from winnow.flows.reports.output import tell
-    from winnow.tasks.queries.printable import one_line
+    from winnow.tasks.text.printable import one_line
 
     found = last_used(storage)
     if found != storage:

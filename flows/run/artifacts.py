@@ -14,7 +14,7 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.run import artifact_contents as contents
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.queries.printable import escaped
+from winnow.tasks.text.printable import escaped
 
 PACE = 5.0
 """Seconds between two updates."""

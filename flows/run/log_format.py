@@ -19,7 +19,7 @@ from pythonjsonlogger.json import JsonFormatter
 from winnow.flows.exit_codes import exit_code_of
 from winnow.flows.reports.output import tell
 from winnow.tasks.plugins.entry_points import PluginFailed
-from winnow.tasks.queries.printable import printable
+from winnow.tasks.text.printable import printable
 
 ROOT = logging.getLogger("winnow")
 

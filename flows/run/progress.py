@@ -22,11 +22,11 @@ from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.sentences.rounding import amount, ends
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
+from winnow.tasks.text.rounding import amount, ends
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.records.values import RoundRecord
-from winnow.tasks.answer.sentences.rounding import amount, ends, percentage, rounded
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
+from winnow.tasks.text.rounding import amount, ends, percentage, rounded
 
 IN_QUESTION = "active"
 UNFIT = {"infeasible", "unfit"}

@@ -38,8 +38,8 @@ from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_place
 from winnow.flows.schedule.run_scheduled import how_to_allow, plan_scheduled_run, read_settled, run_scheduled
 from winnow.tasks.plugins.library_settings import close_imported
-from winnow.tasks.queries.printable import printable
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+from winnow.tasks.text.printable import printable
 
 FOLDER_VARIABLE = "WINNOW_WORKING_FOLDER"
 """Holds the folder in which the paths of a flow run begin, where a worker starts it elsewhere."""

@@ -12,11 +12,11 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.spec.stored_spec import judging_models
+from winnow.tasks.text.rounding import amount
 
 EXAMPLES = 1_000
 

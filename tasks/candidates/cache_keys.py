@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.data.file_digests import file_digest
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
+from winnow.tasks.engines.server_keys import server_url
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 """One encoder for all values: `json.dumps` makes one for each."""

@@ -12,12 +12,12 @@ from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.candidates.prompt_template import GUARDED, PromptTemplate, as_record
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template
-from winnow.tasks.candidates.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.sandboxed_templates import Template, compile_template
 from winnow.tasks.engines.chat import Prompt, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import FUNCTION
+from winnow.tasks.engines.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig

@@ -6,10 +6,10 @@ from typing import NamedTuple, Self
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
-from winnow.tasks.candidates.template_grammar import TARGET
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.sources import read_solved
+from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec, Objective

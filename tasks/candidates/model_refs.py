@@ -6,12 +6,11 @@ Where a provider cannot do that, it is said why.
 from collections.abc import Callable
 from pathlib import Path
 
-from winnow.tasks.candidates.server_keys import base_url_of, is_openais_own, key_in, key_variable
 from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.external.scoring_function import is_scoring
-from winnow.tasks.engines.litellm.apis import APIS, UNKNOWN, api_of, why_unaskable
+from winnow.tasks.engines.known_apis import APIS, UNKNOWN, api_of, why_unaskable
 from winnow.tasks.engines.openai.requests import reserved_args
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import (
@@ -22,6 +21,7 @@ from winnow.tasks.engines.providers import (
     is_provider,
     provider_names,
 )
+from winnow.tasks.engines.server_keys import base_url_of, is_openais_own, key_in, key_variable
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Self, cast, get_args
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.candidates.dotted_names import column_of, value_of
 from winnow.tasks.candidates.few_shot import FewShot, last_of_user
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.data.dotted_names import column_of, value_of
+from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.engines.chat import Message, Prompt, Role
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec

@@ -46,7 +46,7 @@ class PartialRow(dict[str, Any]):
     """A row without the values that JSON does not have."""
 
     left_out: Mapping[str, str]
-    """The contents in a word, such as "bytes", by dotted name; see `tasks.candidates.dotted_names`."""
+    """The contents in a word, such as "bytes", by dotted name; see `tasks.data.dotted_names`."""
 
 
 def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonView
-from winnow.tasks.candidates.hub_cache import cached_folder
 from winnow.tasks.data.dataset_files import BATCH, PlacedRow, arrow_rows
+from winnow.tasks.data.hub_cache import cached_folder
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 

@@ -11,8 +11,8 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import generations
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.embedding.precomputed import PLACE, read_vectors
 from winnow.tasks.embedding.protocol import MOST_TEXTS, Embedder, EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder

@@ -18,9 +18,9 @@ from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.judges.rules import answerless, extraction
 from winnow.tasks.judges.rules.answerless import AnswerlessJudge, NoAnswer
 from winnow.tasks.judges.rules.extraction import ExtractingJudge
-from winnow.tasks.judges.rules.patterns import compiled
 from winnow.tasks.judges.target_forms import use_of
 from winnow.tasks.spec.stored_spec import HUMAN
+from winnow.tasks.text.patterns import compiled
 
 GROUP = "winnow.judges"
 EXTRACT = "extract"

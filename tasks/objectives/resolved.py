@@ -13,17 +13,16 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses, Values
-from winnow.tasks.answer.sentences.rounding import amount, count_of
 from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of
 from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.pool.placement import auto_lookahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.judges.protocol import Judge
 from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.judges.target_forms import has_forms, have_forms
@@ -36,6 +35,7 @@ from winnow.tasks.spec.stored_spec import (
     has_stop_sequences,
     own_kind,
 )
+from winnow.tasks.text.rounding import amount, count_of
 
 
 @dataclass(frozen=True, kw_only=True)

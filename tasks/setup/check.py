@@ -10,10 +10,11 @@ from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.candidates.dotted_names import MISSING, value_of
-from winnow.tasks.candidates.template_grammar import left_out_part
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
+from winnow.tasks.data.tag_counts import values_of
+from winnow.tasks.data.template_grammar import left_out_part
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, unknown_name
@@ -25,7 +26,6 @@ from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.queries.tag_counts import values_of
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.trial_renders import check_tests, try_templates
 from winnow.tasks.setup.unread_targets import check_readable

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.candidates.dotted_names import column_of
-from winnow.tasks.candidates.sandboxed_templates import compile_template
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.dotted_names import column_of
+from winnow.tasks.data.sandboxed_templates import compile_template
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.target_forms import other_forms, use_of

@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.sentences.phrases import list_of
-from winnow.tasks.answer.sentences.rounding import count_of
-from winnow.tasks.candidates.hub_cache import why_unknown_to_hub
+from winnow.tasks.data.hub_cache import why_unknown_to_hub
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import REMOTE, engine_key, start_engine
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.queries.printable import one_line
 from winnow.tasks.rounds.outputs import can_begin
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.text.printable import one_line
+from winnow.tasks.text.rounding import count_of
 
 LONGEST_CAUSE = 300
 """Characters that are shown of why a model is missing."""

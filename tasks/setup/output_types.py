@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from winnow.tasks.candidates.server_keys import is_openais_own
 from winnow.tasks.candidates.weighing import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.server_keys import is_openais_own
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.isolated.json_schema import check_schema
 from winnow.tasks.judges.nested import judges_in

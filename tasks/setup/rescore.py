@@ -19,10 +19,9 @@ from winnow.storage.queries.campaign_views import totals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.campaign.budget import devices_by_model
-from winnow.tasks.candidates.hub_cache import pinned, revisions_of
 from winnow.tasks.candidates.text_rules import rules_of
+from winnow.tasks.data.hub_cache import pinned, revisions_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.objectives.resolved import ResolvedCampaign
@@ -34,6 +33,7 @@ from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import ONLY, RESCORED
 from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
+from winnow.tasks.text.rounding import amount
 
 SUFFIX = "-rescored"
 JUDGE = "judge"

@@ -17,14 +17,14 @@ from sqlalchemy.exc import ArgumentError
 
 from winnow.storage.engine.database import without_password
 from winnow.storage.text import in_home
-from winnow.tasks.candidates.server_keys import (
+from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.server_keys import (
     DEFAULT_VARIABLE,
     OPENAI_URL,
     base_url_of,
     key_variable,
     server_url,
 )
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, function_of
 from winnow.tasks.plugins.source_code import file_digests

@@ -15,11 +15,11 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.text import in_home
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes, in_quotes
-from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec, Objective
 from winnow.tasks.spec.sections.dataset import TaskSpec
 from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
 from winnow.tasks.spec.spec_model import SECRET, keys_of
+from winnow.tasks.text.printable import one_line
 
 MOST_BYTES = 16 * 2**20
 """Bytes, at the most, of a campaign's file, and of what it comes to once every alias is written out."""

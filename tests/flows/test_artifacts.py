@@ -14,7 +14,7 @@ from waiting import eventually
 
 from winnow.flows.run import artifact_contents as contents
 from winnow.flows.run import artifacts
-from winnow.tasks.queries.printable import escaped
+from winnow.tasks.text.printable import escaped
 
 RECORDED = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
 

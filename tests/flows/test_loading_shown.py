@@ -12,8 +12,8 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewModelLoad
-from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.text.rounding import amount
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from winnow.algorithms.errors import AlgorithmError
 from winnow.storage.errors import StorageError
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.queries.printable import LONGEST
+from winnow.tasks.text.printable import LONGEST
 
 CORPUS = Path(__file__).with_name("corpus")
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.tasks.candidates.sandboxed_templates import compile_template, render
-from winnow.tasks.candidates.template_grammar import FILTERS, METHODS
+from winnow.tasks.data.sandboxed_templates import compile_template, render
+from winnow.tasks.data.template_grammar import FILTERS, METHODS
 
 NAMES = ("input", "a", "b", "items")
 FIELDS = {"input": "what is 1 + 1?", "a": [1, 2.5, "x", None], "b": {"k": "v", "n": {"m": 3}}, "items": -7}

@@ -18,13 +18,14 @@ from winnow.flows.reports.html.sections import common
 from winnow.storage.queries.costs import CandidateTexts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidates.stats import COUNTED, STATS
+from winnow.tasks.data import tag_counts
+from winnow.tasks.data.tag_counts import TagCounts, values_of
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.queries import breakdowns, factors, tag_counts
+from winnow.tasks.queries import breakdowns, factors
 from winnow.tasks.queries.breakdowns import tags, wilson
 from winnow.tasks.queries.factors import Factor
 from winnow.tasks.queries.pareto import pareto
-from winnow.tasks.queries.tag_counts import TagCounts, values_of
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions

@@ -15,8 +15,8 @@ from winnow.storage.records.values import NewCandidate
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.prompt_template import PromptTemplate
-from winnow.tasks.candidates.sandboxed_templates import compile_template
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.sandboxed_templates import compile_template
 from winnow.tasks.engines.chat import Message, as_stored, words_of
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.setup.check import check_campaign

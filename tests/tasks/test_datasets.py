@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.tasks.candidates.sandboxed_templates import compile_template
 from winnow.tasks.data.dataset_files import read_files, read_rows
 from winnow.tasks.data.datasets import Example, Selection, dataset_of, load_dataset
+from winnow.tasks.data.sandboxed_templates import compile_template
 from winnow.tasks.errors import DatasetError, TemplateError
 
 ROLES = {"id": "id", "input": "question", "target": "answer"}

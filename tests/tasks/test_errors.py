@@ -15,7 +15,7 @@ from winnow.flows.exit_codes import ERROR, USAGE, sentences_for_errors
 from winnow.storage.errors import CampaignNotFound
 from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.errors import DatasetError, SpecMistakes, WinnowError
-from winnow.tasks.queries.printable import LONGEST
+from winnow.tasks.text.printable import LONGEST
 
 CLEAR = "\x1b[2J"
 

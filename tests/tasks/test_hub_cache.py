@@ -3,7 +3,7 @@
 import pytest
 from stored_campaigns import new_database
 
-from winnow.tasks.candidates.hub_cache import cached_commit, pinned, revisions_of
+from winnow.tasks.data.hub_cache import cached_commit, pinned, revisions_of
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.campaign import CampaignSpec

@@ -7,8 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from winnow.tasks.candidates import hub_cache
-from winnow.tasks.data import hub
+from winnow.tasks.data import hub, hub_cache
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import ExtraMissing

@@ -3,8 +3,8 @@
 import pytest
 
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
-from winnow.tasks.candidates.server_keys import with_servers, without_servers
-from winnow.tasks.engines.litellm.apis import APIS
+from winnow.tasks.engines.known_apis import APIS
+from winnow.tasks.engines.server_keys import with_servers, without_servers
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.pairwise.registry import create_pair_judge
 from winnow.tasks.setup.trust import permissions

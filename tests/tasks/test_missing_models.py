@@ -13,7 +13,7 @@ from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
-from winnow.tasks.candidates.hub_cache import why_unknown_to_hub
+from winnow.tasks.data.hub_cache import why_unknown_to_hub
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.queries.status import campaign_status

@@ -13,7 +13,7 @@ from stored_campaigns import new_database
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import devices_by_model
-from winnow.tasks.candidates.hub_cache import revisions_of
+from winnow.tasks.data.hub_cache import revisions_of
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns

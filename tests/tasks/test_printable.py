@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from winnow.tasks.queries.printable import escaped, one_line
+from winnow.tasks.text.printable import escaped, one_line
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 PLACES = {

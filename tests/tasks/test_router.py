@@ -19,7 +19,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.campaign.replay import restored
-from winnow.tasks.candidates.sandboxed_templates import compile_template
+from winnow.tasks.data.sandboxed_templates import compile_template
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.route.exporting import export_policy
 from winnow.tasks.objectives.route.router import Router

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.candidates import sandboxed_templates as templates
-from winnow.tasks.candidates.sandboxed_templates import MAX_CHARACTERS, compile_template, render
-from winnow.tasks.candidates.template_grammar import FILTERS
+from winnow.tasks.data import sandboxed_templates as templates
+from winnow.tasks.data.sandboxed_templates import MAX_CHARACTERS, compile_template, render
+from winnow.tasks.data.template_grammar import FILTERS
 from winnow.tasks.errors import TemplateError
 
 FIELDS = {

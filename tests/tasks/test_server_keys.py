@@ -6,9 +6,9 @@ import pytest
 
 from winnow.tasks.candidates.cache_keys import fingerprint_model, request_content
 from winnow.tasks.candidates.model_refs import model_ref
-from winnow.tasks.candidates.server_keys import server_url
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import provider_names
+from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.asking.judge_models import judge_models
 from winnow.tasks.setup.load import check_campaign_file

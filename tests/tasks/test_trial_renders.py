@@ -2,8 +2,8 @@
 
 import pytest
 
-from winnow.tasks.candidates.sandboxed_templates import compile_template, render
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.data.sandboxed_templates import compile_template, render
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.setup.trial_renders import MOST, MOST_SECONDS, try_templates
 

@@ -10,8 +10,8 @@ from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
 from winnow.tasks.answer.status_lines import status_lines
-from winnow.tasks.queries.printable import escaped, printable
 from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.text.printable import escaped, printable
 
 PASSED = ("no-worse", "better")
 """Statuses of a candidate with which a gate lets it through."""

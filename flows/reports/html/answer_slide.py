@@ -12,9 +12,9 @@ from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.summary import hanging
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.phrases import Line
-from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.text.rounding import amount
 
 WIDTH, HEIGHT = 1600, 900
 """Of a slide in pixels."""

@@ -18,9 +18,9 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, subject
-from winnow.tasks.answer.sentences.rounding import amount, rounded, span
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.text.rounding import amount, rounded, span
 
 INDEX = "index.html"
 MOST_LETTERS = 60

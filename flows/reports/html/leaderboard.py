@@ -9,10 +9,10 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, NewCandidate
-from winnow.tasks.answer.sentences.rounding import rounded, span
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.views import ask
+from winnow.tasks.text.rounding import rounded, span
 
 UNKNOWN = "–"
 

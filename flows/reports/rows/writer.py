@@ -18,7 +18,7 @@ from winnow.flows.reports.rows.people import A_PIPE, print_table
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError, unknown_name
 from winnow.tasks.queries.columns import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell
-from winnow.tasks.queries.printable import printable
+from winnow.tasks.text.printable import printable
 
 FileFormat = Literal["csv", "jsonl", "parquet"]
 Format = Literal["table", "csv", "json", "jsonl", "parquet"]

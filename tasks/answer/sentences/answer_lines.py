@@ -21,8 +21,8 @@ from winnow.tasks.answer.sentences.phrases import (
     list_of,
     out_lines,
 )
-from winnow.tasks.answer.sentences.rounding import amount, count_of, rounded
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
+from winnow.tasks.text.rounding import amount, count_of, rounded
 
 UNSOLVED = "no candidate was shown to solve anything"
 

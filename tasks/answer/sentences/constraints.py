@@ -2,7 +2,7 @@
 
 from winnow.tasks.answer.model import Answer, Constrained
 from winnow.tasks.answer.sentences.phrases import Line, list_of, on_examples
-from winnow.tasks.answer.sentences.rounding import rounded
+from winnow.tasks.text.rounding import rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:

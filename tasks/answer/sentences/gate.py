@@ -15,7 +15,7 @@ from winnow.tasks.answer.sentences.phrases import (
     on_examples,
     spent,
 )
-from winnow.tasks.answer.sentences.rounding import rounded
+from winnow.tasks.text.rounding import rounded
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
 """The word for a candidate, by its status."""

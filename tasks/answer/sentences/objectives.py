@@ -19,8 +19,8 @@ from winnow.tasks.answer.sentences.phrases import (
     percent,
     spent,
 )
-from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, rounded
 from winnow.tasks.objectives.certify.certificate import ROUNDING, Certificate
+from winnow.tasks.text.rounding import amount, count_of, ends, rounded
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
-from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, span
 from winnow.tasks.spec.stored_spec import estimated_value
+from winnow.tasks.text.rounding import amount, count_of, ends, span
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""

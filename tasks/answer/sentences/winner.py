@@ -12,7 +12,7 @@ from winnow.tasks.answer.sentences.phrases import (
     list_of,
     spent,
 )
-from winnow.tasks.answer.sentences.rounding import amount, count_of, ends, percentage, rounded
+from winnow.tasks.text.rounding import amount, count_of, ends, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
 """The words for how groups count, as the end of a sentence."""

@@ -16,8 +16,8 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.inspect.definition import KEY, InspectTask, definition_of
 from winnow.tasks.errors import DatasetError
-from winnow.tasks.queries.printable import one_line
 from winnow.tasks.spec.sections.dataset import InspectSpec
+from winnow.tasks.text.printable import one_line
 
 CHILD = Path(__file__).with_name("child.py")
 

@@ -10,20 +10,20 @@ import jinja2
 import regex
 
 from winnow.storage.json_types import JsonView, Row
-from winnow.tasks.candidates.sandboxed_templates import (
-    Template,
-    counted_environment,
-    counted_template,
-    render,
-)
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.hub import Splits
 from winnow.tasks.data.lm_eval import seeds
 from winnow.tasks.data.lm_eval.definition import Definition
 from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.lm_eval.messages import Message, as_text, as_turns, turns_of
+from winnow.tasks.data.sandboxed_templates import (
+    Template,
+    counted_environment,
+    counted_template,
+    render,
+)
 from winnow.tasks.errors import DatasetError, TemplateError
-from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
+from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 KEY = "dataset.lm_eval"
 

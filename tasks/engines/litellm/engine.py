@@ -5,7 +5,7 @@ import json
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import is_continued
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.litellm.apis import UNKNOWN, why_unaskable
+from winnow.tasks.engines.known_apis import UNKNOWN, why_unaskable
 from winnow.tasks.engines.litellm.worker_connection import LitellmConnection
 from winnow.tasks.engines.openai.engine import OpenaiEngine
 from winnow.tasks.engines.openai.requests import prompt_fields, why_unsendable

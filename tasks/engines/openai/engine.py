@@ -12,7 +12,6 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.candidates.server_keys import OPENAI_URL, key_in
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
 from winnow.tasks.engines.openai.errors import NoRoom, NotThere, RequestRefused, Server, Unreadable
@@ -47,6 +46,7 @@ from winnow.tasks.engines.protocol import (
     Sampling,
 )
 from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.server_keys import OPENAI_URL, key_in
 
 if TYPE_CHECKING:
     from winnow.tasks.engines.openai.text_choices import TextChoices

@@ -14,10 +14,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from winnow.tasks.candidates.server_keys import OPENAI_URL
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.openai.errors import SHOWN, Server, StatusError, Unreadable
 from winnow.tasks.engines.openai.requests import KIB, MIB
+from winnow.tasks.engines.server_keys import OPENAI_URL
 
 LISTING_BYTES = 8 * MIB
 """The longest list of models; gateways list hundreds of them with descriptions."""

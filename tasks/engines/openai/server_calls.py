@@ -13,8 +13,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import anyio
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.answer.sentences.rounding import count_of
-from winnow.tasks.candidates.server_keys import is_openais_own
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.adaptive_concurrency import AdaptiveConcurrency
 from winnow.tasks.engines.openai.answers import (
@@ -42,6 +40,8 @@ from winnow.tasks.engines.openai.http_connection import LISTING_BYTES
 from winnow.tasks.engines.openai.requests import answer_bytes
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
+from winnow.tasks.engines.server_keys import is_openais_own
+from winnow.tasks.text.rounding import count_of
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")

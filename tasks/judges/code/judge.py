@@ -13,8 +13,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
-from winnow.tasks.candidates.template_grammar import TARGET
+from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.errors import JudgeError, TemplateError
 from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks

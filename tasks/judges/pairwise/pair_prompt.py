@@ -18,7 +18,7 @@ from pathlib import Path
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.text import in_home
-from winnow.tasks.candidates.sandboxed_templates import compile_template, render
+from winnow.tasks.data.sandboxed_templates import compile_template, render
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
 from winnow.tasks.judges.pairwise.brace_template import BracesTemplate, variables_in_braces

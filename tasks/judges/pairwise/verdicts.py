@@ -15,7 +15,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import NO_PROBABILITIES, PATTERN_TIMEOUT, VERDICT_MISSING, Reply
 from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall
-from winnow.tasks.judges.rules.patterns import compiled, last_answer
+from winnow.tasks.text.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]
 """Reasoning that ends in a verdict; one of the verdicts and nothing else; how probable each verdict is."""

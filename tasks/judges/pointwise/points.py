@@ -9,7 +9,7 @@ from typing import Literal
 
 import regex
 
-from winnow.tasks.judges.rules.patterns import compiled, last_answer
+from winnow.tasks.text.patterns import compiled, last_answer
 
 ScaleName = Literal["yes/no", "1..5", "1..10"]
 

@@ -7,7 +7,7 @@ mark of its own, which is made of the example alone, and the output by another o
 
 from collections.abc import Mapping, Sequence
 
-from winnow.tasks.candidates.sandboxed_templates import MAX_CHARACTERS
+from winnow.tasks.data.sandboxed_templates import MAX_CHARACTERS
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.boundary import boundary
 

@@ -14,7 +14,7 @@ import regex
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
-from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
+from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -9,7 +9,7 @@ import regex
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict, ahead, calls_of, models_of, told, try_out
-from winnow.tasks.judges.rules.patterns import last_answer
+from winnow.tasks.text.patterns import last_answer
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -16,7 +16,7 @@ from typing import ClassVar
 import regex
 
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
-from winnow.tasks.judges.rules.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
+from winnow.tasks.text.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

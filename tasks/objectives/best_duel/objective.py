@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -17,6 +16,7 @@ from winnow.tasks.objectives.best_duel.features import chosen_features
 from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.scored import fingerprints, refuse_shared_names
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.text.rounding import count_of
 
 DETERMINISTIC = "deterministic"
 

@@ -9,6 +9,7 @@ from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
+from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -24,7 +25,6 @@ from winnow.tasks.objectives.best_mean.holdout.split import Split, split_example
 from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
 from winnow.tasks.setup.earlier_scores import EarlierScores, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.candidate_costs import check_costs
 from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import HUMAN, Constraint
 

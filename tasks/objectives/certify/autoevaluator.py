@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import regex
 
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.rules.patterns import compiled, last_answer
 from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.sections.objectives import AutoevaluatorSpec
+from winnow.tasks.text.patterns import compiled, last_answer
 
 PLACE = "certify.autoevaluator"
 

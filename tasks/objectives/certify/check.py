@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow.tasks.candidates.candidate_costs import given_costs
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.chat import words_of
@@ -18,7 +19,6 @@ from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.certify.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
 from winnow.tasks.objectives.certify.split import Parts, divide_by_spec
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.candidate_costs import given_costs
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec
 from winnow.tasks.spec.selector_traits import HUMAN_ONLY

@@ -11,7 +11,6 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.answer.sentences.phrases import list_of
-from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -26,6 +25,7 @@ from winnow.tasks.objectives.scored import (
 )
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import HUMAN
+from winnow.tasks.text.rounding import count_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.candidates.cache_keys import sha256
-from winnow.tasks.candidates.dotted_names import MISSING, value_of
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.dataset_files import given_to_command
 from winnow.tasks.data.datasets import Example, read_examples
+from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample, lacks_target

@@ -16,13 +16,13 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.outcomes import latest_decision
 from winnow.tasks.answer.sentences.phrases import list_of, percent
-from winnow.tasks.answer.sentences.rounding import ends, rounded
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.route.arrivals import reopen_route
 from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import advantage_of
+from winnow.tasks.text.rounding import ends, rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

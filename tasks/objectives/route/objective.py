@@ -11,8 +11,8 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.candidates.candidates import build_candidates
-from winnow.tasks.candidates.dotted_names import MISSING, value_of
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import Embedding, check_embedder
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.resolved import common_params

@@ -13,8 +13,8 @@ import numpy as np
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.tasks.candidates.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.array_files import DAMAGED
+from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.embedding.protocol import Embedder, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.sentence_model import Precision, require_precision

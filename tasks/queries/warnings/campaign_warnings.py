@@ -14,7 +14,6 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.running import engines_by_model
-from winnow.tasks.answer.sentences.rounding import count_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.queries.warnings.from_outputs import (
@@ -34,6 +33,7 @@ from winnow.tasks.queries.warnings.from_spec import (
 )
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.stored_spec import RESCORED, judge_entries, judge_parts, judging_models
+from winnow.tasks.text.rounding import count_of
 
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""

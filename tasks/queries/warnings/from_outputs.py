@@ -27,7 +27,6 @@ from winnow.tasks.answer.sentences.phrases import as_options, labels_of, list_of
 from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
-from winnow.tasks.queries.printable import one_line
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.rounds.outputs import (
     Fault,
@@ -38,6 +37,7 @@ from winnow.tasks.rounds.outputs import (
     judged_text,
 )
 from winnow.tasks.spec.stored_spec import cuts_at_stop, judge_parts
+from winnow.tasks.text.printable import one_line
 
 MOST_FLAGGED = 0.02
 """Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""

@@ -29,7 +29,7 @@ from faulty_server import (
 
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
-from winnow.tasks.engines.litellm.apis import APIS, UNKNOWN
+from winnow.tasks.engines.known_apis import APIS, UNKNOWN
 from winnow.tasks.engines.litellm.engine import LitellmEngine
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.requests import bytes_for

@@ -84,6 +84,6 @@ def test_what_is_not_the_outputs_fault_stays_unscored():
 
 
 def test_extract_that_backtracks_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("winnow.tasks.judges.rules.patterns.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("winnow.tasks.text.patterns.TIMEOUT_SECONDS", 0.1)
     verdict = create_judge("numeric", extract="(a+)+b").judge(Sample(output="a" * MUCH, targets=["1"]))
     assert verdict.reason == "extract_timeout"

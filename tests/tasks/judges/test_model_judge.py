@@ -7,7 +7,7 @@ import pytest
 
 from tests.hostile_texts import HOSTILE_TEXTS
 from tests.tasks.judges.rated import GRADER, asked, rater, sample, saying
-from winnow.tasks.candidates.sandboxed_templates import MAX_CHARACTERS
+from winnow.tasks.data.sandboxed_templates import MAX_CHARACTERS
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.asking.calls import JudgeReply

@@ -5,7 +5,7 @@ import pytest
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
-from winnow.tasks.judges.rules.patterns import LONGEST, compiled, last_answer
+from winnow.tasks.text.patterns import LONGEST, compiled, last_answer
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_any_reply_makes_a_duel_scored_or_unscored(reply, name):
 
 
 def test_a_pattern_that_backtracks_without_end_leaves_the_duel_unscored(monkeypatch):
-    monkeypatch.setattr("winnow.tasks.judges.rules.patterns.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("winnow.tasks.text.patterns.TIMEOUT_SECONDS", 0.1)
     judge = panel(score_mapping={"A": 1, "B": 0}, verdict_pattern="(a+)+b")
     verdict, batches = play(judge, duel(), lambda call: "a" * MUCH)
     assert (verdict.reason, len(batches)) == ("pattern_timeout", 1)

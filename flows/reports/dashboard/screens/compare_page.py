@@ -22,7 +22,6 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.sentences.rounding import amount, ends, rounded
 from winnow.tasks.queries.comparing import (
     CUT,
     UNCERTIFIED,
@@ -38,6 +37,7 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.text.rounding import amount, ends, rounded
 
 PATIENCE = 30.0
 """Seconds that reading the scores of two candidates may take."""

@@ -15,10 +15,10 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.queries import browse
 from winnow.storage.queries.matrix import Pattern
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.data.tag_counts import TagCounts, TagValue, values_of
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.rules.patterns import compiled
 from winnow.tasks.queries.breakdowns import tags_of
-from winnow.tasks.queries.tag_counts import TagCounts, TagValue, values_of
+from winnow.tasks.text.patterns import compiled
 
 SHOWN_FIRST = 8
 """Candidates that are columns until the reader chooses others: the best ones."""

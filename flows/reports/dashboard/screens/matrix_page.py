@@ -18,8 +18,8 @@ from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.rounding import rounded
 from winnow.tasks.queries.views import ask
+from winnow.tasks.text.rounding import rounded
 
 ROWS = 50
 """Examples that are shown at once."""

@@ -11,7 +11,6 @@ from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
 from winnow.storage.json_types import Row
-from winnow.tasks.answer.sentences.rounding import amount
 from winnow.tasks.queries.schedule_history import (
     MOST_CAMPAIGNS,
     Series,
@@ -21,6 +20,7 @@ from winnow.tasks.queries.schedule_history import (
     tracks,
 )
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
+from winnow.tasks.text.rounding import amount
 
 PATIENCE = 60.0
 """Seconds that the rows of many campaigns may take."""

@@ -14,9 +14,9 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.answer.status_lines import status_lines
-from winnow.tasks.queries.printable import printable
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.text.printable import printable
 
 Scalar = str | int | float | bool
 

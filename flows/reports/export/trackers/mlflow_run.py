@@ -13,7 +13,7 @@ from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import StorageError
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.queries.printable import escaped, one_line
+from winnow.tasks.text.printable import escaped, one_line
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

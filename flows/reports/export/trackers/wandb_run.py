@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.queries.printable import one_line
+from winnow.tasks.text.printable import one_line
 
 if TYPE_CHECKING:
     import wandb

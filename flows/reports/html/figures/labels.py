@@ -6,7 +6,7 @@ from html import escape
 
 from winnow.flows.reports.rows.names import without_shared
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.queries.printable import printable
+from winnow.tasks.text.printable import printable
 
 LONGEST_LABEL = 44
 """Characters of a name beside an axis."""

@@ -10,7 +10,7 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import Sample, Scale, Verdict
 from winnow.tasks.judges.rules.inspect.matching import Location, f1, includes, is_exact, matches
 from winnow.tasks.judges.rules.inspect.multiple_choice import chosen, right_choices
-from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS, compiled
+from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

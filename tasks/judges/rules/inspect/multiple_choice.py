@@ -2,7 +2,7 @@
 
 import regex
 
-from winnow.tasks.judges.rules.patterns import TIMEOUT_SECONDS
+from winnow.tasks.text.patterns import TIMEOUT_SECONDS
 
 _LETTERS = r"([A-Za-z\d][A-Za-z\d ,]*?)"
 _IN_DOLLARS = regex.compile(rf"\$\s*{_LETTERS}\s*\$")

@@ -11,7 +11,7 @@ from copy import deepcopy
 from urllib.parse import urlsplit
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.litellm.apis import api_origin
+from winnow.tasks.engines.known_apis import api_origin
 from winnow.tasks.spec.stored_spec import judging_models
 
 DEFAULT_VARIABLE = "$OPENAI_API_KEY"

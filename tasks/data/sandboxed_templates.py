@@ -18,9 +18,9 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from winnow.tasks.candidates import dotted_fields
-from winnow.tasks.candidates.dotted_fields import chains, name_dotted_fields, needed_fields
-from winnow.tasks.candidates.template_grammar import FILTERS, check_grammar, check_parts, check_variables
+from winnow.tasks.data import dotted_fields
+from winnow.tasks.data.dotted_fields import chains, name_dotted_fields, needed_fields
+from winnow.tasks.data.template_grammar import FILTERS, check_grammar, check_parts, check_variables
 from winnow.tasks.errors import TemplateError
 
 MAX_CHARACTERS = 1_000_000  # longer than any context window today
@@ -55,7 +55,7 @@ def compile_template(
     """Check and compile a template.
 
     Args:
-        source: jinja2; what of it may be used is in `tasks.candidates.template_grammar`.
+        source: jinja2; what of it may be used is in `tasks.data.template_grammar`.
         allowed: The fields that it will be given, as in `Dataset.field_names`, of which some may have been
             left out; None where they are not known yet. "target" is not allowed.
         path: The template's place in the spec, such as "prompts[0].template".

@@ -11,7 +11,7 @@ from winnow.storage.queries.objective.paired import outcomes_since
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.rounds import told_at
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.dotted_names import MISSING, value_of
+from winnow.tasks.data.dotted_names import MISSING, value_of
 
 NO_TAG = "none"
 """The value of a tag for an example that lacks the field."""

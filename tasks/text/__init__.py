@@ -1,0 +1,1 @@
+"""Words, numbers and patterns in text that is shown or read."""
