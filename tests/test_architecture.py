@@ -98,38 +98,6 @@ def test_is_imported_in_one_folder_only(package):
     assert [path for path in importers if not path.is_relative_to(ONE_FOLDER_ONLY[package])] == []
 
 
-MOST_ROOMS = 15
-"""Files and folders in one folder, so that an eye takes it in."""
-
-
-@pytest.mark.parametrize("folder", MAY_IMPORT)
-def test_no_folder_holds_more_than_an_eye_takes_in(folder):
-    rooms = Counter(
-        str(path.parent.relative_to(ROOT))
-        for path in (ROOT / folder).rglob("*")
-        if path.name not in ("__pycache__", "__init__.py") and "__pycache__" not in path.parts
-    )
-    assert not {name: count for name, count in rooms.items() if count > MOST_ROOMS}
-
-
-SHORT = 60
-"""Lines. A file with fewer is mostly part of what another one is about, and a page more to turn."""
-MOST_SHORT = 50
-
-
-def test_few_files_are_so_short_that_they_belong_to_another_one():
-    paths = [path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")]
-    registries = "".join(path.read_text() for path in paths if path.name == "registry.py")
-    short = [
-        str(path.relative_to(ROOT))
-        for path in paths
-        if path.name != "__init__.py"
-        and module_name(path).removeprefix("winnow.") not in registries  # a plug-in is as long as it is
-        and len(path.read_text().splitlines()) < SHORT
-    ]
-    assert 0 < len(short) <= MOST_SHORT, short
-
-
 def test_no_file_imports_itself_on_a_way_round():
     # Imports inside functions, and those for type checkers, count as well.
     modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}
