@@ -227,8 +227,8 @@ def _databases_are_closed():
 @pytest.fixture(scope="session")
 def vllm_imports(tmp_path_factory):
     """One process that imports vLLM for all engines of the session."""
-    from winnow.tasks.engines.subprocess.fork_server import forking
     from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.processes.fork_server import forking
 
     log = tmp_path_factory.mktemp("imports") / "server.log"
     with forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=True):

@@ -11,10 +11,10 @@ from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.embedding.sentence_model import hidden_size
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
 from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import require
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0

@@ -31,9 +31,9 @@ from winnow.tasks.campaign.session import running
 from winnow.tasks.engines.pool.loads_and_evictions import Allocation, ResidentModel, allocation_for
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.subprocess.fork_server import forking
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT, VllmEngine
 from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.processes.fork_server import forking
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
@@ -142,7 +142,7 @@ def imported(imports: str) -> Generator[None]:
     if imports == "once":
         yield
         return
-    with mock.patch("winnow.tasks.engines.subprocess.worker_process.forked", return_value=None):
+    with mock.patch("winnow.tasks.processes.worker_process.forked", return_value=None):
         yield
 
 

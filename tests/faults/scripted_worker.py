@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 PLAN = Path("fault.json")
 LETTERS = "aeioustrn"

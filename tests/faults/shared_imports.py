@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from winnow.tasks.engines.subprocess import fork_server
-from winnow.tasks.engines.subprocess.fork_server import ForkedProcess, ForkServer
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.processes import fork_server
+from winnow.tasks.processes.fork_server import ForkedProcess, ForkServer
 
 _forked: list[int] = []
 """Engines of this process."""

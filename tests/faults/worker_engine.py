@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.subprocess.worker_process import WorkerProcess
 from winnow.tasks.engines.vllm import engine
+from winnow.tasks.processes.worker_process import WorkerProcess
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:

@@ -12,7 +12,7 @@ from unittest import mock
 from tests.gpu_check.site import Site, gib, texts_of
 from tests.gpu_check.steps import Measured
 
-FORKED = "winnow.tasks.engines.subprocess.worker_process.forked"
+FORKED = "winnow.tasks.processes.worker_process.forked"
 NOT_FORKED = "started without the imports at hand"
 """How an engine's log begins where the fork server could not fork it."""
 TIMES = 3
@@ -20,8 +20,8 @@ TIMES = 3
 
 def loads(site: Site) -> Measured:
     """Engines one after the other: each with its own imports, and forked from a process that made them."""
-    from winnow.tasks.engines.subprocess.fork_server import forking
     from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.processes.fork_server import forking
 
     if site.provider == "transformers":
         yield from _in_this_process(site)
@@ -134,8 +134,8 @@ def beside(site: Site) -> Measured:
     """Two engines of one device, begun at the same time, each with its share of the memory."""
     from winnow.tasks.engines.pool.placement import memory_share
     from winnow.tasks.engines.providers import start_engine
-    from winnow.tasks.engines.subprocess.fork_server import forking
     from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.processes.fork_server import forking
 
     once = nullcontext()
     if site.provider == "vllm":

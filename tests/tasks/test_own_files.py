@@ -8,10 +8,10 @@ from stored_campaigns import new_database
 from winnow.flows.cli.start.demo import demo
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageUnavailable
-from winnow.tasks.engines.subprocess.launching import open_log
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginLog
 from winnow.tasks.plugins.own_files import open_anew, open_to_append, settled_folder, write_whole
+from winnow.tasks.processes.launching import open_log
 
 
 def writes(path, text):

@@ -13,8 +13,8 @@ from winnow.tasks.data.hub import load_splits
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
 from winnow.tasks.data.lm_eval.rows import KEY, Documents, Resolve
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import DatasetError
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
 CHILD = "winnow.tasks.data.lm_eval.child"

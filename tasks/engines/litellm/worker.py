@@ -26,7 +26,7 @@ import anyio
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.litellm.guard import EXCHANGE, Exchange, guard_http
-from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 ONCE = {"num_retries": 0, "max_retries": 0, "fallbacks": None, "caching": False, "stream": False}
 """Settings that make a call one request: only the caller asks again, if at all."""

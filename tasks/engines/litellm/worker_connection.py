@@ -17,9 +17,9 @@ from winnow.tasks.engines.openai.errors import NoAnswer, RequestRefused, Server,
 from winnow.tasks.engines.openai.http_connection import is_loopback
 from winnow.tasks.engines.openai.requests import ESCAPED, MIB
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
-from winnow.tasks.engines.subprocess.launching import log_file
-from winnow.tasks.engines.subprocess.replies import Replies
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.processes.launching import log_file
+from winnow.tasks.processes.replies import Replies
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 WORKER = "winnow.tasks.engines.litellm.worker"
 """The module that runs in litellm's processes."""

@@ -1,5 +1,6 @@
 """Engines on demand: at most so many loaded at once, each restarted a bounded number of times."""
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -35,7 +36,8 @@ from winnow.tasks.engines.providers import (
     engine_key,
     start_engine,
 )
-from winnow.tasks.engines.subprocess.launching import log_end
+
+LOGGER = logging.getLogger("winnow.engines")
 
 
 class EnginePool:
@@ -155,7 +157,7 @@ class EnginePool:
                 if not isinstance(cause, EngineError):
                     raise
                 if engine not in (None, key) and isinstance(cause, EngineLoadFailed):
-                    log_end(cause)
+                    _log_end(cause)
                     self._replicas.give_up(key)
                     return self.generate(model, requests, is_ready=is_ready, came=came, keeps=keeps)
                 failure = self._record(key, cause, slot)
@@ -370,7 +372,7 @@ class EnginePool:
             if slot is not None:
                 slot.end_is_known = True
         if self._logs_ends:
-            log_end(error)
+            _log_end(error)
         with self._counting:
             self._ends[key] += 1
             if isinstance(error, EngineLoadFailed):
@@ -426,3 +428,9 @@ class RequestStream:
     def close(self) -> None:
         """End the engines that are at work."""
         self._scheduler.close()
+
+
+def _log_end(error: EngineError) -> None:
+    """Log that an engine did not load, died or timed out."""
+    event = "load_failed" if isinstance(error, EngineLoadFailed) else "engine_ended"
+    LOGGER.warning("%s", error, extra={"event": event, "model": error.model})

@@ -24,12 +24,12 @@ from winnow.tasks.engines.protocol import (
     Request,
 )
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.subprocess.fork_server import forking
-from winnow.tasks.engines.subprocess.launching import log_file
-from winnow.tasks.engines.subprocess.replies import Replies
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.own_files import settled_folder
+from winnow.tasks.processes.fork_server import forking
+from winnow.tasks.processes.launching import log_file
+from winnow.tasks.processes.replies import Replies
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.spec.campaign import CampaignSpec
 
 WORKER = "winnow.tasks.engines.vllm.worker"

@@ -21,8 +21,8 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import Answer, ModelRef, Request, Sampling
-from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 from winnow.tasks.engines.vllm.loaded_model import VllmModel, VllmVectors, preload
+from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 __all__ = ["main", "preload"]  # what a fork server looks for
 

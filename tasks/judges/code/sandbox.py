@@ -22,8 +22,8 @@ from secrets import token_hex
 from typing import Literal
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.subprocess.launching import ROOT
 from winnow.tasks.judges.code.inside.confinement import Limits
+from winnow.tasks.processes.launching import ROOT
 
 CLOCK_FACTOR = 5
 """A process that computes gets its time even on a busy machine; one that sleeps is not waited for longer."""

@@ -15,9 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, InvalidScore, Sample, Verdict
 from winnow.tasks.plugins.entry_points import Plugin, log_folder, logged
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 START_SECONDS = 120.0
 """A process may take so long to import what it needs; libraries of symbols take a second, others more."""

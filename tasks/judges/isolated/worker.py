@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
 from winnow.tasks.judges.protocol import INVALID_SCORE, InvalidScore, Sample, Verdict, checked_kind
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling
+from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 Run = Callable[[Sample], Verdict]
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from winnow.tasks.engines.subprocess.worker_side import ParentLink, run_worker
+from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 
 def preload() -> None:

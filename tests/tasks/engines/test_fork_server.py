@@ -13,8 +13,8 @@ from process_commands import command_of
 from test_worker_process import gone
 from waiting import PATIENCE_S, eventually
 
-from winnow.tasks.engines.subprocess.fork_server import forking
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
+from winnow.tasks.processes.fork_server import forking
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -113,7 +113,7 @@ def test_a_failed_worker_is_noticed_with_its_traceback(held, start):
 
 
 def test_closing_waits_until_a_stubborn_worker_and_its_children_are_gone(held, start, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.engines.subprocess.worker_process.POLITE_SECONDS", 0.2)
+    monkeypatch.setattr("winnow.tasks.processes.worker_process.POLITE_SECONDS", 0.2)
     worker = start()
     worker.send({"child": True, "ignore": True})
     child = worker.receive(PATIENCE_S)["pid"]
@@ -245,8 +245,8 @@ def test_leaving_does_not_wait_for_imports(monkeypatch, tmp_path):
 PARENT = """
 import os, sys, threading, time
 from pathlib import Path
-from winnow.tasks.engines.subprocess.fork_server import forking
-from winnow.tasks.engines.subprocess.worker_process import WorkerProcess
+from winnow.tasks.processes.fork_server import forking
+from winnow.tasks.processes.worker_process import WorkerProcess
 
 def start():
     worker = WorkerProcess("stub_worker", log=Path("log"), environment={})

@@ -14,9 +14,9 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
-from winnow.tasks.engines.subprocess import replies as replies_module
-from winnow.tasks.engines.subprocess.replies import Replies
 from winnow.tasks.engines.vllm.running_batch import RunningBatch
+from winnow.tasks.processes import replies as replies_module
+from winnow.tasks.processes.replies import Replies
 
 
 def ask(*prompts):

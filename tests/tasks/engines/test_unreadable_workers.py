@@ -11,9 +11,9 @@ from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.openai.requests import bytes_for_batch
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.subprocess.channel import CHUNK, Channel
 from winnow.tasks.engines.vllm import engine as vllm_engine
 from winnow.tasks.engines.vllm.engine import VllmEngine
+from winnow.tasks.processes.channel import CHUNK, Channel
 
 ASKED = [Request(prompt="a", sampling=Sampling(), seed=0)]
 READY = b'{"ready": "scripted 1", "at": 0.0, "waited": 0, "can_sleep": false}\n'

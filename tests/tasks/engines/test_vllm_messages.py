@@ -9,10 +9,10 @@ from pool_engines import model
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.protocol import LoadsAside, Request, Sampling, Sleeper, Structure
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded
 from winnow.tasks.engines.vllm import engine as vllm_engine
 from winnow.tasks.engines.vllm import worker as vllm_worker
 from winnow.tasks.engines.vllm.engine import VllmEngine, visibility
+from winnow.tasks.processes.worker_process import WorkerEnded
 
 
 class ScriptedWorker:

@@ -10,9 +10,9 @@ import psutil
 import pytest
 from waiting import PATIENCE_S, eventually
 
-from winnow.tasks.engines.subprocess import launching
-from winnow.tasks.engines.subprocess.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.processes import launching
+from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -100,7 +100,7 @@ def test_closing_waits_until_the_worker_is_gone_and_may_be_repeated(worker):
 
 
 def test_a_stubborn_worker_is_killed_with_its_children(worker, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.engines.subprocess.worker_process.POLITE_SECONDS", 0.2)
+    monkeypatch.setattr("winnow.tasks.processes.worker_process.POLITE_SECONDS", 0.2)
     worker.send({"child": True, "ignore": True})
     child = worker.receive(PATIENCE_S)["pid"]
     worker.send({"sleep": 60})
@@ -119,7 +119,7 @@ def test_a_terminals_interrupt_does_not_reach_the_worker(worker):
 PARENT = """
 import os, sys, threading, time
 from pathlib import Path
-from winnow.tasks.engines.subprocess.worker_process import WorkerProcess
+from winnow.tasks.processes.worker_process import WorkerProcess
 
 def start():
     worker = WorkerProcess("stub_worker", log=Path(sys.argv[1]), environment={})

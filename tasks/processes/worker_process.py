@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.fork_server import ForkedProcess, forked
-from winnow.tasks.engines.subprocess.launching import module_command, open_log, worker_environment
+from winnow.tasks.processes.channel import Channel
+from winnow.tasks.processes.fork_server import ForkedProcess, forked
+from winnow.tasks.processes.launching import module_command, open_log, worker_environment
 
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
 SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck

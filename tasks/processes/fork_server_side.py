@@ -1,6 +1,6 @@
 """A process that has imported what workers need, and forks one as often as it is asked to.
 
-python -P -m winnow.tasks.engines.subprocess.fork_server_side MODULE DESCRIPTOR PARENT
+python -P -m winnow.tasks.processes.fork_server_side MODULE DESCRIPTOR PARENT
 
 The module has `preload`, which imports and does nothing else, and `main`, which a worker runs. Each byte that
 comes over the socket DESCRIPTOR brings three descriptors: the worker's socket, its log, and a socket for what
@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.launching import module_command
-from winnow.tasks.engines.subprocess.worker_side import PARENT_PERIOD, work
 from winnow.tasks.plugins.library_settings import settle_libraries
+from winnow.tasks.processes.channel import Channel
+from winnow.tasks.processes.launching import module_command
+from winnow.tasks.processes.worker_side import PARENT_PERIOD, work
 
 REQUEST_SECONDS = 60.0
 """Seconds that a request may take to arrive in full; its sender has just announced it."""

@@ -1,6 +1,5 @@
 """Command, environment and log file of a module of ours that is run as a process."""
 
-import logging
 import os
 import re
 import sys
@@ -8,11 +7,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.own_files import open_to_append
 
-ROOT = Path(__file__).parents[4]  # the folder that holds the package `winnow`; a checkout has links in it
+ROOT = Path(__file__).parents[3]  # the folder that holds the package `winnow`; a checkout has links in it
 
 
 def module_command(module: str, *arguments: object) -> list[str]:
@@ -54,12 +52,3 @@ def open_log(log: Path) -> BinaryIO:
             f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
             "or name another folder in execution.log_folder"
         ) from error
-
-
-LOGGER = logging.getLogger("winnow.engines")
-
-
-def log_end(error: EngineError) -> None:
-    """An engine did not come up, died, or took too long; whether it is started again is not said here."""
-    event = "load_failed" if isinstance(error, EngineLoadFailed) else "engine_ended"
-    LOGGER.warning("%s", error, extra={"event": event, "model": error.model})

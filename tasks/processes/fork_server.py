@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from winnow.tasks.engines.subprocess.channel import Channel
-from winnow.tasks.engines.subprocess.launching import module_command, open_log, worker_environment
+from winnow.tasks.processes.channel import Channel
+from winnow.tasks.processes.launching import module_command, open_log, worker_environment
 
 
 class ForkedProcess:

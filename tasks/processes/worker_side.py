@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.subprocess.channel import Channel
 from winnow.tasks.plugins.library_settings import settle_libraries
+from winnow.tasks.processes.channel import Channel
 
 PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
 

@@ -1,1 +1,0 @@
-"""Processes that hold an engine, and how they are talked to."""
