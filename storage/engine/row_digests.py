@@ -55,8 +55,14 @@ def row_digest(table: Table, columns: Sequence[str], row: Sequence[object]) -> s
 
 def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[object]:
     """Rows as JSON values, the same whatever database they come from, and before they are stored."""
+    by_row = list(rows)
+    if not by_row:
+        return []
     plain = _plain_of(table, tuple(columns))
-    return [[each(value) for each, value in zip(plain, row, strict=True)] for row in rows]
+    by_column = [
+        list(map(each, column)) for each, column in zip(plain, zip(*by_row, strict=True), strict=True)
+    ]
+    return [list(row) for row in zip(*by_column, strict=True)]
 
 
 @cache

@@ -5,7 +5,8 @@ round that is changed, lost or put in another's place is found. Rounds that were
 digests have none, and the first one after them holds none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from sqlalchemy import Connection, Table
 
@@ -22,23 +23,34 @@ OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
 """Tables of what is known of candidates after a round, where that has changed."""
 
 
-def round_digest(connection: Connection, round_id: int, decision: Mapping[str, object]) -> str:
+Rows = Sequence[Sequence[object]]
+NOTHING: Mapping[str, Rows] = MappingProxyType({})
+
+
+def round_digest(
+    connection: Connection,
+    round_id: int,
+    decision: Mapping[str, object],
+    written: Mapping[str, Rows] = NOTHING,
+) -> str:
     """The digest of a round whose rows are stored, but perhaps for its decision.
 
     Args:
         connection: Reads the rows.
         round_id: The round.
         decision: The values of its row of `decisions`.
+        written: The rows of some tables in the order of their keys, as they were just written with the values
+            of all columns. To read them back would take longer than the digest. The others are read.
     """
     content: list[object] = [_before(connection, round_id)]
-    content.append(_rows(connection, _TABLES["rounds"], "t.id = ?", round_id, "t.id"))
-    content.append(_rows(connection, _TABLES["comparisons"], "t.round_id = ?", round_id, "t.position"))
-    for name, within in OF_COMPARISONS.items():
-        of_round = "t.comparison_id IN (SELECT id FROM comparisons WHERE round_id = ?)"
-        order = f"t.comparison_id, t.{within}"
-        content.append(_rows(connection, _TABLES[name], of_round, round_id, order))
-    for name in OF_CANDIDATES:
-        content.append(_rows(connection, _TABLES[name], "t.round_id = ?", round_id, "t.candidate_id"))
+    for table, condition, order in _READ:
+        columns = _COLUMNS[table.name]
+        rows = written.get(table.name)
+        if rows is None:
+            names = ", ".join(f't."{each}"' for each in columns)
+            query = f"SELECT {names} FROM {table.name} t WHERE {condition} ORDER BY {order}"
+            rows = run(connection, query, (round_id,))
+        content.append(values_of(table, columns, rows))
     table = _TABLES["decisions"]
     columns = decision_columns(table)
     content.append(values_of(table, columns, [[decision[name] for name in columns]]))
@@ -63,9 +75,13 @@ _DIGEST_BEFORE = """
     WHERE this.id = ? AND r.number < this.number ORDER BY r.number DESC LIMIT 1
 """
 
+_OF_ROUND = "t.comparison_id IN (SELECT id FROM comparisons WHERE round_id = ?)"
+_READ = (
+    (_TABLES["rounds"], "t.id = ?", "t.id"),
+    (_TABLES["comparisons"], "t.round_id = ?", "t.position"),
+    *((_TABLES[name], _OF_ROUND, f"t.comparison_id, t.{within}") for name, within in OF_COMPARISONS.items()),
+    *((_TABLES[name], "t.round_id = ?", "t.candidate_id") for name in OF_CANDIDATES),
+)
+"""The tables of a round's rows: which rows are its own, and their order."""
 
-def _rows(connection: Connection, table: Table, condition: str, round_id: int, order: str) -> list[object]:
-    columns = [each.name for each in table.columns]
-    names = ", ".join(f't."{each}"' for each in columns)
-    query = f"SELECT {names} FROM {table.name} t WHERE {condition} ORDER BY {order}"
-    return values_of(table, columns, run(connection, query, (round_id,)))
+_COLUMNS = {table.name: [each.name for each in table.columns] for table, _, _ in _READ}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 from stored_campaigns import NOW, all_parts, canary, empty_database, generation, judgment, store_campaign
 
 from winnow.storage.admin.check import problems
@@ -17,11 +17,12 @@ from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_valu
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, digested_columns
 from winnow.storage.errors import StorageError
-from winnow.storage.models import Base
+from winnow.storage.models import Base, Decision, table_of
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import set_execution
+from winnow.storage.records.round_digests import decision_columns, round_digest
 from winnow.storage.records.values import NewMetric, NewOutput
 
 SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
@@ -87,6 +88,34 @@ def test_a_copy_in_the_other_kind_of_database_has_the_same(
         copy_database(database, copy, report=lambda *_: None)
         assert found(copy) == []
     postgresql.drop_database(url)
+
+
+TRICKY = [
+    {"outcome": 0.1 + 0.2, "human_loss": 1 / 3, "auto_loss": 5e-324, "unlabelled_loss": -0.0},
+    {"outcome": 1, "human_loss": 1, "unlabelled_missing": 1 - 2**-53, "answer": "é\0\ud800 NULL"},
+    {"outcome": None, "reason": "no_answer", "detail": '\0 {"a": 1} \u2028', "no_answer": True},
+    {"outcome": -0.0, "answer": "", "judge": "exact:é"},
+]
+
+
+def test_what_is_written_and_what_is_read_back_have_one_digest(database):
+    campaign = store_campaign(database)
+    values = [-0.0, 1 / 3, 5e-324]
+    for number, part in enumerate(({}, all_parts([2, None, 1]))):
+        round_ = campaign.plan(
+            number, [0, 1, 2, 0], [number, number, number, number + 2], [1 / 3, 1, 0.1, 5e-324]
+        )
+        made = campaign.comparisons(round_, [0.0] * len(TRICKY))
+        made = [replace(each, **tricky) for each, tricky in zip(made, TRICKY, strict=True)]
+        decided = campaign.decision(0, estimates=values, lower=values, upper=values, **part)
+        with database.writing() as session:
+            outcome_records.add_outcomes(session, round_.id, made[::-1], decided, NOW)
+        with database.reading() as session:
+            decision = session.scalars(select(Decision).where(Decision.round_id == round_.id)).one()
+            columns = decision_columns(table_of(Decision))
+            read_back = {name: getattr(decision, name) for name in columns}
+            assert round_digest(session.connection(), round_.id, read_back) == decision.digest
+    assert found(database) == []
 
 
 def other(value, column):

@@ -9,12 +9,12 @@ there were.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import ne
+from operator import itemgetter, ne
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from winnow.storage.engine.raw_sql import insert_rows, run
+from winnow.storage.engine.raw_sql import DriverRow, insert_rows, run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Base, Bet, Decision, Difference, Ranking, Standing, table_of
@@ -88,7 +88,7 @@ def known_after(
 
 def add_changes(
     connection: Connection, round_id: int, decision: NewDecision, before: Known | None
-) -> tuple[Known, int]:
+) -> tuple[Known, dict[str, list[DriverRow]]]:
     """Store those values of a decision that differ from the decision before it.
 
     Args:
@@ -99,7 +99,7 @@ def add_changes(
             knows fewer candidates than the decision, what was known is read.
 
     Returns:
-        The values known now, and the number of rows that were stored.
+        The values known now, and the rows that were stored, by table and in the order of their keys.
 
     Raises:
         ConflictingRecord: If a later round was told before, or it speaks of more candidates than there are.
@@ -115,16 +115,17 @@ def add_changes(
             f"a decision speaks of {n_candidates} candidates, and its campaign has "
             f"{len(before.candidate_ids)}"
         )
-    known, stored = dict(before.columns), 0
+    known = dict(before.columns)
+    stored: dict[str, list[DriverRow]] = {part.model.__tablename__: [] for part in PARTS}
     for part, said in _said_by(decision).items():
         changed = _changed(said, known[part])
         if changed:
-            rows = ((before.candidate_ids[at], round_id, *(values[at] for values in said)) for at in changed)
+            rows = [(before.candidate_ids[at], round_id, *(values[at] for values in said)) for at in changed]
+            stored[part.model.__tablename__] = sorted(rows, key=itemgetter(0))
             insert_rows(connection, table_of(part.model), (*KEY, *part.columns), rows)
         known[part] = [
             [*values, *last[len(values) :]] for values, last in zip(said, known[part], strict=True)
         ]
-        stored += len(changed)
     return Known(round_id, before.candidate_ids, known), stored
 
 

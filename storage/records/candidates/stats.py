@@ -7,14 +7,15 @@ whoever sees the one sees the others, and `storage.admin.check.problems` counts 
 
 import datetime as dt
 from collections.abc import Sequence
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
 from winnow.storage.engine.raw_sql import insert_row, run
 from winnow.storage.errors import ConflictingRecord
-from winnow.storage.models import Decision, table_of
+from winnow.storage.models import Comparison, Decision, table_of
 from winnow.storage.records.candidates.standings import Known, add_changes
-from winnow.storage.records.round_digests import round_digest
+from winnow.storage.records.round_digests import OF_COMPARISONS, round_digest
 from winnow.storage.records.values import NewComparison, NewDecision
 
 SIDES = """
@@ -103,7 +104,7 @@ def decide(
     Returns:
         The values known of each candidate now; `before` is the same after the last round, see `add_changes`.
     """
-    known, changes = add_changes(connection, round_id, decision, before)
+    known, written = add_changes(connection, round_id, decision, before)
     ((position, *paid),) = run(connection, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
     first = {each.candidate_a_id for each in comparisons}
     second = {each.candidate_b_id for each in comparisons if each.candidate_b_id is not None}
@@ -115,7 +116,7 @@ def decide(
         "differences_delta": differences and differences["delta"],
         "has_ranking": decision.ranking is not None,
         "has_bets": decision.bets is not None,
-        "changes": changes,
+        "changes": sum(map(len, written.values())),
         "claim": decision.claim,
         "stop": decision.stop,
         "reason": decision.reason,
@@ -127,10 +128,27 @@ def decide(
         "candidates": len(first | second),
         **dict(zip(PAID, paid, strict=True)),
     }
-    values["digest"] = round_digest(connection, round_id, values)
+    values["digest"] = round_digest(
+        connection, round_id, values, written | _written(connection, round_id, comparisons)
+    )
     insert_row(connection, table_of(Decision), tuple(values), tuple(values.values()))
     return known
 
+
+def _written(
+    connection: Connection, round_id: int, comparisons: Sequence[NewComparison]
+) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of a round's comparisons as they were just written, and the tables that got none."""
+    ids = run(connection, "SELECT id FROM comparisons WHERE round_id = ? ORDER BY position", (round_id,))
+    in_order = sorted(comparisons, key=attrgetter("position"))
+    rows = [(id_, round_id, *_fields(each)) for (id_,), each in zip(ids, in_order, strict=True)]
+    lacking = [name for name in OF_COMPARISONS if not any(getattr(each, name) for each in comparisons)]
+    return {"comparisons": rows, **{name: [] for name in lacking}}
+
+
+_fields = attrgetter(
+    *(each.name for each in table_of(Comparison).columns if each.name not in ("id", "round_id"))
+)
 
 PAID = ("generations", "input_tokens", "output_tokens", "seconds")
 """The columns of a decision on the texts that its round paid for."""
