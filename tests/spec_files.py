@@ -1,6 +1,6 @@
 """Campaign files that are read and not checked: nothing that they refer to has to be there."""
 
-from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
+from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
 
 
 def load_spec(path, overrides=()):

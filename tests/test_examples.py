@@ -21,8 +21,8 @@ from winnow.tasks.embedding import sentence_model
 from winnow.tasks.engines.protocol import Completion
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.setup.json_schema import campaign_schema
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.json_schema import campaign_schema
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "examples").glob("*.yaml"))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from winnow.flows.api.results import CampaignResults
     from winnow.flows.run.signals import Interrupts
     from winnow.flows.run.trust_prompt import Trust
-    from winnow.tasks.spec.yaml_file import SpecFile
+    from winnow.tasks.setup.yaml_file import SpecFile
 
 Spec = str | Path | Mapping[str, object]
 
@@ -69,7 +69,7 @@ def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Tru
 
 def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
     from winnow.tasks.errors import SpecError
-    from winnow.tasks.spec.yaml_file import SpecFile, read_spec_file
+    from winnow.tasks.setup.yaml_file import SpecFile, read_spec_file
 
     if storage is not None:
         require_url(storage)

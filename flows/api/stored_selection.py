@@ -25,12 +25,12 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.replay import restored
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.plan import plan_round
@@ -39,8 +39,8 @@ from winnow.tasks.setup.changes import Change
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
+from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 from winnow.tasks.spec.selector_traits import GATE, refuse_confidence
-from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
 
 IN_PROGRAM = Path("select")
 """The name, in complaints, of what was given."""

@@ -53,7 +53,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.tasks.setup.load import check_spec_file, with_stored_labels
     from winnow.tasks.setup.trust import permissions
     from winnow.tasks.setup.unread_targets import unread_targets
-    from winnow.tasks.spec.yaml_file import read_spec_file
+    from winnow.tasks.setup.yaml_file import read_spec_file
 
     file = read_spec_file(spec, set_ or [])
     checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
@@ -100,7 +100,7 @@ def _of_the_task(spec: "CampaignSpec") -> str:
     """The keys that a benchmark became, as a campaign's file would say them."""
     import yaml
 
-    from winnow.tasks.data.task_key import BECOMES
+    from winnow.tasks.setup.task_key import BECOMES
 
     values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)

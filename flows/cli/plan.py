@@ -50,7 +50,7 @@ def plan(
     from winnow.flows.reports.output import print_json
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.flows.simulate.plan_lines import ceiling_lines, plan_lines
-    from winnow.tasks.data.campaign_tables import load_score_table
+    from winnow.tasks.campaign.campaign_tables import load_score_table
     from winnow.tasks.data.score_tables import CAMPAIGN
     from winnow.tasks.objectives.best_mean.objective import BestMean
     from winnow.tasks.setup.load import check_campaign_file, with_stored_labels

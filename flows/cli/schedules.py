@@ -94,8 +94,8 @@ def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_h
     """The campaign of a file, checked as far as that can be done here."""
     from winnow.flows.run.trust_prompt import approving
     from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
     from winnow.tasks.spec.selector_traits import refuse_confidence
-    from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
     approve = approving(trust, folder)
     if is_here:

@@ -24,13 +24,13 @@ from winnow.flows.run.head_start import begin_loading, session_of
 from winnow.storage.admin.schema import existing
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.human.asking import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
-from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.rounds.plan import plan_round, plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round
 

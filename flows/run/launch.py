@@ -23,16 +23,16 @@ from winnow.storage.errors import StorageError, StorageUnavailable
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
+from winnow.tasks.campaign.program_plugins import require_plugins
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.model_refs import refuse_missing_function
-from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.plugins.of_programs import require_plugins
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.check import require_extras
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
 from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
+from winnow.tasks.setup.yaml_file import SpecFile
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import SpecFile
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.setup.trust import Permission, permissions, place_of_results
+from winnow.tasks.setup.yaml_file import SpecFile
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import SpecFile
 
 TRUSTED, DIGESTS = "trusted", "digests"
 

@@ -24,8 +24,8 @@ from winnow.storage.errors import LeaseHeld
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.setup.load import Approve, check_campaign_file
+from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
 ScheduledRunResult = Literal["done", "skipped", "stopped"]
 """The end of a run: its campaign is settled, another one takes its place, or somebody asked it to stop."""

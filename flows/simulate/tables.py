@@ -10,7 +10,7 @@ from numpy.random import default_rng
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.reports.output import tell
 from winnow.flows.simulate.report import FILLING, Subject, preference_subject, route_subject, score_subject
-from winnow.tasks.data.campaign_tables import load_ended_table, load_score_table
+from winnow.tasks.campaign.campaign_tables import load_ended_table, load_score_table
 from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import ScoreTable, require_same_examples
 from winnow.tasks.errors import SpecError

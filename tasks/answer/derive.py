@@ -175,7 +175,9 @@ def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -
 def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
     if is_done:
         return None
-    from winnow.tasks.plugins.of_programs import named_by_program  # it takes what most answers do without
+    from winnow.tasks.campaign.program_plugins import (
+        named_by_program,  # it takes what most answers do without
+    )
 
     return named_by_program(campaign)
 

@@ -1,6 +1,6 @@
 """Earlier campaigns with outcomes on examples that this one's answer takes for fresh.
 
-Draws of selection are made anew where candidates change (`tasks.rounds.draws`). Labels and held-out examples
+Draws of selection are made anew where candidates change (`tasks.campaign.example_seed`). Labels and held-out examples
 are not: there are only so many. A prompt that was mended where an earlier campaign saw it fail seems better
 on these than it is elsewhere, and so does the one of many candidates that did best there. Whether anything
 was chosen in sight of them nobody but the user knows; that it could have been is in the database.
@@ -20,7 +20,7 @@ from winnow.storage.queries.objective.earlier import (
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
-from winnow.tasks.rounds.draws import MADE_OF, made_of, seed_of_draws
+from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
 from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
 from winnow.tasks.spec.stored_spec import ONLY
 

@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from winnow.tasks.answer.running import unsteady_among
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.openai.requests import is_seedless
 from winnow.tasks.engines.protocol import NO_SEED, ModelRef
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 """Files of drivers of GPUs."""

@@ -10,8 +10,8 @@ from winnow.algorithms.protocols import Batch, LookingAhead, Selector
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord, RoundRecord, ToldRound
 from winnow.tasks.campaign.budget import Allowance
-from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.rounds.replicates import ReplicateCounter, arms_and_examples
+from winnow.tasks.campaign.replicates import ReplicateCounter, arms_and_examples
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 
 
 def restored(

@@ -21,10 +21,10 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.values import RoundRecord, StoredText
 from winnow.tasks.campaign.canaries.asking import served_model
+from winnow.tasks.campaign.missing_texts import PlannedGeneration
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.spec.sections.execution import MaxAge, Reuse
 
 

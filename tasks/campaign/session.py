@@ -12,19 +12,19 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.standings import Known
 from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
+from winnow.tasks.campaign.early_texts import EarlyTexts
+from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.lease import holding
 from winnow.tasks.campaign.replay import batch_of, restored, retold, take_up_rounds
+from winnow.tasks.campaign.replicates import ReplicateCounter
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.vllm.engine import imports_once
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.plugins.own_files import settled_folder
-from winnow.tasks.rounds.draws import seed_of_draws
-from winnow.tasks.rounds.early_texts import EarlyTexts
-from winnow.tasks.rounds.replicates import ReplicateCounter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class CampaignSession:
     lease: LeaseRecord
     record: CampaignRecord
     seed_of_draws: int
-    """See `tasks.rounds.draws`; reckoned once, as every round draws by it."""
+    """See `tasks.campaign.example_seed`; reckoned once, as every round draws by it."""
     checked: ResolvedCampaign
     candidate_ids: Sequence[int]
     """Database id of each arm."""

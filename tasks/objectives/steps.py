@@ -15,6 +15,8 @@ from itertools import takewhile
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH
+from winnow.tasks.campaign.early_texts import EarlyTexts
+from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
@@ -30,9 +32,7 @@ from winnow.tasks.objectives.certify.scoring import generate_answers, score_loss
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.plugins.entry_points import remedy
-from winnow.tasks.rounds.early_texts import EarlyTexts
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
-from winnow.tasks.rounds.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs

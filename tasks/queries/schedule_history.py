@@ -13,9 +13,9 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.earlier import serves_another
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.campaign.example_seed import CONSTRAINED, made_of
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
-from winnow.tasks.rounds.draws import CONSTRAINED, made_of
 from winnow.tasks.spec.selector_traits import BY_MODEL
 
 COLUMNS = (

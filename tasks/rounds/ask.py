@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
+from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, ahead, calls_of, models_of, told
 from winnow.tasks.rounds.generate import have_texts, plan_text
-from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 
 PRESENTATION_ORDER = "original"
 """The order of a single output, which is in none."""

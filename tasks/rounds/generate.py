@@ -13,6 +13,14 @@ from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundReco
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers
 from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.missing_texts import (
+    GenerationBatch,
+    PlannedGeneration,
+    RequestGroups,
+    missing_groups,
+    whole_calls,
+)
+from winnow.tasks.campaign.replicates import arms_and_examples
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import (
@@ -30,14 +38,6 @@ from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import Parts, RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.rounds.missing_texts import (
-    GenerationBatch,
-    PlannedGeneration,
-    RequestGroups,
-    missing_groups,
-    whole_calls,
-)
-from winnow.tasks.rounds.replicates import arms_and_examples
 from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.pool.request_scheduler import Parts
 from winnow.tasks.engines.protocol import Answer
-from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_generations
 from winnow.tasks.rounds.judge_ahead import JudgeAhead
-from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.spec.stored_spec import ONLY
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.judges.asking.calls import JudgeCall, Reply
 from winnow.tasks.judges.protocol import Judge, Sample, calls_of
 from winnow.tasks.rounds.ask import plan_judge_calls, read
 from winnow.tasks.rounds.generate import WantedTexts
-from winnow.tasks.rounds.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.rounds.score import places_of, shown_of
 
 

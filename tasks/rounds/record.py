@@ -17,9 +17,9 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.canaries.asking import repeat_references
 from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.replicates import arms_and_examples
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
-from winnow.tasks.rounds.replicates import arms_and_examples
 from winnow.tasks.spec.stored_spec import baseline_name
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from winnow.storage.records.values import NewComparison, NewMetric, RoundRecord, StoredText
 from winnow.storage.text import storable
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
-from winnow.tasks.rounds.missing_texts import GenerationBatch
 
 
 def score_outputs(

@@ -9,6 +9,8 @@ from pathlib import Path
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
+from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
+from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.dotted_names import MISSING, value_of
@@ -21,8 +23,6 @@ from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges.nested import judges_of
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
 from winnow.tasks.judges.registry import BUILT_IN
-from winnow.tasks.objectives.resolved import ResolvedCampaign, common_params
-from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests

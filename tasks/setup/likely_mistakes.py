@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.dotted_names import column_of
@@ -21,7 +22,6 @@ from winnow.tasks.data.sandboxed_templates import compile_template
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.target_forms import other_forms, use_of
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.spec.stored_spec import judge_parts

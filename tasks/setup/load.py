@@ -14,19 +14,19 @@ from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.data.hub_cache import pinned, revisions_of
 from winnow.tasks.data.inspect.reading import read_task
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
 from winnow.tasks.spec.same_scores import exhaustive_name
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
-from winnow.tasks.spec.yaml_file import SpecFile, parse_spec, read_spec_file
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
 """A function that raises `SpecError` for a campaign that does what nobody has allowed."""

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.campaign.outputs import can_begin
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.hub_cache import why_unknown_to_hub
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import REMOTE, engine_key, start_engine
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.rounds.outputs import can_begin
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.text.printable import one_line

@@ -22,16 +22,16 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewCandidate, NewExample
 from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.campaign.campaign_tables import LAST_ROUNDS
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
 from winnow.tasks.candidates.text_rules import rules_of
-from winnow.tasks.data.campaign_tables import LAST_ROUNDS
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import (
     IdentityChanged,
@@ -40,10 +40,10 @@ from winnow.tasks.setup.identity import (
     without_growing,
 )
 from winnow.tasks.setup.load import Approve
+from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command
-from winnow.tasks.spec.yaml_file import SpecFile, overriding, parse_spec
 
 FINGERPRINTS = (
     "dataset_fingerprint",

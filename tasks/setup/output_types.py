@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.weighing import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import is_openais_own
@@ -11,7 +12,6 @@ from winnow.tasks.judges.isolated.json_schema import check_schema
 from winnow.tasks.judges.nested import judges_in
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, OutputType
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from winnow.storage.json_types import JsonView
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.judges.nested import judges_in
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 
 if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge

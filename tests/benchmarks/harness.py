@@ -36,8 +36,8 @@ from winnow.infra.demo.campaigns.best_mean import BUDGET_SHARE, campaign_text
 from winnow.infra.demo.data import EVALUATION_SEED, EXAMPLES_PER_TASK
 from winnow.infra.demo.problems import TASKS
 from winnow.infra.demo.recipes import RECIPES
+from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.yaml_file import parse_spec, read_spec_file
 
 DRAWS = 60_000
 """Problems drawn of a task at most: some have few that differ."""

@@ -23,11 +23,11 @@ from tests.benchmarks.lookahead import HeavyTailedEngine, Measured, Text, campai
 from tests.benchmarks.tables import Row, told, write
 from tests.tiny_models import save_tiny_llama
 from winnow.flows.prefect_support.server import settle_environment
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.vllm.engine import VllmEngine
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 
 AHEAD: tuple[int | str, ...] = (0, "auto")
 CONTEXT = 640

@@ -33,7 +33,7 @@ from winnow.storage.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.plugins.allowed_code import ask_of
-from winnow.tasks.spec.yaml_file import overriding, read_spec_file
+from winnow.tasks.setup.yaml_file import overriding, read_spec_file
 
 
 class Ran(NamedTuple):

@@ -17,6 +17,8 @@ from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 from winnow.algorithms.registry import describe as describe_selector
 from winnow.algorithms.state import plugin_registry
 from winnow.algorithms.state.plugin_registry import Registered, plugins, register
+from winnow.tasks.campaign import program_plugins as of_programs
+from winnow.tasks.campaign.program_plugins import named_by_program, require_plugins
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
@@ -25,9 +27,7 @@ from winnow.tasks.judges.pairwise.protocol import Duel, verdict_of
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_names
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
-from winnow.tasks.plugins import of_programs
 from winnow.tasks.plugins.entry_points import PluginFailed
-from winnow.tasks.plugins.of_programs import named_by_program, require_plugins
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 

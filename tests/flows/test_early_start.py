@@ -15,7 +15,7 @@ from waiting import PATIENCE_S, eventually
 from winnow.flows.prefect_support import server
 from winnow.flows.run import launch
 from winnow.tasks.data.garbage_collection import not_collecting
-from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
+from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 
 SPEC = {
     "name": "early",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stored_campaigns import store_campaign
 
-from winnow.tasks.rounds.draws import CONSTRAINED, MADE_OF, seed_of_draws
+from winnow.tasks.campaign.example_seed import CONSTRAINED, MADE_OF, seed_of_draws
 from winnow.tasks.setup.changes import FOLLOWS, IN_WORDS
 from winnow.tasks.setup.differences import differences
 from winnow.tasks.setup.load import check_campaign_file

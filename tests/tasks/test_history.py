@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from winnow.tasks.campaign.earlier_scores import load_history
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.earlier_scores import load_history
 
 NOWHERE = "sqlite:///none.db"
 

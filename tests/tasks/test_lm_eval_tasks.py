@@ -27,7 +27,7 @@ from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.trust import permissions
-from winnow.tasks.spec.yaml_file import SpecFile, parse_spec
+from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 
 HERE = Path(__file__).parent / "lm_eval_tasks"
 EXPECTED = json.loads((HERE / "expected.json").read_text("utf-8"))

@@ -64,7 +64,7 @@ def test_a_number_that_auto_became_is_not_worked_out_anew(campaign_file, tmp_pat
     file = campaign_file("batch_size: 8", "batch_size: 1\nlookahead: auto")
     database = new_database(tmp_path / "results.db")
     with monkeypatch.context() as patch:
-        patch.setattr("winnow.tasks.objectives.resolved.auto_lookahead", lambda *_: 7)
+        patch.setattr("winnow.tasks.campaign.resolved.auto_lookahead", lambda *_: 7)
         assert open_campaign(database, check_campaign_file(file)).spec["lookahead"] == 7
     assert open_campaign(database, check_campaign_file(file)).spec["lookahead"] == 7
 

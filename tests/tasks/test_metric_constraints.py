@@ -10,9 +10,9 @@ from stored_campaigns import new_database
 
 from winnow.flows.api.select import select
 from winnow.storage.records import rounds as round_records
+from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.errors import SpecError
-from winnow.tasks.rounds.draws import seed_of_draws
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.setup.open_campaign import reopen_campaign
 from winnow.tasks.simulation.forecast.ceiling import plan_ceiling

@@ -1,5 +1,5 @@
+from winnow.tasks.campaign.missing_texts import PlannedGeneration, missing_groups, whole_calls
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
-from winnow.tasks.rounds.missing_texts import PlannedGeneration, missing_groups, whole_calls
 
 
 def planned(key, name, prompt="p", provider="vllm"):

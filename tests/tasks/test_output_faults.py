@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from winnow.tasks.campaign.outputs import Output, Settings, can_begin, faults_of, judged_text
 from winnow.tasks.engines.chat import Reasoning
 from winnow.tasks.engines.protocol import Structure
-from winnow.tasks.rounds.outputs import Output, Settings, can_begin, faults_of, judged_text
 
 TAGS = Reasoning("think-tags", True, False)
 KEPT = Reasoning("think-tags", False, False)

@@ -14,9 +14,9 @@ from winnow.flows.cli.start.specs import starter
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.yaml_file import format_key, parse_key, read_spec_file, to_add
 from winnow.tasks.spec import selector_traits
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
-from winnow.tasks.spec.yaml_file import format_key, parse_key, read_spec_file, to_add
 
 
 def complaint(path, overrides=()):

@@ -106,7 +106,7 @@ def schema() -> None:
     from winnow.tasks.engines.providers import provider_names
     from winnow.tasks.judges.pairwise.registry import pair_judge_names
     from winnow.tasks.judges.registry import judge_names
-    from winnow.tasks.spec.json_schema import campaign_schema
+    from winnow.tasks.setup.json_schema import campaign_schema
 
     judges = sorted({*judge_names(), *pair_judge_names()})
     print_json(campaign_schema(selectors=selector_names(), judges=judges, providers=provider_names()))

@@ -7,9 +7,9 @@ itself.
 import math
 
 from winnow.tasks.campaign.canaries.changes import N_PROMPTS
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.spec.sections.budget import PriceSpec
 from winnow.tasks.spec.stored_spec import limits_of
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from winnow.storage.records.values import NewComparison, NewJudgment, RoundRecord, StoredText
 from winnow.storage.text import storable
+from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
 from winnow.tasks.candidates.text_rules import settled
@@ -27,7 +28,6 @@ from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.rounds.ask import read
 from winnow.tasks.rounds.generate import have_texts
-from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration
 
 
 @dataclass(slots=True)

@@ -7,14 +7,14 @@ from typing import Self
 import numpy as np
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.scored import fingerprints, refuse_shared_names
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.pairwise.protocol import PairJudge
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.features import chosen_features
-from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.objectives.scored import fingerprints, refuse_shared_names
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.text.rounding import count_of
 

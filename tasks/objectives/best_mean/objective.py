@@ -9,6 +9,8 @@ from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
+from winnow.tasks.campaign.earlier_scores import EarlierScores, load_history
+from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
@@ -22,8 +24,6 @@ from winnow.tasks.objectives.best_mean.constraints import (
 from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
-from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
-from winnow.tasks.setup.earlier_scores import EarlierScores, load_history
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import HUMAN, Constraint

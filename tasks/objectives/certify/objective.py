@@ -11,18 +11,18 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.answer.sentences.phrases import list_of
+from winnow.tasks.campaign.scored import (
+    ScoredCampaign,
+    check_judges,
+    fingerprints,
+    refuse_shared_names,
+)
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.protocol import models_of
 from winnow.tasks.objectives.certify.check import Certification, check_certification
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
-from winnow.tasks.objectives.scored import (
-    ScoredCampaign,
-    check_judges,
-    fingerprints,
-    refuse_shared_names,
-)
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import HUMAN
 from winnow.tasks.text.rounding import count_of

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
+from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.engines.protocol import GenerationFailure
@@ -42,7 +43,6 @@ from winnow.tasks.objectives.certify.certificate import AUTOEVALUATOR, BASELINE,
 from winnow.tasks.objectives.certify.check import Certification
 from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
-from winnow.tasks.rounds.missing_texts import GenerationBatch, PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
 from winnow.tasks.rounds.score import scored, shown_of, with_metrics
 

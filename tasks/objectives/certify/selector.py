@@ -10,8 +10,8 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.records.values import Losses
+from winnow.tasks.campaign.resolved import common_params
 from winnow.tasks.objectives.certify.split import Parts
-from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 

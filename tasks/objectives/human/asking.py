@@ -11,6 +11,8 @@ from dataclasses import replace
 from winnow.storage.leases import writing_under
 from winnow.storage.records.human import annotations
 from winnow.storage.records.values import NewAnnotationTask, RoundRecord, StoredText
+from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.judges.pairwise.human import HumanPairJudge, duel_key, needs_people, presentation_order
@@ -18,8 +20,6 @@ from winnow.tasks.judges.pointwise.human import Annotation, HumanJudge, rating_k
 from winnow.tasks.objectives.best_duel.judging import round_duels
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import answers_of
-from winnow.tasks.objectives.resolved import ResolvedCampaign
-from winnow.tasks.rounds.missing_texts import GenerationBatch
 
 HumanJudges = HumanJudge | HumanPairJudge
 

@@ -7,12 +7,12 @@ from typing import TypeVar
 from winnow.storage.engine.database import Database
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.objectives.route.arrivals import reopen_route
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.rounds.missing_texts import GenerationBatch
 from winnow.tasks.rounds.plan import plan_new, stored_plan
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.rounds.score import places_of

@@ -10,14 +10,14 @@ from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.campaign.resolved import common_params
+from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import Embedding, check_embedder
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.resolved import common_params
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
-from winnow.tasks.objectives.scored import ScoredCampaign, check_judges
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 

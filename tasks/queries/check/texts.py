@@ -20,6 +20,7 @@ from winnow.storage.admin.recorded_comparisons import (
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.tasks.campaign.missing_texts import PlannedGeneration
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing_of
@@ -30,7 +31,6 @@ from winnow.tasks.judges.target_forms import has_forms
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed
 from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, said
 from winnow.tasks.rounds.generate import plan_text
-from winnow.tasks.rounds.missing_texts import PlannedGeneration
 from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec

@@ -44,7 +44,7 @@ Kind = Literal[
 * all-equal: every output got the same score.
 * truncated: texts were ended by max_tokens or the context window.
 * refused: a candidate's requests were refused, or answered by a call of a tool.
-* thoughts, in-thoughts, empty, stop-ignored, structure: see `tasks.rounds.outputs.Fault`.
+* thoughts, in-thoughts, empty, stop-ignored, structure: see `tasks.campaign.outputs.Fault`.
 * no-thoughts: a model's reasoning is to be told apart from its outputs, and none was found.
 * hidden-thoughts: the tags around a model's reasoning are special tokens, which texts are without.
 * begun-twice: a prompt spells out the token that begins a text, and the model is given it in any case.

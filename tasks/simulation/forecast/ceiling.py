@@ -9,10 +9,10 @@ from winnow.algorithms.route.config import DEFAULT_DELTA
 from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.campaign.canaries.sizes import canary_words
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.simulation.forecast.exploring import Exploring, prompts_to_show
 from winnow.tasks.simulation.forecast.judging import JudgeUse, all_uses, duel_uses, judge_uses, metric_uses

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.judges.asking.calls import JudgeCall
 from winnow.tasks.judges.pairwise.protocol import JudgmentCall, PairJudge
 from winnow.tasks.judges.pointwise.llm_rater import raters
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.objectives.best_duel.judging import duel_on
-from winnow.tasks.objectives.scored import ScoredCampaign
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
 

@@ -11,9 +11,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.data.task_key import BECOMES
+from winnow.tasks.setup.task_key import BECOMES
+from winnow.tasks.setup.yaml_file import FOR_MERGING
 from winnow.tasks.spec.campaign import CampaignFile
-from winnow.tasks.spec.yaml_file import FOR_MERGING
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.data.campaign_tables import LAST_ROUNDS, load_ended_table
+from winnow.tasks.campaign.campaign_tables import LAST_ROUNDS, load_ended_table
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError

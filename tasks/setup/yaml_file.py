@@ -237,7 +237,7 @@ def _with_task(file: SpecFile, read: InspectTask | None) -> JsonObject:
     except ValidationError as error:
         located = [_complaint(file, {**each, "loc": ("task", *each["loc"])}) for each in error.errors()]
         raise SpecMistakes("\n".join(map(one_line, located))) from error
-    from winnow.tasks.data.task_key import with_task  # with all that it knows of lm-eval and Inspect
+    from winnow.tasks.setup.task_key import with_task  # with all that it knows of lm-eval and Inspect
 
     try:
         values = with_task(file.values, task, read)

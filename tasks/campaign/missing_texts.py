@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from winnow.storage.records.values import StoredText
+from winnow.tasks.campaign.outputs import Settings, judged_text
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import JudgeCall
-from winnow.tasks.rounds.outputs import Settings, judged_text
 
 TextOrFailure = StoredText | GenerationFailure
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
 from winnow.tasks.judges.registry import create_judge, judge_code
-from winnow.tasks.objectives.resolved import ResolvedCampaign
 from winnow.tasks.spec.campaign import CampaignSpec
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 
-from winnow.tasks.rounds.missing_texts import GenerationBatch
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 
 
 class EarlyTexts:
