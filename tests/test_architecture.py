@@ -98,6 +98,39 @@ def test_is_imported_in_one_folder_only(package):
     assert [path for path in importers if not path.is_relative_to(ONE_FOLDER_ONLY[package])] == []
 
 
+LEVELS = {
+    "tasks": (
+        "text", "plugins", "processes", "engines", "spec", "data", "candidates", "embedding", "judges",
+        "campaign", "rounds", "objectives", "answer setup", "queries simulation",
+    ),
+}  # fmt: skip
+"""Folders from the lowest level to the highest. A folder imports only folders of lower levels; two folders of
+one level import nothing of each other. A file beside the folders, such as errors.py, has no level."""
+
+
+@pytest.mark.parametrize("top", LEVELS)
+def test_no_folder_imports_upward(top):
+    level = {folder: number for number, some in enumerate(LEVELS[top]) for folder in some.split()}
+    folders = {path.name for path in (ROOT / top).iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {*level}
+    modules = {module_name(path): path for path in (ROOT / top).rglob("*.py")}
+    pairs = ((name, other) for name, path in modules.items() for other in imported_modules(path, modules))
+    upward = [
+        f"{name} -> {other}"
+        for name, other in pairs
+        if (one := folder_of(name)) != (two := folder_of(other))
+        and one in level
+        and two in level
+        and level[one] <= level[two]
+    ]
+    assert upward == []
+
+
+def folder_of(module):
+    """The folder of a module inside `winnow.tasks` and the like, such as "engines"."""
+    return [*module.split("."), ""][2]
+
+
 def test_no_file_imports_itself_on_a_way_round():
     # Imports inside functions, and those for type checkers, count as well.
     modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}

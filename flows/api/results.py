@@ -145,9 +145,11 @@ class CampaignResults:
         """
         from winnow.storage.admin.schema import existing
         from winnow.tasks.objectives.route.exporting import export_policy
+        from winnow.tasks.setup.open_campaign import reopen_campaign
 
         with existing(self._storage) as database:
-            return export_policy(database, self._name, self._storage, Path(folder))
+            reopened = reopen_campaign(database, self._name, self._storage)
+            return export_policy(database, *reopened, Path(folder))
 
     def report(self, path: str | Path) -> Path:
         """Write the campaign's page, one file of HTML; return its path.

@@ -21,8 +21,8 @@ from winnow.tasks.objectives.human.annotating import (
     require_name,
 )
 from winnow.tasks.objectives.human.files import read_annotations, store_annotations
+from winnow.tasks.text.phrases import count_of, there_already
 from winnow.tasks.text.printable import printable
-from winnow.tasks.text.rounding import count_of, there_already
 
 SKIP, BACK, QUIT = "s", "b", "q"
 

@@ -48,7 +48,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
     from winnow.tasks.queries.check.texts import findings
-    from winnow.tasks.text.rounding import count_of
+    from winnow.tasks.text.phrases import count_of
 
     wrong, unchecked = 0, Unchecked()
     with reading(storage) as session:
@@ -225,7 +225,7 @@ def prune(
     from winnow.tasks.answer.earlier import seen_by
     from winnow.tasks.campaign.lease import is_gone, now, watch
     from winnow.tasks.queries.status import taking_history
-    from winnow.tasks.text.rounding import count_of
+    from winnow.tasks.text.phrases import count_of
 
     before = now() - age(older_than)
     with existing(storage) as database:

@@ -109,7 +109,7 @@ def _store(
 
 
 def _print(labelled: "Labelled", source: str) -> None:
-    from winnow.tasks.text.rounding import count_of, there_already
+    from winnow.tasks.text.phrases import count_of, there_already
 
     same = f", {there_already(labelled.same)}" if labelled.same else ""
     changed = f", {labelled.changed:,} changed" if labelled.changed else ""
@@ -134,7 +134,7 @@ def _print_next(
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
-    from winnow.tasks.text.rounding import count_of
+    from winnow.tasks.text.phrases import count_of
 
     name, where = campaign.name, storage_option(storage)
     with database.reading() as session:
@@ -159,8 +159,8 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
     from winnow.tasks.errors import WinnowError
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import store_labels
+    from winnow.tasks.text.phrases import count_of
     from winnow.tasks.text.printable import printable
-    from winnow.tasks.text.rounding import count_of
 
     with database.reading() as session:
         wanted = waits_for(session, campaign)

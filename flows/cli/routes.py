@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from winnow.storage.engine.database import Database
+    from winnow.storage.records.values import CampaignRecord
+    from winnow.tasks.campaign.resolved import ResolvedCampaign
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.objectives.route.answering import RoutedAnswer
 
@@ -55,9 +57,10 @@ def route(
         if export is not None:
             from winnow.flows.reports.output import tell
             from winnow.tasks.objectives.route.exporting import export_policy
-            from winnow.tasks.text.rounding import count_of
+            from winnow.tasks.setup.open_campaign import reopen_campaign
+            from winnow.tasks.text.phrases import count_of
 
-            exported = export_policy(database, name, storage, export)
+            exported = export_policy(database, *reopen_campaign(database, name, storage), export)
             print(f"{export}: the policy of {name}, after {count_of(exported.prompts, 'scored prompt')}")
             if exported.doubt is not None:
                 tell(f"warning: {exported.doubt}")
@@ -105,9 +108,13 @@ def _answered(
     from winnow.storage.engine.database import storage_option
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arrivals import store_arrival
-    from winnow.tasks.text.rounding import count_of
+    from winnow.tasks.setup.open_campaign import reopen_campaign
+    from winnow.tasks.text.phrases import count_of
 
-    positions = None if examples is None else store_arrival(database, name, storage, examples)
+    def reopened() -> "tuple[CampaignRecord, ResolvedCampaign]":
+        return reopen_campaign(database, name, storage)
+
+    positions = None if examples is None else store_arrival(database, *reopened(), examples)
     if examples is not None and positions is not None and len(positions) < len(examples):
         n_known = len(examples) - len(positions)
         of_them = f"{n_known:,} of {count_of(len(examples), 'prompt')} with these ids"
@@ -124,7 +131,7 @@ def _answered(
     interrupts.ask()  # so that the first signal stops at once
     try:
         with interrupts.caught():
-            total = answer_prompts(database, name, storage, positions, say)
+            total = answer_prompts(database, *reopened(), positions, say)
     except KeyboardInterrupt:
         hint = f"winnow route {name} --unanswered {storage_option(storage)}"
         tell(f"\nstopped by force; every prompt is stored, and each answer so far; go on with: {hint}")
@@ -145,7 +152,7 @@ def _tell_what_waits(
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.storage.records import stream_batches
-    from winnow.tasks.text.rounding import count_of
+    from winnow.tasks.text.phrases import count_of
 
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)

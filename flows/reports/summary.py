@@ -13,12 +13,12 @@ from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
-from winnow.tasks.answer.sentences.phrases import Line, list_of
+from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.canaries.changes import N_PROMPTS
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
-from winnow.tasks.text.rounding import amount, count_of, ends, percentage, rounded
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 KEY_WIDTH = 10
 

@@ -14,7 +14,7 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.phrases import out_since
+from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.objectives.best_duel.strengths import strengths
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import losses_of

@@ -14,12 +14,11 @@ from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
-from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.text.phrases import list_of, rounded
 from winnow.tasks.text.printable import escaped, one_line
-from winnow.tasks.text.rounding import rounded
 
 VIEW_VARIABLE = "WINNOW_VIEW_URL"
 """Names the address that `winnow view` is served at, for links to it."""

@@ -25,12 +25,13 @@ from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.program_plugins import require_plugins
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.candidates.model_refs import refuse_missing_function
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.check import require_extras
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
-from winnow.tasks.setup.open_campaign import change_campaign, open_campaign, stored_spec
+from winnow.tasks.setup.open_campaign import change_campaign, open_campaign
 from winnow.tasks.setup.yaml_file import SpecFile
 from winnow.tasks.spec.campaign import CampaignSpec
 
@@ -60,7 +61,7 @@ def imports_for(storage: str, name: str) -> AbstractContextManager[None]:
 
 
 def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
-    from winnow.tasks.engines.vllm.engine import imports_once
+    from winnow.tasks.campaign.vllm_imports import imports_once
 
     return imports_once(spec, at_once=True)
 

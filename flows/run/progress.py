@@ -26,7 +26,7 @@ from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
-from winnow.tasks.text.rounding import amount, ends
+from winnow.tasks.text.phrases import amount, ends
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
-from winnow.tasks.text.rounding import amount, ends, percentage, rounded
+from winnow.tasks.text.phrases import amount, ends, percentage, rounded
 
 IN_QUESTION = "active"
 UNFIT = {"infeasible", "unfit"}

@@ -20,9 +20,9 @@ from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import tell
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.setup.trust import Permission, permissions, place_of_results
 from winnow.tasks.setup.yaml_file import SpecFile
 from winnow.tasks.spec.campaign import CampaignSpec

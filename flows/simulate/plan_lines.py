@@ -3,13 +3,12 @@
 import textwrap
 from collections.abc import Sequence
 
-from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.exploring import MOST_PROMPTS
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts
-from winnow.tasks.text.rounding import amount, count_of, percentage
+from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 WIDTH = 80
 KEY_WIDTH = 13

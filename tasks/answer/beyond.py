@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier import Earlier
-from winnow.tasks.candidates.cache_keys import digest
 from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
+from winnow.tasks.text.canonical_json import digest
 
 if TYPE_CHECKING:
     from winnow.algorithms.state.arrays import FloatArray

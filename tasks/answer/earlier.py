@@ -1,9 +1,9 @@
 """Earlier campaigns with outcomes on examples that this one's answer takes for fresh.
 
-Draws of selection are made anew where candidates change (`tasks.campaign.example_seed`). Labels and held-out examples
-are not: there are only so many. A prompt that was mended where an earlier campaign saw it fail seems better
-on these than it is elsewhere, and so does the one of many candidates that did best there. Whether anything
-was chosen in sight of them nobody but the user knows; that it could have been is in the database.
+Draws of selection are made anew where candidates change (`tasks.campaign.example_seed`). Labels and held-out
+examples are not: there are only so many. A prompt that was mended where an earlier campaign saw it fail seems
+better on these than it is elsewhere, and so does the one of many candidates that did best there. Whether
+anything was chosen in sight of them nobody but the user knows; that it could have been is in the database.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

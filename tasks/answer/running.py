@@ -16,7 +16,7 @@ from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.spec.stored_spec import judging_models
-from winnow.tasks.text.rounding import amount
+from winnow.tasks.text.phrases import amount
 
 EXAMPLES = 1_000
 

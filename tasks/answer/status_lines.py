@@ -6,9 +6,9 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, badge
-from winnow.tasks.answer.sentences.phrases import Line, list_of, rounds
+from winnow.tasks.answer.sentences.clauses import Line, rounds
 from winnow.tasks.engines.protocol import NO_SEED
-from winnow.tasks.text.rounding import amount, count_of, percentage
+from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
 """The lines that begin with the name of a winner, where there is one."""

@@ -17,7 +17,7 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
 from winnow.tasks.spec.stored_spec import Kind, judging_models, limits_of, own_kind
-from winnow.tasks.text.rounding import amount
+from winnow.tasks.text.phrases import amount
 
 
 class Allowance:

@@ -5,9 +5,9 @@ from itertools import chain
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.providers import WIDTH_ARGS
 from winnow.tasks.spec.stored_spec import ONLY, judge_entries
+from winnow.tasks.text.canonical_json import sha256
 
 MADE_OF = (
     "prompts",

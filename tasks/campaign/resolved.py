@@ -14,12 +14,12 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.values import Losses, Values
 from winnow.tasks.campaign.budget import WORDS
-from winnow.tasks.candidates.cache_keys import fingerprint_model, sha256
+from winnow.tasks.campaign.placement import auto_lookahead
+from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of
 from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.engines.pool.placement import auto_lookahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import server_url
@@ -35,7 +35,8 @@ from winnow.tasks.spec.stored_spec import (
     has_stop_sequences,
     own_kind,
 )
-from winnow.tasks.text.rounding import amount, count_of
+from winnow.tasks.text.canonical_json import sha256
+from winnow.tasks.text.phrases import amount, count_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,14 +15,14 @@ from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.early_texts import EarlyTexts
 from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.lease import holding
+from winnow.tasks.campaign.placement import placed
 from winnow.tasks.campaign.replay import batch_of, restored, retold, take_up_rounds
 from winnow.tasks.campaign.replicates import ReplicateCounter
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.vllm_imports import imports_once
 from winnow.tasks.candidates.cache_keys import RequestKeys
-from winnow.tasks.engines.pool.placement import placed
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.vllm.engine import imports_once
 from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.plugins.own_files import settled_folder
 

@@ -1,22 +1,16 @@
-"""Spans of OpenTelemetry for a campaign's run, for each of its rounds, and for each call of an engine.
-
-The last have the attributes that it has for generative models. Without its SDK nothing is recorded, and a
-span takes about ten microseconds.
-"""
+"""Spans of OpenTelemetry for a campaign's run and for each of its rounds."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from opentelemetry import trace
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import Span
 
 from winnow.algorithms.decision import Decision
 from winnow.storage.records.values import CampaignRecord, RoundRecord
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.engines.protocol import Answer, Completion, ModelRef
 
 CAMPAIGNS = trace.get_tracer("winnow.campaign")
-ENGINES = trace.get_tracer("winnow.engines")
 
 
 @contextmanager
@@ -47,36 +41,3 @@ def tell_decision(span: Span, candidates: Sequence[Candidate], decision: Decisio
     span.set_attribute("winnow.reason", decision.reason)
     if decision.best is not None:
         span.set_attribute("winnow.best", candidates[decision.best].name)
-
-
-@contextmanager
-def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]:
-    """The span of a batch of requests to one model, loading it included; an error ends it as one.
-
-    Args:
-        model: The model that is asked.
-        n_requests: Number of requests in the batch.
-    """
-    operation = "chat" if model.chat else "text_completion"
-    with ENGINES.start_as_current_span(
-        f"{operation} {model.name}",
-        kind=SpanKind.CLIENT,
-        attributes={
-            "gen_ai.operation.name": operation,
-            "gen_ai.request.model": model.model,
-            "gen_ai.provider.name": model.provider,
-            "winnow.model": model.name,
-            "winnow.requests": n_requests,
-        },
-    ) as span:
-        yield span
-
-
-def tell_answers(span: Span, answers: Sequence[Answer]) -> None:
-    """Put onto a call's span what its answers took; nothing is added up where nobody listens."""
-    if not span.is_recording():
-        return
-    texts = [each for each in answers if isinstance(each, Completion)]
-    span.set_attribute("gen_ai.usage.input_tokens", sum(each.input_tokens for each in texts))
-    span.set_attribute("gen_ai.usage.output_tokens", sum(each.output_tokens for each in texts))
-    span.set_attribute("winnow.failures", len(answers) - len(texts))

@@ -5,7 +5,6 @@ but their prompts in common have that part spelled out once for all.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,24 +15,7 @@ from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.engines.server_keys import server_url
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-"""One encoder for all values: `json.dumps` makes one for each."""
-
-
-def canonical_json(value: object) -> str:
-    """The one way this value is written: sorted keys, no spaces, no NaN."""
-    return _CANONICAL.encode(value)
-
-
-def digest(text: str) -> str:
-    """SHA-256 of a text, hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def sha256(value: object) -> str:
-    """SHA-256 of a JSON value, hexadecimal."""
-    return digest(canonical_json(value))
+from winnow.tasks.text.canonical_json import canonical_json, digest, sha256
 
 
 def fingerprint_model(model: ModelRef) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.sources import read_solved
@@ -14,6 +13,7 @@ from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.sections.prompts import FewShotSpec
+from winnow.tasks.text.canonical_json import sha256
 
 OTHER_DATA: tuple[Objective, ...] = ("certify", "route")
 """Objectives about examples beyond those that were given, or to which examples are added."""

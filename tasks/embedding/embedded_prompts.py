@@ -10,15 +10,15 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import generations
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.embedding.precomputed import PLACE, read_vectors
 from winnow.tasks.embedding.protocol import MOST_TEXTS, Embedder, EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.text.canonical_json import sha256
 
 
 def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str]) -> FloatArray:

@@ -6,13 +6,9 @@ itself is never in a spec: only the name of the environment variable that holds 
 """
 
 import os
-from collections.abc import Iterator
-from copy import deepcopy
 from urllib.parse import urlsplit
 
-from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.known_apis import api_origin
-from winnow.tasks.spec.stored_spec import judging_models
 
 DEFAULT_VARIABLE = "$OPENAI_API_KEY"
 
@@ -67,31 +63,3 @@ def key_variable(base_url: str | None, api_key: str | None) -> str | None:
 def key_in(variable: str) -> str:
     """The key that an environment variable holds; empty where it is not set."""
     return os.environ.get(variable, "").strip()
-
-
-def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
-    """A spec as JSON values without the server keys of its models, and those that were set, by place."""
-    bare = deepcopy(dict(spec))
-    servers: dict[str, JsonObject] = {}
-    for place, model in _models(bare):
-        taken = {key: model.pop(key, None) for key in SERVER_KEYS}
-        if given := {key: value for key, value in taken.items() if value is not None}:
-            servers[place] = given
-    return bare, servers
-
-
-def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
-    """The spec that `without_servers` took apart, put together again."""
-    whole = deepcopy(dict(spec))
-    for place, model in _models(whole):
-        model.update(servers.get(place, {}))
-    return whole
-
-
-def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
-    for model in spec.get("models", []):
-        yield f"models.{model['name']}", model
-    yield from judging_models(spec)
-    if autoevaluator := (spec.get("certify") or {}).get("autoevaluator"):
-        yield "autoevaluator", autoevaluator["model"]

@@ -23,13 +23,7 @@ from winnow.tasks.campaign.missing_texts import (
 from winnow.tasks.campaign.replicates import arms_and_examples
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import (
-    RequestKeys,
-    generation_key,
-    request_content,
-    request_seed,
-    sha256,
-)
+from winnow.tasks.candidates.cache_keys import RequestKeys, generation_key, request_content, request_seed
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.text_rules import settled
 from winnow.tasks.candidates.weighing import Asked, asked_of
@@ -39,6 +33,7 @@ from winnow.tasks.engines.pool.request_scheduler import Parts, RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
+from winnow.tasks.text.canonical_json import sha256
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
 """Planned generations under the keys of their texts, and the texts that are stored."""

@@ -17,6 +17,7 @@ from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.data.tag_counts import values_of
 from winnow.tasks.data.template_grammar import left_out_part
+from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, unknown_name
@@ -27,7 +28,7 @@ from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
-from winnow.tasks.setup.trial_renders import check_tests, try_templates
+from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
 from winnow.tasks.spec.stored_spec import HUMAN
@@ -224,7 +225,7 @@ def _check_gpu_seconds(checked: ResolvedCampaign) -> None:
 
 
 def _try_templates(checked: ResolvedCampaign) -> None:
-    """A template that fails on an example fails before anything runs; see `tasks.setup.trial_renders`."""
+    """A template that fails on an example fails before anything runs; see `tasks.data.trial_renders`."""
     different = {each.names[1:3]: each for each in checked.candidates}.values()
     renders = [partial(_render, candidate) for candidate in different]
     try_templates(renders, checked.dataset.examples)

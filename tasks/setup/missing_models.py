@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.campaign.outputs import can_begin
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.hub_cache import why_unknown_to_hub
@@ -25,8 +24,8 @@ from winnow.tasks.engines.providers import REMOTE, engine_key, start_engine
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.text.phrases import count_of, list_of
 from winnow.tasks.text.printable import one_line
-from winnow.tasks.text.rounding import count_of
 
 LONGEST_CAUSE = 300
 """Characters that are shown of why a model is missing."""
@@ -134,7 +133,7 @@ def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dic
         return {}, {}
     # Imported here: a campaign that is decided asks nothing, and answers at once.
     from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH, contact_request
-    from winnow.tasks.engines.pool.placement import with_limits
+    from winnow.tasks.campaign.placement import with_limits
     from winnow.tasks.engines.pool.pool import EnginePool
     from winnow.tasks.engines.pool.request_scheduler import RequestGroup
 

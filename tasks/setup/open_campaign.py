@@ -6,7 +6,7 @@ of a stored one may be changed by settings alone: its file may be gone, or never
 
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -16,22 +16,18 @@ from sqlalchemy.orm import Session
 
 from winnow.storage import leases
 from winnow.storage.engine.database import Database
-from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord, NewCandidate, NewExample
-from winnow.tasks.answer.sentences.phrases import list_of
-from winnow.tasks.campaign.campaign_tables import LAST_ROUNDS
+from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
-from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
+from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec, values_of
 from winnow.tasks.candidates.text_rules import rules_of
-from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.file_digests import keep_digests, recall_digests
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import (
     IdentityChanged,
@@ -41,32 +37,9 @@ from winnow.tasks.setup.identity import (
 )
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec
-from winnow.tasks.spec.campaign import CampaignSpec, stored_values
-from winnow.tasks.spec.sections.dataset import DatasetSpec
-from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command
-
-FINGERPRINTS = (
-    "dataset_fingerprint",
-    "model_fingerprints",
-    "served_at",
-    "few_shot_examples",
-    "history_fingerprint",
-    LAST_ROUNDS,
-    "held_out_fingerprint",
-    "judge_identity",
-    "metric_code",
-    "metric_fingerprints",
-    "selector_code",
-    "candidate_costs",
-    "betting_rule",
-    "embedder_identity",
-    "deterministic",
-    "left_out",
-    TEXT_RULES,
-    TARGET_FORMS,
-    CUT_AT_STOP,
-)
-"""Keys of a stored identity beside the spec's own fields."""
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.stored_spec import ONLY, fork_command
+from winnow.tasks.text.phrases import list_of
 
 FOUND_BY = ("name", "storage")
 """Keys by which a stored campaign is found."""
@@ -243,21 +216,6 @@ def change_campaign(database: Database, name: str, overrides: list[str], approve
         campaign_records.set_execution(session, campaign.id, spec.execution_fields())
 
 
-def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
-    """The spec a stored campaign was begun with; `storage` is where it is read from."""
-    return CampaignSpec.from_stored(_of_file(campaign), campaign.execution, storage)
-
-
-def values_of(campaign: CampaignRecord, storage: str) -> JsonObject:
-    """A stored campaign as a file would hold it."""
-    return stored_values(_of_file(campaign), campaign.execution, storage)
-
-
-def _of_file(campaign: CampaignRecord) -> JsonObject:
-    """The identity of a campaign without what was found when it began."""
-    return {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
-
-
 def versions() -> dict[str, str]:
     """Releases of Winnow and of what it stands on, as far as installed."""
     releases = {package: _release(package) for package in RECORDED_PACKAGES}
@@ -272,19 +230,6 @@ def _release(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:
-    """The examples of a stored campaign; its file is not needed any more."""
-    spec = DatasetSpec.model_validate(campaign.spec["dataset"])
-    with not_collecting():
-        found = [Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples]
-    return Dataset(
-        name=spec.title,
-        path=spec.source,
-        examples=tuple(found),
-        fingerprint=str(campaign.spec["dataset_fingerprint"]),
-    )
 
 
 def joining_candidates(

@@ -1,10 +1,10 @@
 """The campaign that judges what another one has stored with another judge, and makes no text of a candidate.
 
 It has the candidates, examples, selector and seed of the first one, by which its texts are known, and takes
-them by `reuse: only`; it draws its examples anew, as `tasks.campaign.example_seed` says. A pair without a text has no
-outcome: it may be anything from 0 to 1, in every interval and claim, for which texts there are follows from
-what the first judge said. So nobody is left out because texts are missing (`fail_on_error: 1`), and earlier
-scores, which another judge gave, are not learned from.
+them by `reuse: only`; it draws its examples anew, as `tasks.campaign.example_seed` says. A pair without a
+text has no outcome: it may be anything from 0 to 1, in every interval and claim, for which texts there are
+follows from what the first judge said. So nobody is left out because texts are missing (`fail_on_error: 1`),
+and earlier scores, which another judge gave, are not learned from.
 """
 
 from dataclasses import dataclass, replace
@@ -21,19 +21,19 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import devices_by_model
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.stored_values import stored_dataset, values_of
 from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.data.hub_cache import pinned, revisions_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
-from winnow.tasks.setup.open_campaign import stored_dataset, values_of
 from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import ONLY, RESCORED
-from winnow.tasks.text.rounding import amount
+from winnow.tasks.text.phrases import amount
 
 SUFFIX = "-rescored"
 JUDGE = "judge"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import regex
 
-from winnow.tasks.answer.sentences.phrases import as_options, labels_of
 from winnow.tasks.data.datasets import Example
+from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.isolated import rouge, translation
 from winnow.tasks.judges.isolated import words as scripts

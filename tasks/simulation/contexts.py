@@ -16,6 +16,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.stored_values import stored_dataset
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign
@@ -23,7 +24,6 @@ from winnow.tasks.embedding.embedded_prompts import check_embedder
 from winnow.tasks.embedding.precomputed import read_vectors
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.setup.open_campaign import stored_dataset
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 

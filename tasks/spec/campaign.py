@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.server_keys import with_servers, without_servers
+from winnow.tasks.spec.model_servers import with_servers, without_servers
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec

@@ -31,9 +31,9 @@ from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.storage.models import Generation, Prompt
 from winnow.storage.records.rounds import next_round_number
+from winnow.tasks.campaign.placement import rounds_ahead
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
-from winnow.tasks.engines.pool.placement import rounds_ahead
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.setup.load import check_campaign_file

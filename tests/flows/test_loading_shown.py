@@ -13,7 +13,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewModelLoad
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.text.rounding import amount
+from winnow.tasks.text.phrases import amount
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ def plain_vllm(program: str, job: dict[str, object]) -> Iterator[list[object]]:
 
 def beside(site: Site) -> Measured:
     """Two engines of one device, begun at the same time, each with its share of the memory."""
-    from winnow.tasks.engines.pool.placement import memory_share
+    from winnow.tasks.engines.pool.loads_and_evictions import memory_share
     from winnow.tasks.engines.providers import start_engine
     from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
     from winnow.tasks.processes.fork_server import forking

@@ -20,13 +20,13 @@ from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Addition, Unscored
 from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
-from winnow.tasks.answer.sentences.phrases import MIXED, NOBODY
+from winnow.tasks.answer.sentences.clauses import MIXED, NOBODY
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
-from winnow.tasks.text.rounding import rounded
+from winnow.tasks.text.phrases import rounded
 
 TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 OWN = BudgetUsage(kind="comparisons", spent=40, limit=40, key="stopping.budget")

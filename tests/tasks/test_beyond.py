@@ -18,10 +18,10 @@ from winnow.tasks.answer.earlier import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
-from winnow.tasks.answer.sentences.phrases import IF, MIXED
+from winnow.tasks.answer.sentences.clauses import IF, MIXED
 from winnow.tasks.campaign.canaries.changes import CanaryChange
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.text.canonical_json import sha256
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
 SCORES = [1.0, 0.0, 1.0, 0.0, 0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]

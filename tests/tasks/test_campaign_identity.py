@@ -9,10 +9,10 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.tasks.campaign.example_seed import CONSTRAINED, MADE_OF, seed_of_draws
+from winnow.tasks.campaign.stored_values import FINGERPRINTS
 from winnow.tasks.setup.changes import FOLLOWS, IN_WORDS
 from winnow.tasks.setup.differences import differences
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.setup.open_campaign import FINGERPRINTS
 from winnow.tasks.spec.campaign import CampaignSpec
 
 GRADER = "{name: grader, provider: transformers, model: checkpoints/small}"

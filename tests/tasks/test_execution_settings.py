@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 from pydantic import ValidationError
 
-from winnow.tasks.engines.pool.placement import placed
+from winnow.tasks.campaign.placement import placed
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.spec.sections.execution import ExecutionSpec
@@ -27,7 +27,7 @@ def placement_of(monkeypatch, **execution):
 
     monkeypatch.setattr("winnow.tasks.engines.ray.cluster.ray_engines", cluster)
     monkeypatch.setattr(
-        "winnow.tasks.engines.pool.placement.start_engine", lambda _, settings: started("here", settings)
+        "winnow.tasks.campaign.placement.start_engine", lambda _, settings: started("here", settings)
     )
     return placed(ExecutionSpec(**execution))
 

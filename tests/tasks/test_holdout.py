@@ -22,7 +22,7 @@ from winnow.tasks.answer.earlier import Earlier, earlier_of, held_out_positions
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.beyond import held_out_lines
-from winnow.tasks.answer.sentences.phrases import MIXED
+from winnow.tasks.answer.sentences.clauses import MIXED
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import CanaryChange
 from winnow.tasks.errors import SpecError

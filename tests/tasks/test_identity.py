@@ -11,15 +11,14 @@ from property_settings import tries
 
 from winnow.tasks.candidates.cache_keys import (
     RequestKeys,
-    canonical_json,
     fingerprint_model,
     generation_key,
     request_content,
     request_seed,
-    sha256,
 )
 from winnow.tasks.engines.chat import Message, Reasoning, as_stored
 from winnow.tasks.engines.protocol import ModelRef, Sampling, Structure
+from winnow.tasks.text.canonical_json import canonical_json, sha256
 
 BASE = {
     "name": "nickname",

@@ -4,7 +4,7 @@ import pytest
 from stored_campaigns import new_database
 
 from winnow.algorithms.registry import looks_ahead, selector_names
-from winnow.tasks.engines.pool.placement import auto_lookahead, rounds_ahead
+from winnow.tasks.campaign.placement import auto_lookahead, rounds_ahead
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.identity import IdentityChanged

@@ -13,7 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
-from winnow.tasks.answer.sentences.phrases import as_options, labels_of
+from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.queries.views import ask
 from winnow.tasks.queries.warnings import from_outputs

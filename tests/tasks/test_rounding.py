@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.text.rounding import (
+from winnow.tasks.text.phrases import (
     MOST_DECIMALS,
     amount,
     count_of,

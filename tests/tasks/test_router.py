@@ -76,6 +76,11 @@ def folder(template, tmp_path, monkeypatch):
     return tmp_path / "copy"
 
 
+def exported(database, name, folder):
+    """The policy of a stored campaign, written into a folder."""
+    return export_policy(database, *reopen_campaign(database, name, "sqlite:///results.db"), folder)
+
+
 def run(spec, *, name="routed"):
     """Store a campaign with two rounds, in which a is good at x, b at y, and c is never asked; export it."""
     Path("campaign.yaml").write_text(spec.replace("name: routed", f"name: {name}"))
@@ -91,9 +96,7 @@ def run(spec, *, name="routed"):
         )
     campaign.finish(campaign.plan(0, [0, 1, 0, 1], [0, 1, 4, 3]), [1.0, 1.0, 0.0, 0.25])
     campaign.finish(campaign.plan(1, [0, 1, 0, 1], [6, 7, 2, 5]), [1.0, 0.75, 0.5, None])
-    assert (
-        export_policy(database, name, "sqlite:///results.db", Path("policy")).prompts == 7
-    )  # the last has no score
+    assert exported(database, name, Path("policy")).prompts == 7  # the last has no score
     assert json.loads(Path("policy/policy.json").read_text())["prompts"] == 7
     database.close()
 
@@ -295,11 +298,11 @@ def test_another_embedder_than_the_policy_was_learned_with_is_refused(folder):
 def test_a_policy_takes_the_place_of_an_earlier_one_and_a_file_in_its_way_is_named(folder):
     database = open_database("sqlite:///results.db")
     before = (folder / "policy" / "policy.npz").read_bytes()
-    assert export_policy(database, "routed", "sqlite:///results.db", folder / "policy").prompts == 7
+    assert exported(database, "routed", folder / "policy").prompts == 7
     assert sorted(path.name for path in (folder / "policy").iterdir()) == ["policy.json", "policy.npz"]
     assert (folder / "policy" / "policy.npz").read_bytes() == before
     with pytest.raises(WinnowError, match=r"data.jsonl cannot be written: .*; name another folder"):
-        export_policy(database, "routed", "sqlite:///results.db", folder / "data.jsonl")
+        exported(database, "routed", folder / "data.jsonl")
     database.close()
 
 

@@ -91,7 +91,7 @@ def test_the_stored_rounds_say_what_the_selector_says(database):
 
 
 def test_an_exported_policy_comes_with_the_doubt_whether_routing_pays(database):
-    exported = export_policy(database, "routed", STORAGE, Path("policy"))
+    exported = export_policy(database, *reopen_campaign(database, "routed", STORAGE), Path("policy"))
     assert exported.prompts == 38  # two of the 40 have no score
     assert exported.doubt.startswith(
         "routing was not shown to pay: its mean score is estimated to differ by "

@@ -4,8 +4,8 @@ import pytest
 
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.sandboxed_templates import compile_template, render
+from winnow.tasks.data.trial_renders import MOST, MOST_SECONDS, try_templates
 from winnow.tasks.errors import TemplateError
-from winnow.tasks.setup.trial_renders import MOST, MOST_SECONDS, try_templates
 
 
 def examples(n, **special):

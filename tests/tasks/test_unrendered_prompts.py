@@ -5,11 +5,11 @@ from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign, write_duels
 
 from winnow.tasks.candidates.weighing import asked_of
+from winnow.tasks.data import trial_renders
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.rounds import generate
 from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.setup import trial_renders
 from winnow.tasks.setup.load import check_campaign_file
 
 pytestmark = pytest.mark.usefixtures("scripted_models")

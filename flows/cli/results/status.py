@@ -68,8 +68,8 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.answer.sentences.phrases import list_of
     from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.text.phrases import list_of
 
     rows: list[JsonObject] = []
     with reading(storage) as session:

@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.sentences.phrases import estimated
+from winnow.tasks.answer.sentences.clauses import estimated
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.text.phrases import rounded, span
 from winnow.tasks.text.printable import escaped
-from winnow.tasks.text.rounding import rounded, span
 
 MOST_ROWS = 10
 """Candidates in the table."""

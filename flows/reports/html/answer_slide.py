@@ -11,10 +11,10 @@ from winnow.flows.reports.html.figures.labels import as_label
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.summary import hanging
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.sentences.phrases import Line
+from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
-from winnow.tasks.text.rounding import amount
+from winnow.tasks.text.phrases import amount
 
 WIDTH, HEIGHT = 1600, 900
 """Of a slide in pixels."""

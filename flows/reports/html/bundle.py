@@ -20,7 +20,7 @@ from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, subject
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
-from winnow.tasks.text.rounding import amount, rounded, span
+from winnow.tasks.text.phrases import amount, rounded, span
 
 INDEX = "index.html"
 MOST_LETTERS = 60

@@ -12,7 +12,7 @@ from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.views import ask
-from winnow.tasks.text.rounding import rounded, span
+from winnow.tasks.text.phrases import rounded, span
 
 UNKNOWN = "–"
 

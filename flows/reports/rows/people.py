@@ -20,8 +20,8 @@ from rich.cells import cell_len
 from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
 from winnow.flows.reports.rows.names import beginning, shortened, told_apart
 from winnow.tasks.queries.columns import Cell
+from winnow.tasks.text.phrases import with_decimals
 from winnow.tasks.text.printable import printable
-from winnow.tasks.text.rounding import with_decimals
 
 LONGEST_CELL = 60
 """Characters of a text in a table; other formats are not cut."""

@@ -6,10 +6,7 @@ from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.beyond import beyond_lines, held_out_lines
 from winnow.tasks.answer.sentences.claim import certainty
-from winnow.tasks.answer.sentences.constraints import constraint_lines
-from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
-from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
-from winnow.tasks.answer.sentences.phrases import (
+from winnow.tasks.answer.sentences.clauses import (
     ABOUT_ALL,
     IF,
     Line,
@@ -18,11 +15,13 @@ from winnow.tasks.answer.sentences.phrases import (
     dropped_lines,
     held,
     left_out_lines,
-    list_of,
     out_lines,
 )
+from winnow.tasks.answer.sentences.constraints import constraint_lines
+from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
+from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
-from winnow.tasks.text.rounding import amount, count_of, rounded
+from winnow.tasks.text.phrases import amount, count_of, list_of, rounded
 
 UNSOLVED = "no candidate was shown to solve anything"
 

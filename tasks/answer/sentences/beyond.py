@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.phrases import IF, MIXED, Line, percent, which_is_open
-from winnow.tasks.text.rounding import count_of, ends, rounded
+from winnow.tasks.answer.sentences.clauses import IF, MIXED, Line, which_is_open
+from winnow.tasks.text.phrases import count_of, ends, percent, rounded
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue

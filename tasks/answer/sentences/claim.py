@@ -2,18 +2,18 @@
 
 from winnow.algorithms.claims import Raise
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.constraints import what_is_met
-from winnow.tasks.answer.sentences.phrases import (
+from winnow.tasks.answer.sentences.clauses import (
     MIXED,
     NOBODY,
     RAISES,
     asking_again,
     assumed,
     estimated,
-    list_of,
     on_examples,
     spent,
 )
+from winnow.tasks.answer.sentences.constraints import what_is_met
+from winnow.tasks.text.phrases import list_of
 
 
 def certainty(answer: Answer) -> str:

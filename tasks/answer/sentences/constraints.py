@@ -1,8 +1,8 @@
 """Sentences on constraints: which candidates meet them, which cannot, and which ones a claim covers."""
 
 from winnow.tasks.answer.model import Answer, Constrained
-from winnow.tasks.answer.sentences.phrases import Line, list_of, on_examples
-from winnow.tasks.text.rounding import rounded
+from winnow.tasks.answer.sentences.clauses import Line, on_examples
+from winnow.tasks.text.phrases import list_of, rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:

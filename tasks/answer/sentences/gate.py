@@ -4,18 +4,17 @@ from collections.abc import Sequence
 
 from winnow.algorithms.claims import ArmStatus
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.answer.sentences.phrases import (
+from winnow.tasks.answer.sentences.clauses import (
     MIXED,
     Claimed,
     Line,
     asking_again,
     dropped_lines,
     interval_words,
-    list_of,
     on_examples,
     spent,
 )
-from winnow.tasks.text.rounding import rounded
+from winnow.tasks.text.phrases import list_of, rounded
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
 """The word for a candidate, by its status."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from winnow.tasks.answer.earlier import Earlier
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.phrases import (
+from winnow.tasks.answer.sentences.clauses import (
     ALL_DROPPED,
     MIXED,
     NOBODY,
@@ -14,13 +14,11 @@ from winnow.tasks.answer.sentences.phrases import (
     assumed,
     dropped_lines,
     held,
-    list_of,
     more_labels,
-    percent,
     spent,
 )
 from winnow.tasks.objectives.certify.certificate import ROUNDING, Certificate
-from winnow.tasks.text.rounding import amount, count_of, ends, rounded
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, rounded
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing

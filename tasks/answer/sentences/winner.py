@@ -1,7 +1,7 @@
 """Sentences on the best of candidates that are held against each other, its results, and the runner-up."""
 
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.answer.sentences.phrases import (
+from winnow.tasks.answer.sentences.clauses import (
     ALL_DROPPED,
     Claimed,
     Line,
@@ -9,10 +9,9 @@ from winnow.tasks.answer.sentences.phrases import (
     examples_of,
     held,
     interval_words,
-    list_of,
     spent,
 )
-from winnow.tasks.text.rounding import amount, count_of, ends, percentage, rounded
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
 """The words for how groups count, as the end of a sentence."""

@@ -26,13 +26,14 @@ from winnow.tasks.campaign.canaries.changes import N_PROMPTS, count_changed, has
 from winnow.tasks.campaign.canaries.sizes import n_prompts
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession, Contact, Place, Unrepeated
-from winnow.tasks.candidates.cache_keys import request_content, sha256
+from winnow.tasks.candidates.cache_keys import request_content
 from winnow.tasks.engines.errors import EngineError
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.errors import ServedModelDiffers
 from winnow.tasks.spec.stored_spec import fork_command
+from winnow.tasks.text.canonical_json import sha256
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 """Reasons of failures that are the server's as a whole."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 
 from winnow.algorithms.state.plugin_registry import in_words
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.dataset_files import PlacedRow
 from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.lm_eval.reading import rows_with
@@ -18,6 +17,7 @@ from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.plugins.source_code import FromSource
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
 from winnow.tasks.spec.sections.dataset import LmEvalSpec
+from winnow.tasks.text.canonical_json import sha256
 
 
 def importing(allowed: Iterable[str]) -> Resolve:

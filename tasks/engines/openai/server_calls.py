@@ -41,7 +41,7 @@ from winnow.tasks.engines.openai.requests import answer_bytes
 from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.server_keys import is_openais_own
-from winnow.tasks.text.rounding import count_of
+from winnow.tasks.text.phrases import count_of
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")

@@ -140,3 +140,14 @@ def _leaving(
             return None
         leaving.append(going)
     return leaving
+
+
+KEPT_ASLEEP = 0.04
+"""Share of a device's memory for each model that may sleep: its process and its CUDA graphs stay there."""
+LEAST_AWAKE = 0.5
+"""Least share of a device's memory for all that are awake, however many may sleep."""
+
+
+def memory_share(max_loaded: int, most_asleep: int) -> float:
+    """The share of a device's memory that each engine may take, so that all that may be there have room."""
+    return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded

@@ -10,11 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from winnow.tasks.campaign.tracing import engine_call, tell_answers
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from winnow.tasks.engines.pool.kept_answers import KeptAnswers
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
-from winnow.tasks.engines.pool.placement import memory_share
+from winnow.tasks.engines.pool.loads_and_evictions import memory_share
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler, TakeParts
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
@@ -36,6 +35,7 @@ from winnow.tasks.engines.providers import (
     engine_key,
     start_engine,
 )
+from winnow.tasks.engines.tracing import engine_call, tell_answers
 
 LOGGER = logging.getLogger("winnow.engines")
 

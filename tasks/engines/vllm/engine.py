@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
@@ -24,13 +23,9 @@ from winnow.tasks.engines.protocol import (
     Request,
 )
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.plugins.extras import missing_for
-from winnow.tasks.plugins.own_files import settled_folder
-from winnow.tasks.processes.fork_server import forking
 from winnow.tasks.processes.launching import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
-from winnow.tasks.spec.campaign import CampaignSpec
 
 WORKER = "winnow.tasks.engines.vllm.worker"
 """The module that runs in vLLM's processes."""
@@ -253,27 +248,3 @@ def as_message(requests: Sequence[Request]) -> JsonObject:
 
 def _answer(fields: JsonObject) -> Answer:
     return Completion(**fields) if "text" in fields else GenerationFailure(**fields)
-
-
-LOG = "vllm-imports.log"
-"""Within a campaign's log folder: what the imports print."""
-
-
-def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContextManager[None]:
-    """Have vLLM's processes of a campaign forked from one that has imported it, until the block ends.
-
-    On a Ray cluster nothing is done: there each engine is the only one of its actor.
-
-    Args:
-        spec: The campaign's.
-        at_once: Whether to import now, if one of its models runs on vLLM, and not with the first engine.
-    """
-    if spec.execution.cluster is not None:
-        return nullcontext()
-    at_once = (
-        at_once
-        and any(model.provider == "vllm" for model in spec.models)
-        and missing_for("vllm", "vLLM") is None
-    )
-    log = settled_folder(spec.execution.log_folder) / spec.name / LOG
-    return forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=at_once)

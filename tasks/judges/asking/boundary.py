@@ -9,7 +9,7 @@ first and however often they meet: replies that are stored already are used agai
 from collections.abc import Collection
 from itertools import count
 
-from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.text.canonical_json import sha256
 
 LENGTH = 16  # hexadecimal digits: 64 bits
 

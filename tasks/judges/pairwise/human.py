@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from winnow.storage.text import storable
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import Reply
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict, PresentationOrder
 from winnow.tasks.judges.pointwise.human import UNCLEAR, Annotation, check_question
+from winnow.tasks.text.canonical_json import sha256
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED, TOO_FEW_JUDGES, VERDICT_MISSING, Reply
@@ -38,6 +37,7 @@ from winnow.tasks.judges.pairwise.protocol import (
     PresentationOrder,
 )
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat, read_reply
+from winnow.tasks.text.canonical_json import sha256
 
 _NAMES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 

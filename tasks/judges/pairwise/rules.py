@@ -21,12 +21,12 @@ from typing import Literal
 
 import regex
 
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import Reply
 from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict
 from winnow.tasks.judges.protocol import BEST_OF, Judge, Sample, Verdict, models_of, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
+from winnow.tasks.text.canonical_json import sha256
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from winnow.storage.text import storable
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError, LabelMissing
 from winnow.tasks.judges.protocol import Sample, Scale, Verdict
+from winnow.tasks.text.canonical_json import sha256
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -15,7 +15,6 @@ import regex
 from pydantic import Field
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.data.sandboxed_templates import MAX_CHARACTERS
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import JudgeError
@@ -31,6 +30,7 @@ from winnow.tasks.judges.asking.judge_models import JudgeModel, judge_model
 from winnow.tasks.judges.pointwise.inspect_prompts import FACT, QA, TEMPLATES, instructions_for
 from winnow.tasks.judges.protocol import INVALID_SCORE, Sample, Scale, Verdict
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.text.canonical_json import sha256
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 VERSION = 1

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_model, judge_models
 from winnow.tasks.judges.pointwise import rating_prompt
@@ -14,6 +13,7 @@ from winnow.tasks.judges.pointwise.llm_rater import Aggregation, Rater, Read
 from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
 from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.text.canonical_json import sha256
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""

@@ -16,7 +16,7 @@ from winnow.tasks.judges.pairwise.protocol import PairJudge
 from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.features import chosen_features
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.text.rounding import count_of
+from winnow.tasks.text.phrases import count_of
 
 DETERMINISTIC = "deterministic"
 

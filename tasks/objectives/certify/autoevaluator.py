@@ -7,9 +7,9 @@ import regex
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.trial_renders import try_templates
 from winnow.tasks.spec.sections.objectives import AutoevaluatorSpec
 from winnow.tasks.text.patterns import compiled, last_answer
 

@@ -16,12 +16,12 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most, risk_of
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.objectives.certify.split import parts_of
 from winnow.tasks.objectives.human.files import label_rows as people_rows
-from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.stored_spec import is_human
 
 LARGEST_LOG = 700.0

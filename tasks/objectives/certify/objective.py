@@ -10,7 +10,6 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import Losses, Values
-from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.campaign.scored import (
     ScoredCampaign,
     check_judges,
@@ -25,7 +24,7 @@ from winnow.tasks.objectives.certify.check import Certification, check_certifica
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import HUMAN
-from winnow.tasks.text.rounding import count_of
+from winnow.tasks.text.phrases import count_of, list_of
 
 
 @dataclass(frozen=True, kw_only=True)

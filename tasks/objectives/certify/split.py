@@ -18,9 +18,9 @@ import numpy as np
 from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord, NewExample
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.text.canonical_json import sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

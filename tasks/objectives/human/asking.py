@@ -14,12 +14,12 @@ from winnow.storage.records.values import NewAnnotationTask, RoundRecord, Stored
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.judges.pairwise.human import HumanPairJudge, duel_key, needs_people, presentation_order
 from winnow.tasks.judges.pointwise.human import Annotation, HumanJudge, rating_key
 from winnow.tasks.objectives.best_duel.judging import round_duels
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import answers_of
+from winnow.tasks.text.canonical_json import sha256
 
 HumanJudges = HumanJudge | HumanPairJudge
 

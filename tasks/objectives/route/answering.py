@@ -6,11 +6,12 @@ from typing import TypeVar
 
 from winnow.storage.engine.database import Database
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.storage.records.values import CampaignRecord, NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
-from winnow.tasks.objectives.route.arrivals import reopen_route
+from winnow.tasks.objectives.route.arrivals import require_route
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_new, stored_plan
@@ -35,8 +36,8 @@ class RoutedAnswer:
 
 def answer_prompts(
     database: Database,
-    name: str,
-    storage: str,
+    record: CampaignRecord,
+    checked: ResolvedCampaign,
     positions: Sequence[int] | None,
     say: Callable[[RoutedAnswer], None],
 ) -> int:
@@ -46,8 +47,8 @@ def answer_prompts(
 
     Args:
         database: The database that holds the campaign.
-        name: One that routes.
-        storage: URL of the database.
+        record: One that routes, as it is stored.
+        checked: The same, as it was reopened.
         positions: Example positions, none asked before; None takes those of all prompts that arrived and
             have no answer, as where that was interrupted.
         say: Told each answer once its round is stored.
@@ -60,7 +61,7 @@ def answer_prompts(
         LeaseHeld: If another live process runs the campaign.
         EngineDied, EngineTimeout: If an engine keeps failing; what was committed stays.
     """
-    record, checked = reopen_route(database, name, storage)
+    checked = require_route(record, checked)
     with running(database, record, checked) as campaign:
         if positions is None:
             with database.reading() as session:

@@ -10,7 +10,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
-from winnow.tasks.candidates.cache_keys import sha256
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.weighing import asked_of
 from winnow.tasks.data.dataset_files import given_to_command
 from winnow.tasks.data.datasets import Example, read_examples
@@ -19,7 +19,7 @@ from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample, lacks_target
 from winnow.tasks.objectives.route.objective import Route
-from winnow.tasks.setup.open_campaign import reopen_campaign
+from winnow.tasks.text.canonical_json import sha256
 
 
 def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:
@@ -62,7 +62,9 @@ def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
     return [replace(each, key=key) for each, key in zip(found, keys, strict=True)]
 
 
-def store_arrival(database: Database, name: str, storage: str, examples: Sequence[Example]) -> list[int]:
+def store_arrival(
+    database: Database, campaign: CampaignRecord, checked: ResolvedCampaign, examples: Sequence[Example]
+) -> list[int]:
     """Store prompts for a campaign that routes, once they are known to be of use: they stay in it for good.
 
     A prompt whose id and content are stored already is left out; one without an id is always another one.
@@ -74,7 +76,7 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
         WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
         LeaseHeld: If another live process runs the campaign.
     """
-    campaign, checked = reopen_route(database, name, storage)
+    checked = require_route(campaign, checked)
     if not (examples := _new(examples, checked.dataset.examples)):
         return []
     for example in examples:
@@ -101,25 +103,24 @@ def store_arrival(database: Database, name: str, storage: str, examples: Sequenc
     return list(range(first, first + len(examples)))
 
 
-def reopen_route(
-    database: Database, name: str, storage: str, *, does: str = "answer prompts that arrive"
-) -> tuple[CampaignRecord, Route]:
-    """A stored campaign that routes.
+def require_route(
+    campaign: CampaignRecord, checked: ResolvedCampaign, *, does: str = "answer prompts that arrive"
+) -> Route:
+    """The campaign as one that routes.
 
     Args:
-        database: The database in which it is stored.
-        name: Its name.
-        storage: URL of the database.
+        campaign: As it is stored.
+        checked: As it was reopened.
         does: The end of the sentence that refuses another campaign: the thing that only those that route do.
 
     Raises:
-        CampaignNotFound: If there is none of this name.
         WinnowError: If it does not route.
     """
-    campaign, checked = reopen_campaign(database, name, storage)
     if not isinstance(checked, Route):
-        raise WinnowError(f"'{name}' is a {campaign.objective} campaign; only route campaigns {does}")
-    return campaign, checked
+        raise WinnowError(
+            f"'{campaign.name}' is a {campaign.objective} campaign; only route campaigns {does}"
+        )
+    return checked
 
 
 def _new(examples: Sequence[Example], stored: Sequence[Example]) -> list[Example]:

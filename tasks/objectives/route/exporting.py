@@ -15,14 +15,15 @@ from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.outcomes import latest_decision
-from winnow.tasks.answer.sentences.phrases import list_of, percent
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.replay import restored
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.objectives.route.arrivals import reopen_route
+from winnow.tasks.objectives.route.arrivals import require_route
 from winnow.tasks.objectives.route.router import ARRAYS, FORMAT, PARAMETERS, VERSION
 from winnow.tasks.objectives.route.selector import as_router
 from winnow.tasks.objectives.route.status import advantage_of
-from winnow.tasks.text.rounding import ends, rounded
+from winnow.tasks.text.phrases import ends, list_of, percent, rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +36,15 @@ class ExportedPolicy:
     """A doubt that routing pays, in a sentence; None where routing was shown to score more."""
 
 
-def export_policy(database: Database, name: str, storage: str, folder: Path) -> ExportedPolicy:
+def export_policy(
+    database: Database, record: CampaignRecord, checked: ResolvedCampaign, folder: Path
+) -> ExportedPolicy:
     """Write a policy into a folder, in the place of one that is there.
 
     Raises:
         WinnowError: If the campaign does not route, or the folder cannot be written.
     """
-    record, checked = reopen_route(database, name, storage, does="have a policy")
-    checked = checked.prepared(database)
+    checked = require_route(record, checked, does="have a policy").prepared(database)
     with database.reading() as session:
         selector, _, _ = restored(session, record, checked)
         # Candidates that joined since the last round are in the policy too: nothing is known of them.
@@ -55,7 +57,7 @@ def export_policy(database: Database, name: str, storage: str, folder: Path) -> 
     description: JsonObject = {
         "format": FORMAT,
         "version": VERSION,
-        "campaign": name,
+        "campaign": record.name,
         "prompts": prompts,
         "selector": checked.spec.selector.model_dump(mode="json"),
         "embedder": checked.spec.embedder.model_dump(mode="json"),

@@ -7,6 +7,7 @@ from winnow.storage.admin.recorded_comparisons import RecordedJudgment, Recorded
 from winnow.storage.records.values import CampaignRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import PlannedGeneration
+from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import WinnowError
@@ -18,7 +19,6 @@ from winnow.tasks.judges.registry import create_judge, is_plugin, judge_code
 from winnow.tasks.objectives.best_duel.judging import plan_call
 from winnow.tasks.plugins.allowed_code import NotAllowed
 from winnow.tasks.rounds.ask import plan_judge_call
-from winnow.tasks.setup.open_campaign import stored_spec
 from winnow.tasks.spec.stored_spec import judge_parts, judging_fingerprints
 
 MOST_CALLS = 10_000

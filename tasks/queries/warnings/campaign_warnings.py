@@ -33,7 +33,7 @@ from winnow.tasks.queries.warnings.from_spec import (
 )
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.stored_spec import RESCORED, judge_entries, judge_parts, judging_models
-from winnow.tasks.text.rounding import count_of
+from winnow.tasks.text.phrases import count_of
 
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""

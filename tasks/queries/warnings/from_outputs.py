@@ -23,7 +23,6 @@ from winnow.storage.queries.candidate_outputs import (
 )
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.phrases import as_options, labels_of, list_of
 from winnow.tasks.campaign.outputs import (
     Fault,
     Output,
@@ -32,11 +31,13 @@ from winnow.tasks.campaign.outputs import (
     has_think_tags,
     judged_text,
 )
+from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.spec.stored_spec import cuts_at_stop, judge_parts
+from winnow.tasks.text.phrases import list_of
 from winnow.tasks.text.printable import one_line
 
 MOST_FLAGGED = 0.02

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -133,15 +134,17 @@ def _answer(folder: str, storage: str, kill: Kill | None) -> None:
     from winnow.storage.engine.database import open_database
     from winnow.tasks.objectives.route.answering import answer_prompts
     from winnow.tasks.objectives.route.arrivals import store_arrival, typed_prompt
+    from winnow.tasks.setup.open_campaign import reopen_campaign
 
     _settle(folder)
     if kill is not None:
         processes.kill_at_commit(kill)
     database = open_database(storage)
     prompt = typed_prompt(text("spell", 99), [answer(99)], ["type=spell"])
-    positions = store_arrival(database, "survivor", storage, [prompt])
+    reopened = partial(reopen_campaign, database, "survivor", storage)
+    positions = store_arrival(database, *reopened(), [prompt])
     texts = []
-    answer_prompts(database, "survivor", storage, positions, lambda answered: texts.append(answered.text))
+    answer_prompts(database, *reopened(), positions, lambda answered: texts.append(answered.text))
     assert texts == [answer(99)]
 
 

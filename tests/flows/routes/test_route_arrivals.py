@@ -26,6 +26,7 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.objectives.route.arrivals import read_prompts, store_arrival
 from winnow.tasks.objectives.route.router import Router
+from winnow.tasks.setup.open_campaign import reopen_campaign
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -132,7 +133,8 @@ def test_prompts_of_a_file_that_were_stored_and_never_answered_are_not_told_as_a
     with closing(open_database(storage)) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, "survivor")
-        store_arrival(database, "survivor", storage, read_prompts("left.jsonl", campaign))
+        reopened = reopen_campaign(database, "survivor", storage)
+        store_arrival(database, *reopened, read_prompts("left.jsonl", campaign))
     again = winnow(answered, "route", "survivor", "--prompts", "left.jsonl", "--json")
     assert (again.returncode, json.loads(again.stdout)) == (0, [])
     assert again.stderr == (

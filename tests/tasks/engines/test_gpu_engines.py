@@ -14,7 +14,7 @@ from tiny_models import save_tiny_llama
 from waiting import eventually
 
 from winnow.tasks.engines.errors import EngineDied
-from winnow.tasks.engines.pool.placement import memory_share
+from winnow.tasks.engines.pool.loads_and_evictions import memory_share
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings

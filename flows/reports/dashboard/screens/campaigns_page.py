@@ -14,8 +14,8 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.outcomes import latest_decision_ids
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.sentences.phrases import list_of
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.text.phrases import list_of
 
 EVERY = 5.0
 """Seconds between two looks."""

@@ -37,7 +37,7 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
-from winnow.tasks.text.rounding import amount, ends, rounded
+from winnow.tasks.text.phrases import amount, ends, rounded
 
 PATIENCE = 30.0
 """Seconds that reading the scores of two candidates may take."""

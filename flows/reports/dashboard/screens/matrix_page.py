@@ -19,7 +19,7 @@ from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.views import ask
-from winnow.tasks.text.rounding import rounded
+from winnow.tasks.text.phrases import rounded
 
 ROWS = 50
 """Examples that are shown at once."""

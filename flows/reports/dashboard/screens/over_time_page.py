@@ -20,7 +20,7 @@ from winnow.tasks.queries.schedule_history import (
     tracks,
 )
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
-from winnow.tasks.text.rounding import amount
+from winnow.tasks.text.phrases import amount
 
 PATIENCE = 60.0
 """Seconds that the rows of many campaigns may take."""

@@ -7,7 +7,7 @@ from plotly.graph_objects import Figure, Scatter
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, around_one_value, dressed
 from winnow.storage.json_types import Row
-from winnow.tasks.text.rounding import ends
+from winnow.tasks.text.phrases import ends
 
 
 def intervals(

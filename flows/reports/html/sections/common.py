@@ -21,12 +21,12 @@ from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.sentences.phrases import out_since
+from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.stored_spec import constraints_of
-from winnow.tasks.text.rounding import span
+from winnow.tasks.text.phrases import span
 
 Builder = Callable[[Session, CampaignRecord], Section | None]
 """Makes a section, or none where there is nothing to show yet."""

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.candidates.cache_keys import sha256
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import constraints_of
+from winnow.tasks.text.canonical_json import sha256
 
 LEAST = 2
 """Examples on either side: of one alone there is no interval."""

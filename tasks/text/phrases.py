@@ -1,9 +1,12 @@
-"""Numbers as sentences and tables have them: estimates, ends of intervals, amounts, shares and counts."""
+"""Numbers and lists in sentences and tables: estimates, intervals, amounts, shares, counts, names."""
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 MOST_DECIMALS = 9
+
+MOST_NAMES = 5
 
 
 def rounded(value: float, sign: str = "") -> str:
@@ -68,3 +71,14 @@ def count_of(number: int, what: str) -> str:
 def there_already(number: int) -> str:
     """The words that so many of the given things were stored before."""
     return f"{number:,} {'was' if number == 1 else 'were'} there already"
+
+
+def percent(delta: float) -> str:
+    """1 - delta in percent, with as many digits as it has: 99.9% is not 100%."""
+    return f"{100.0 * (1.0 - delta):.10g}%"
+
+
+def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """The names for a sentence, beyond `most` only their number."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -76,17 +76,6 @@ def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFacto
     return start
 
 
-KEPT_ASLEEP = 0.04
-"""Share of a device's memory for each model that may sleep: its process and its CUDA graphs stay there."""
-LEAST_AWAKE = 0.5
-"""Least share of a device's memory for all that are awake, however many may sleep."""
-
-
-def memory_share(max_loaded: int, most_asleep: int) -> float:
-    """The share of a device's memory that each engine may take, so that all that may be there have room."""
-    return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded
-
-
 VLLM_SEQUENCES = 256
 """Sequences that vLLM runs at once where `max_num_seqs` is not given; 1 024 on GPUs of 70 GiB and more."""
 FULL = 6.0

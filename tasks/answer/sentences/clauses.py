@@ -1,19 +1,17 @@
-"""Phrases that sentences about answers are put together from."""
+"""Clauses that sentences about answers are put together from."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.spec.stored_spec import estimated_value
-from winnow.tasks.text.rounding import amount, count_of, ends, span
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, span
 
 Line = tuple[str, str]
 """A word for what is told, and the sentence."""
-
-MOST_NAMES = 5
 
 MIXED = "a served model changed on the way, so that one candidate stands for two models"
 ALL_DROPPED = "every candidate was dropped"
@@ -68,11 +66,6 @@ def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
     if answer.certificate is not None and answer.certificate.reads_autoevaluator:
         found["random-labels"] = UNLABELLED_TOO
     return ", if " + " and ".join(found[each] for each in assumptions) if assumptions else ""
-
-
-def percent(delta: float) -> str:
-    """1 - delta in percent, with as many digits as it has: 99.9% is not 100%."""
-    return f"{100.0 * (1.0 - delta):.10g}%"
 
 
 def held(answer: Answer) -> str:
@@ -254,12 +247,6 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     return f"{said}; {found}{held(answer)}"
 
 
-def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """The names for a sentence, beyond `most` only their number."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
 def on_examples(answer: Answer) -> str:
     """The words for the examples on which a claim holds."""
     which = "these" if answer.held_out is None and answer.n_examples != 1 else "the"
@@ -282,37 +269,3 @@ def asking_again(answer: Answer) -> str:
     if answer.baseline is not None:
         fork = f"winnow gate SPEC --baseline {answer.baseline} --fork NEW_NAME"
     return f"; correct the cause, then {fork} asks for these again and reuses all stored texts"
-
-
-MOST_LABELS = 20
-"""Different targets that are labels to choose between; more are answers."""
-
-LONGEST_LABEL = 40
-"""Characters of one; what is longer is an answer."""
-
-
-def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
-    """The labels of examples, by the targets of each; none where there are about as many as examples."""
-    labels: dict[str, str] = {}
-    examples = 0
-    for some in targets:
-        examples += 1
-        for label in filter(None, map(str.strip, some)):
-            labels.setdefault(label.casefold(), label)
-            if len(labels) > MOST_LABELS or len(label) > LONGEST_LABEL:
-                return []
-    return list(labels.values()) if 2 <= len(labels) <= examples / 2 else []
-
-
-def as_options(labels: Sequence[str]) -> str:
-    """The labels as the options of a judge, in YAML."""
-    return f"[{', '.join(map(_in_yaml, labels))}]"
-
-
-def _in_yaml(label: str) -> str:
-    plain = label.replace("_", "").isalpha() and label.casefold() not in _OTHERWISE
-    return label if plain else "'" + label.replace("'", "''") + "'"
-
-
-_OTHERWISE = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null"})
-"""Words that YAML takes for something else than text."""

@@ -1,65 +1,19 @@
-"""Rendering prompts and tests of programs before anything runs: what fails does so at once."""
+"""Rendering the tests of programs before anything runs: what fails does so at once."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.template_grammar import TARGET
+from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.judges.nested import judges_in
 
 if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge
-
-MOST = 20_000
-"""Prompts that are tried of all, beside those of each template's first, last and longest example."""
-
-MOST_SECONDS = 5.0
-"""Seconds after which no further one is tried."""
-
-Render = Callable[[Example], object]
-
-
-def try_templates(
-    templates: Sequence[Render], examples: Sequence[Example], clock: Callable[[], float] = time.monotonic
-) -> int:
-    """Render a sample of all templates x examples, or all; return the number of prompts.
-
-    Args:
-        templates: Each renders its prompt of an example.
-        examples: At least one.
-        clock: Seconds of a monotonic clock.
-
-    Raises:
-        TemplateError: From the first prompt that cannot be rendered.
-    """
-    end = clock() + MOST_SECONDS
-    tried = 0
-    for template, example in _sample(len(templates), examples):
-        templates[template](examples[example])
-        tried += 1
-        if clock() > end:
-            break
-    return tried
-
-
-def _sample(n_templates: int, examples: Sequence[Example]) -> Iterator[tuple[int, int]]:
-    n = len(examples)
-    if n_templates * n <= MOST:
-        yield from ((template, example) for template in range(n_templates) for example in range(n))
-        return
-    sizes = [sum(map(len, map(str, each.fields.values()))) for each in examples]
-    for example in dict.fromkeys((int(np.argmax(sizes)), 0, n - 1)):
-        yield from ((template, example) for template in range(n_templates))
-    drawn = np.random.default_rng(0).choice(n_templates * n, size=MOST, replace=False, shuffle=False)
-    yield from ((int(place) // n, int(place) % n) for place in drawn)
 
 
 def check_tests(checked: ResolvedCampaign) -> None:

@@ -1,0 +1,36 @@
+"""Labels: the targets of examples where there are few of them to choose between."""
+
+from collections.abc import Iterable, Sequence
+
+MOST_LABELS = 20
+"""Different targets that are labels to choose between; more are answers."""
+
+LONGEST_LABEL = 40
+"""Characters of one; what is longer is an answer."""
+
+
+def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
+    """The labels of examples, by the targets of each; none where there are about as many as examples."""
+    labels: dict[str, str] = {}
+    examples = 0
+    for some in targets:
+        examples += 1
+        for label in filter(None, map(str.strip, some)):
+            labels.setdefault(label.casefold(), label)
+            if len(labels) > MOST_LABELS or len(label) > LONGEST_LABEL:
+                return []
+    return list(labels.values()) if 2 <= len(labels) <= examples / 2 else []
+
+
+def as_options(labels: Sequence[str]) -> str:
+    """The labels as the options of a judge, in YAML."""
+    return f"[{', '.join(map(_in_yaml, labels))}]"
+
+
+def _in_yaml(label: str) -> str:
+    plain = label.replace("_", "").isalpha() and label.casefold() not in _OTHERWISE
+    return label if plain else "'" + label.replace("'", "''") + "'"
+
+
+_OTHERWISE = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null"})
+"""Words that YAML takes for something else than text."""
