@@ -4,6 +4,7 @@ The library `datasets` reads them. It runs no code that comes with a dataset, an
 only those are read whose files are data and nothing else: tables and texts.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -83,7 +84,10 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
     with _in_a_sentence(source.path):
         if folder is not None and _is_saved(folder):
             saved = datasets.load_from_disk(str(folder))
-            return saved if isinstance(saved, Mapping) else {str(saved.split or "saved"): saved}
+            kept: Splits = saved if isinstance(saved, Mapping) else {str(saved.split or "saved"): saved}
+            files = {name: [file["filename"] for file in split.cache_files] for name, split in kept.items()}
+            _require_own_files(source, folder, files)
+            return kept
         builder = datasets.load_dataset_builder(
             source.path if folder is None else str(folder),
             source.name,
@@ -92,6 +96,7 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
             revision=source.commit if folder is None else None,
         )
         _require_data_alone(source.path, builder)
+        _require_own_files(source, folder, builder.config.data_files)
         builder.download_and_prepare()
         splits: Splits = builder.as_dataset()
         return splits
@@ -141,6 +146,24 @@ def _require_data_alone(path: str, builder: object) -> None:
         raise DatasetError(
             f"{path} holds files that are read by {own}; only those of {', '.join(FORMATS)} are read", KEY
         )
+
+
+def _require_own_files(source: HubSource, folder: Path | None, found: Mapping[str, list[str]] | None) -> None:
+    """Refuse a dataset whose description names files that are not its own.
+
+    A user is asked about a folder and what its links lead to, and not about what its description names.
+    """
+    if folder is None and source.path in FORMATS:  # whose files the source names itself
+        return
+    folders = () if folder is None else (os.path.abspath(folder), folder.resolve())
+    own = tuple(f"{each}/" for each in folders) or (f"hf://datasets/{source.path}@",)
+    for each in (file for files in (found or {}).values() for file in files):
+        if not (each if folder is None else os.path.abspath(each)).startswith(own):
+            raise DatasetError(
+                f"{source.path} names the file {each}, which is not one of its own; copy it "
+                "there, and name it by a relative path within",
+                KEY,
+            )
 
 
 @contextmanager

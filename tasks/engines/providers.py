@@ -13,6 +13,7 @@ from winnow.algorithms.state.plugin_registry import plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.protocol import Engine, ModelRef
+from winnow.tasks.plugins.code_of_models import require_code_allowed
 from winnow.tasks.plugins.extras import Extra, require
 
 
@@ -90,8 +91,11 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
     Raises:
         EngineLoadFailed: If there is no such provider, or it refuses the model.
         ExtraMissing: If what it runs on is not installed.
+        NotAllowed: If it would run code that nobody has allowed.
         PluginFailed: If it is a plug-in that raises anything else.
     """
+    if model.provider not in REMOTE:
+        require_code_allowed(model.model, model.revision, model.model_args)
     if model.provider not in PROVIDERS:
         if entry := plugins(GROUP).get(model.provider):
             return PluginEngine(entry, model, settings)

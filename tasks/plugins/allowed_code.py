@@ -2,13 +2,17 @@
 
 A command that runs a campaign asks its user beforehand, for all that the campaign needs at once. One that
 reads asks nothing, and may yet make a judge again, of a database that is a stranger's. So the judge that is
-about to run code asks as well, whichever command made it. Programs that use Winnow as a library, without the
-command, have chosen what they run, and nothing is asked of them.
+about to run code asks as well, whichever command made it, and so do engines that are about to load a model
+with code, and tasks whose examples code makes. Programs that use Winnow as a library, without the command,
+have chosen what they run, and nothing is asked of them.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
 
 from winnow.tasks.errors import SpecError
+from winnow.tasks.plugins.source_code import file_digests
 
 PROGRAMS_OF_MODELS = "run programs that models write, in a sandbox"
 """What a judge of type code does, as it follows "it would"."""
@@ -16,6 +20,15 @@ PROGRAMS_OF_MODELS = "run programs that models write, in a sandbox"
 
 class NotAllowed(SpecError):
     """Code is about to run, and nobody has allowed it."""
+
+
+class Act(NamedTuple):
+    """An act that runs code."""
+
+    text: str
+    """What the code does, as it follows "it would"."""
+    digests: Mapping[str, str] | None
+    """SHA-256 of each file of the code; None if it has no files here."""
 
 
 Allows = Callable[[str, Mapping[str, str] | None], bool]
@@ -35,6 +48,20 @@ def function_of(file: str, function: str) -> str:
     return f"run {function!a} of the Python file {file!a}"
 
 
+def act_of_function(file: Path, function: str) -> Act:
+    """The act of running a function of a Python file, which is read and not run."""
+    found = file.resolve()
+    return Act(function_of(str(found), function), digests_of(found))
+
+
+def digests_of(file: Path) -> Mapping[str, str]:
+    """Digests of a Python file and of its own modules that it imports; empty if it cannot be read."""
+    try:
+        return file_digests(file) if file.is_file() else {}
+    except (OSError, ValueError):
+        return {}
+
+
 def ask_of(allows: Allows | None) -> None:
     """Have this process ask before code runs.
 
@@ -46,19 +73,22 @@ def ask_of(allows: Allows | None) -> None:
     _known.clear()
 
 
-def require_allowed(act: str, digests: Mapping[str, str] | None = None) -> None:
+def require_allowed(
+    act: str, digests: Mapping[str, str] | None = None, *, instead: str | None = None
+) -> None:
     """Refuse to go on to code that nobody has allowed; each act is asked about once.
 
     Args:
         act: What the code does, as it follows "it would".
         digests: SHA-256 of each file of the code; None where it is of no file.
+        instead: A wider act that allows this one as well.
 
     Raises:
         NotAllowed: In a sentence that holds the command by which it is allowed.
     """
     if _allows is None or (act, digests) in _known:
         return
-    if not _allows(act, digests):
+    if not any(_allows(each, digests) for each in dict.fromkeys((act, instead or act))):
         raise NotAllowed(
             f"it would {act}, which nobody has allowed here as it stands; winnow validate FILE --trust, of "
             "the campaign's file, allows it if you know where it comes from"

@@ -7,7 +7,6 @@ so that a user can be asked first. A server of this machine counts as the user's
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from glob import glob, has_magic
-from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +16,9 @@ from sqlalchemy.exc import ArgumentError
 
 from winnow.storage.engine.database import without_password
 from winnow.storage.text import in_home
+from winnow.tasks.data.inspect.reading import act_of_task
+from winnow.tasks.data.lm_eval.definition import load_definition
+from winnow.tasks.data.lm_eval.files import is_of_lm_eval
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import (
     DEFAULT_VARIABLE,
@@ -25,19 +27,12 @@ from winnow.tasks.engines.server_keys import (
     key_variable,
     server_url,
 )
+from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
-from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, function_of
-from winnow.tasks.plugins.source_code import file_digests
+from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function
+from winnow.tasks.plugins.code_of_models import code_of_model
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.sections.dataset import InspectSpec, SourceSpec
-
-_HARMLESS = """
-    attention_backend convert device dtype kv_cache_dtype load_format max_model_len quantization
-    runner task tokenizer_mode tokenizer_revision
-"""
-HARMLESS_TEXTS = frozenset(_HARMLESS.split())
-"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file, and so
-may any list or mapping."""
+from winnow.tasks.spec.sections.dataset import LmEvalSpec, SourceSpec
 
 RAYS_OWN = frozenset({"auto", "local"})
 
@@ -70,17 +65,20 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     yield from _files_sent(spec, folder)
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
-        yield from _code_run(place, model, folder)
+        if model.get("provider", "vllm") not in REMOTE:
+            for name, act in code_of_model(model, folder):
+                yield _allowing(act, f"{place}.model_args.{name}")
     if (task := spec.dataset.lm_eval) is not None:
         for function in task.functions:
             file, _, name = function.rpartition(":")
-            yield _function_run(folder / file, name, "task.lm_eval")
+            yield _allowing(act_of_function(folder / file, name), "task.lm_eval")
     if (inspect := spec.dataset.inspect) is not None:
-        yield _inspect_run(inspect, folder)
+        keys = ("inspect", *(key for key in ("args", "python") if getattr(inspect, key)))
+        yield _allowing(act_of_task(inspect, folder), *(f"task.{key}" for key in keys))
     for place, judge in _judges(spec):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = in_home(path).rpartition(":")
-            yield _function_run(folder / file, function, f"{place}.path")
+            yield _allowing(act_of_function(folder / file, function), f"{place}.path")
         if judge.get("type") == "code" and judge.get("allow_code") is True:
             yield Permission(text=PROGRAMS_OF_MODELS, keys=(f"{place}.allow_code",))
     execution = spec.execution
@@ -97,32 +95,8 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield results
 
 
-def _function_run(file: Path, function: str, key: str) -> Permission:
-    found = file.resolve()
-    return Permission(text=function_of(str(found), function), keys=(key,), digests=_digests(found))
-
-
-def _digests(file: Path) -> Mapping[str, str]:
-    """Those of a Python file and of what it brings along; none where it cannot be read."""
-    try:
-        return file_digests(file) if file.is_file() else {}
-    except (OSError, ValueError):
-        return {}
-
-
-CODE_OF_MODELS = ("*.py", "*config*.json")
-"""Files beside weights that are code, or name some."""
-
-
-def _digests_of_model(folder: Path) -> Mapping[str, str] | None:
-    """Those of the code that comes with a checkpoint in a folder; None for one that lies elsewhere."""
-    if not folder.is_dir():
-        return None
-    files = sorted({path for kind in CODE_OF_MODELS for path in folder.rglob(kind) if path.is_file()})
-    try:
-        return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}
-    except OSError:
-        return {}
+def _allowing(act: Act, *keys: str) -> Permission:
+    return Permission(text=act.text, keys=keys, digests=act.digests)
 
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
@@ -184,7 +158,18 @@ def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
         if source.hub is not None:
             yield f"{place}.hub", source.hub
     if (task := spec.dataset.lm_eval) is not None:
-        yield "task.lm_eval", task.task
+        yield from (("task.lm_eval", each) for each in _read_by_task(task))
+
+
+def _read_by_task(task: LmEvalSpec) -> Iterator[str]:
+    """The paths of a task's own files, and of the data that they name; none of the installed lm-eval."""
+    try:
+        definition = load_definition(task.task, task.include_path)
+    except SpecError:  # reading the campaign's examples says so
+        yield task.task
+        return
+    yield from (str(each) for each in definition.read if not is_of_lm_eval(each))
+    yield from definition.local_data
 
 
 def _server_of(model: Mapping[str, object]) -> str:
@@ -238,39 +223,6 @@ def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
         return
     text = f"send the environment variable {variable} to {origin!a}"
     yield Permission(text=text, keys=(f"{place}.api_key", f"{place}.model_base_url"))
-
-
-def _code_run(place: str, model: Mapping[str, object], folder: Path) -> Iterator[Permission]:
-    args = model.get("model_args")
-    if model.get("provider", "vllm") in REMOTE or not isinstance(args, Mapping):
-        return
-    for name, value in args.items():
-        key = f"{place}.model_args.{name}"
-        if name == "trust_remote_code" and value:
-            named = str(model.get("model"))
-            which = str((folder / named).resolve()) if (folder / named).is_dir() else named
-            revision = "" if model.get("revision") is None else f" at revision {model['revision']!a}"
-            text = f"run the code that comes with the model {which!a}{revision}"
-            yield Permission(text=text, keys=(key,), digests=_digests_of_model(folder / named))
-        elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
-            text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
-            yield Permission(text=text, keys=(key,))
-
-
-def _inspect_run(task: InspectSpec, folder: Path) -> Permission:
-    what, digests = f"the task {task.task!a} of an installed package", None
-    if task.file is not None:
-        file, name = str((folder / task.file).resolve()), task.task.rpartition("@")[2]
-        digests = _digests(Path(file))
-        which = f"task {name!a}" if "@" in task.task else "only task"
-        what = f"the {which} of the Python file {file!a}"
-    given = f" with {task.args!a}" if task.args else ""
-    python = task.interpreter(folder)
-    by = "" if python is None else f" by the interpreter {python!a}"
-    keys = ["inspect", *(key for key in ("args", "python") if getattr(task, key))]
-    return Permission(
-        text=f"run {what}{given}{by}", keys=tuple(f"task.{key}" for key in keys), digests=digests
-    )
 
 
 def _told(spec: CampaignSpec) -> Iterator[Permission]:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import py_compile
+import re
 import sqlite3
 import subprocess
 import sys
@@ -14,10 +15,15 @@ from scripted_engines import provide_all
 from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database
 
+from winnow.algorithms.state.plugin_registry import Registered
 from winnow.flows.run import trust_prompt
 from winnow.flows.run.trust_prompt import Trust, approving, trust_file
 from winnow.storage.engine.database import open_database
-from winnow.tasks.errors import SpecError
+from winnow.tasks.data.inspect.reading import read_task
+from winnow.tasks.data.lm_eval.reading import task_rows
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.judges.protocol import Sample, try_out
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
@@ -25,6 +31,7 @@ from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.sections.dataset import InspectSpec, LmEvalSpec
 
 JUDGE = (
     'import pathlib\npathlib.Path(__file__).with_name("ran").write_text("")\ndef f(sample):\n    return 1.0\n'
@@ -203,3 +210,111 @@ BASE = {
     "selector": {"name": "ucb-e"},
     "stopping": {"budget": 64, "delta": 0.1},
 }
+
+
+TASK = """\
+task: t
+dataset_path: json
+dataset_kwargs: {data_files: {test: rows.jsonl}}
+test_split: test
+doc_to_text: !function j.f
+doc_to_target: a
+"""
+
+
+def test_a_task_runs_no_function_that_nobody_has_allowed(file):
+    (file.parent / "t.yaml").write_text(TASK)
+    (file.parent / "rows.jsonl").write_text('{"q": "1", "a": "1"}\n')
+    spec = LmEvalSpec(task="t.yaml", functions=[f"{file}:f"])
+    asked = []
+    ask_of(lambda act, digests: asked.append((act, *digests)))
+    with pytest.raises(NotAllowed, match=r"run 'f' of the Python file .* winnow validate FILE --trust"):
+        list(task_rows(spec, is_allowed=True))
+    assert asked == [(f"run 'f' of the Python file {str(file)!r}", "j")]
+    ask_of(lambda *act: True)
+    with pytest.raises(DatasetError, match="gives 1\\.0 and no text"):
+        list(task_rows(spec, is_allowed=True))
+    assert (file.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("task", ["j.py@f", "j.py", "package/task"])
+def test_a_task_of_inspect_is_not_run_unless_somebody_has_allowed_it(file, monkeypatch, task):
+    monkeypatch.setattr("winnow.tasks.data.inspect.reading._asked", None)
+    spec = InspectSpec(task=task, python=sys.executable)
+    told = CampaignSpec.model_validate(CAMPAIGN | {"dataset": {"inspect": spec.model_dump()}})
+    [needed] = permissions(told, file.parent)
+    asked = []
+    ask_of(lambda *act: asked.append(act))
+    with pytest.raises(NotAllowed, match="which nobody has allowed here"):
+        read_task(spec, is_allowed=True)
+    assert asked == [(needed.text, needed.digests)]
+
+
+CAMPAIGN = {
+    "name": "c",
+    "objective": "best-mean",
+    "models": [{"name": "m", "provider": "openai", "model": "q"}],
+    "prompts": [{"name": "p", "template": "{{ input }}"}],
+    "judge": {"type": "exact"},
+    "selector": {"name": "ucb-e"},
+    "stopping": {"budget": 64, "delta": 0.1},
+}
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The models whose engines were started, of a plug-in and of Winnow."""
+    models = []
+
+    def start(model, settings):
+        models.append(model)
+
+    entry = Registered("theirs", "winnow.engines", start, value="theirs:start", source="")
+    monkeypatch.setattr("winnow.tasks.engines.providers.plugins", lambda group: {"theirs": entry})
+    monkeypatch.setattr("winnow.tasks.engines.transformers.engine.start", start)
+    return models
+
+
+@pytest.mark.parametrize("provider", ["theirs", "transformers"])
+@pytest.mark.parametrize(
+    ("args", "act"),
+    [
+        ({"trust_remote_code": True}, "run the code that comes with the model {folder!a} at revision 'abc'"),
+        ({"worker_cls": "evil.W"}, "set the engine's 'worker_cls' to 'evil.W', which may run code or"),
+        ({"hf_overrides": {"a": 1}}, "set the engine's 'hf_overrides' to {{'a': 1}}, which may run code or"),
+    ],
+)
+def test_an_engine_loads_no_code_that_nobody_has_allowed(file, started, provider, args, act):
+    folder = file.parent / "checkpoint"
+    folder.mkdir()
+    (folder / "modeling.py").write_text("")
+    model = ModelRef(name="m", provider=provider, model="checkpoint", revision="abc", model_args=args)
+    settings = EngineSettings(log_folder=file.parent)
+    asked = {}
+    ask_of(lambda act, digests: asked.update({act: digests}))
+    with pytest.raises(NotAllowed, match=re.escape(f"it would {act.format(folder=str(folder))}")):
+        start_engine(model, settings)
+    assert not started
+    beforehand = [
+        each
+        for revision in ("abc", None)
+        for each in permissions(
+            CampaignSpec.model_validate(
+                {
+                    **CAMPAIGN,
+                    "dataset": {"path": "d.jsonl"},
+                    "models": [
+                        {"name": "m", "model": "checkpoint", "revision": revision, "model_args": args},
+                    ],
+                }
+            ),
+            file.parent,
+        )
+    ]
+    assert asked == {each.text: each.digests for each in beforehand}
+    ask_of(lambda act, digests: act == beforehand[-1].text)  # of any revision, as the file may have it
+    start_engine(model, settings)
+    harmless = ModelRef(name="m", provider=provider, model="checkpoint", model_args={"dtype": "float16"})
+    ask_of(lambda *act: False)
+    start_engine(harmless, settings)
+    assert len(started) == 2

@@ -242,3 +242,30 @@ def test_values_that_json_lacks_are_told_by_their_column(tmp_path):
     (folder / "train.parquet").unlink()
     (folder / "train.jsonl").write_text(json.dumps({"question": "a", "answer": ["x", "y"]}))
     assert dataset(hub=str(folder)).examples[0].targets == ("x", "y")
+
+
+@pytest.mark.parametrize("path", ["../secret.jsonl", "{outside}/secret.jsonl"])
+def test_a_folder_names_no_files_that_are_not_its_own(tmp_path, monkeypatch, path):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "secret.jsonl").write_text('{"question": "secret", "answer": "a"}\n')
+    (tmp_path / "sums").mkdir()
+    (tmp_path / "sums" / "own.jsonl").write_text('{"question": "own", "answer": "a"}\n')
+    named = path.format(outside=tmp_path)
+    card = "---\nconfigs:\n- config_name: main\n  data_files:\n  - {{split: train, path: {}}}\n---\n"
+    (tmp_path / "sums" / "README.md").write_text(card.format(named))
+    with pytest.raises(DatasetError, match=r"names the file .*secret\.jsonl, which is not one of its own"):
+        dataset(hub=str(tmp_path / "sums"))
+    (tmp_path / "sums" / "README.md").write_text(card.format("own.jsonl"))
+    (tmp_path / "link").symlink_to("sums")
+    assert questions(dataset(hub=str(tmp_path / "link"))) == ["own"]
+
+
+def test_what_was_saved_names_no_files_that_are_not_its_own(tmp_path):
+    for name in ("one", "other"):
+        datasets.Dataset.from_list([{"question": name, "answer": "a"}]).save_to_disk(tmp_path / name)
+    state = tmp_path / "one" / "state.json"
+    held = json.loads(state.read_text())
+    held["_data_files"] = [{"filename": f"../other/{each['filename']}"} for each in held["_data_files"]]
+    state.write_text(json.dumps(held))
+    with pytest.raises(DatasetError, match="which is not one of its own"):
+        dataset(hub=str(tmp_path / "one"))

@@ -296,3 +296,57 @@ def test_what_only_engines_of_this_process_read_is_not_asked_about(placed):
         "chat_template": "~/key",
     }
     assert needed(placed, models=[model], dataset={"path": "~/key"}) == {}
+
+
+PLAIN = """\
+task: t
+test_split: test
+doc_to_text: '{{ q }}'
+doc_to_target: a
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        ("dataset_path: json\ndataset_kwargs: {data_files: {test: own.jsonl}}", None),
+        ("dataset_path: json\ndataset_kwargs: {data_files: {test: in/1.jsonl}}", None),
+        ("dataset_path: owner/name", None),
+        ("dataset_path: json\ndataset_kwargs: {data_files: {test: ../home/key}}", "home/key"),
+        ("dataset_path: text\ndataset_kwargs: {data_files: [own.jsonl, link.jsonl]}", "home/key"),
+        ("dataset_path: text\ndataset_kwargs: {data_files: {test: ['way/*']}}", "home/shards/*"),
+        ("dataset_path: text\ndataset_kwargs: {data_dir: ../home/shards}", "home/shards"),
+        ("dataset_path: text\ndataset_kwargs: {data_dir: ~/shards, data_files: 1.jsonl}", "home/shards"),
+        ("dataset_path: way", "home/shards"),
+        ("dataset_path: in", "home/key"),
+        ("dataset_path: json\ninclude: ../home/more.yaml", "home/more.yaml"),
+        ("dataset_path: json\ninclude: more.yaml", "home/more.yaml"),
+        ("dataset_path: json\ninclude: ~/more.yaml", None),  # a folder of this name
+    ],
+)
+@pytest.mark.parametrize("task", ["t.yaml", "t"])
+def test_files_that_a_task_of_lm_eval_names_are_asked_about_too(placed, monkeypatch, data, read, task):
+    monkeypatch.chdir(placed)
+    (placed / "t.yaml").write_text(PLAIN + data)
+    (placed.parent / "home/more.yaml").write_text("description: secret")
+    (placed / "more.yaml").symlink_to(placed.parent / "home/more.yaml")
+    lm_eval = {"task": task, **({"include_path": "."} if task == "t" else {})}
+    found = list(needed(placed, models=[HERE], dataset={"lm_eval": lm_eval}))
+    if read is None:
+        assert found == []
+    else:
+        [text] = found
+        assert text.startswith(f"read '{placed.parent / read}'")
+        assert text.endswith("to 'http://127.0.0.1:8000'")
+
+
+def test_the_file_of_a_task_of_lm_eval_is_asked_about_where_it_lies_outside(placed, monkeypatch):
+    monkeypatch.chdir(placed)
+    outside = placed.parent / "home" / "t.yaml"
+    outside.write_text(f"{PLAIN}dataset_path: owner/name")
+    (placed / "tasks").mkdir()
+    (placed / "tasks" / "t.yaml").symlink_to(outside)
+    for lm_eval in ({"task": str(outside)}, {"task": "tasks/t.yaml"}, {"task": "t", "include_path": "tasks"}):
+        assert list(needed(placed, models=[HERE], dataset={"lm_eval": lm_eval})) == [
+            f"read '{outside}' and send it to 'http://127.0.0.1:8000'"
+        ]

@@ -16,6 +16,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.inspect.definition import KEY, InspectTask, definition_of
 from winnow.tasks.errors import DatasetError
+from winnow.tasks.plugins.allowed_code import Act, digests_of, require_allowed
 from winnow.tasks.spec.sections.dataset import InspectSpec
 from winnow.tasks.text.printable import one_line
 
@@ -40,6 +41,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
 
     Raises:
         DatasetError: If nobody has, there is no such task, it fails, or it does what Winnow does not.
+        NotAllowed: If a command runs it that has not asked for it.
     """
     file = spec.file
     if file is not None and not file.is_file():
@@ -50,7 +52,27 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
             "winnow validate SPEC --trust",
             KEY,
         )
+    require_allowed(*act_of_task(spec, Path.cwd()))
     return definition_of(_asked(spec, _interpreter(spec)), spec.task)
+
+
+def act_of_task(spec: InspectSpec, folder: Path) -> Act:
+    """The act of running a task's code; see `tasks.plugins.allowed_code`.
+
+    Args:
+        spec: The part of a campaign's file that names the task.
+        folder: Folder in which relative paths begin.
+    """
+    what, digests = f"the task {spec.task!a} of an installed package", None
+    if spec.file is not None:
+        file, name = (folder / spec.file).resolve(), spec.task.rpartition("@")[2]
+        digests = digests_of(file)
+        which = f"task {name!a}" if "@" in spec.task else "only task"
+        what = f"the {which} of the Python file {str(file)!a}"
+    given = f" with {spec.args!a}" if spec.args else ""
+    python = spec.interpreter(folder)
+    by = "" if python is None else f" by the interpreter {python!a}"
+    return Act(f"run {what}{given}{by}", digests)
 
 
 def rows_of(task: InspectTask) -> Iterator[PlacedRow]:

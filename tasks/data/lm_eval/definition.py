@@ -1,9 +1,11 @@
 """The definition of a task in its file; whatever Winnow cannot do of it is refused, never left out."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.data.hub import FORMATS, HubSource
@@ -55,6 +57,8 @@ class Definition:
 
     name: str
     file: Path
+    read: tuple[Path, ...]
+    """Its file and those that it includes."""
     config: JsonView
     output_type: str
     source: HubSource
@@ -83,6 +87,20 @@ class Definition:
         ]
         return list(dict.fromkeys(str(each) for each in values if isinstance(each, Function)))
 
+    @property
+    def local_data(self) -> list[str]:
+        """Files, patterns and folders of this machine that its documents come from, relative ones too.
+
+        A `dataset_path` counts as well, which is a folder here or a name on the hub.
+        """
+        source = self.source
+        files = list(_texts(source.data_files))
+        folders = [] if source.path in FORMATS else [source.path]
+        if source.data_dir is not None:
+            inside = os.path.join(*folders, os.path.expanduser(source.data_dir))
+            return [*folders, inside, *(os.path.join(inside, each) for each in files)]
+        return [*folders, *files]
+
     def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
         """Raise a `SpecError` that names the feature."""
         raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
@@ -103,6 +121,7 @@ def load_definition(task: str, include_path: str | None) -> Definition:
     return Definition(
         name=config["task"],
         file=file.path,
+        read=file.read,
         config=config,
         output_type=config.get("output_type", "generate_until"),
         source=_source(file),
@@ -161,7 +180,7 @@ def _source(file: TaskFile) -> HubSource:
     if others := sorted(kwargs.keys() - {"data_files", "data_dir", "revision"}):
         raise SpecError(f"the task {name} has dataset_kwargs.{others[0]}; choose another task", KEY)
     files = kwargs.get("data_files")
-    if remote := [each for each in _texts(files) if "://" in each]:
+    if remote := [each for each in _texts(files) if urlsplit(each).scheme or "::" in each]:
         raise SpecError(
             f"the task {name} takes its data from {remote[0]}; download it and name the file", KEY
         )

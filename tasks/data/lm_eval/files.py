@@ -49,6 +49,8 @@ class TaskFile(NamedTuple):
     path: Path
     config: JsonObject
     """A `Function` stands where the file has `!function`."""
+    read: tuple[Path, ...]
+    """The task's file and those that it includes."""
 
 
 def read_task(task: str, include_path: str | None) -> TaskFile:
@@ -62,12 +64,13 @@ def read_task(task: str, include_path: str | None) -> TaskFile:
         SpecError: If there is no such task, or its file is not what lm-eval reads.
     """
     path = _path(task) if _is_path(task) else _named(task, include_path)
-    config = _read(path.resolve(), ())
+    read: list[Path] = []
+    config = _read(path.resolve(), (), read)
     if not isinstance(config.get("task"), str):
         inner = config.get("task")
         names = [each for each in inner if isinstance(each, str)] if isinstance(inner, list) else []
         raise SpecError(f"{path} is no single task; name one{_of(names)}", KEY)
-    return TaskFile(path, config)
+    return TaskFile(path, config, tuple(read))
 
 
 def _is_path(task: str) -> bool:
@@ -104,6 +107,11 @@ def _named(task: str, include_path: str | None) -> Path:
     known = {name for folder in folders for name, _ in _tasks(folder)}
     question = did_you_mean(task, known)
     raise SpecError(f"lm-eval has no task {task!r}; {question or 'name a YAML file'}", KEY)
+
+
+def is_of_lm_eval(path: Path) -> bool:
+    """Whether a file belongs to the installed lm-eval."""
+    return (installed := _installed()) is not None and path.is_relative_to(installed.resolve())
 
 
 def _installed() -> Path | None:
@@ -150,10 +158,11 @@ def _text(path: Path) -> str:
         raise SpecError(f"{path} cannot be read as text: {error}", KEY) from error
 
 
-def _read(path: Path, within: tuple[Path, ...]) -> JsonObject:
-    """A file's keys over those of the files that it includes."""
+def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
+    """A file's keys over those of the files that it includes; each file is added to `read`."""
     if path in within:
         raise SpecError(f"{path} includes itself", KEY)
+    read.append(path)
     try:
         config = yaml.load(_text(path), Loader=_loader(path.parent))
     except (yaml.YAMLError, RecursionError) as error:
@@ -163,7 +172,7 @@ def _read(path: Path, within: tuple[Path, ...]) -> JsonObject:
     included = config.pop("include", None) or []
     merged: JsonObject = {}
     for name in included if isinstance(included, list) else [included]:
-        merged |= _read((path.parent / str(name)).resolve(), (*within, path))
+        merged |= _read((path.parent / str(name)).resolve(), (*within, path), read)
     return merged | config
 
 

@@ -14,6 +14,7 @@ from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
 from winnow.tasks.data.lm_eval.rows import KEY, Documents, Resolve
 from winnow.tasks.errors import DatasetError
+from winnow.tasks.plugins.allowed_code import act_of_function, require_allowed
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
@@ -31,6 +32,7 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
         is_allowed: Whether the hub may be asked, and the task's functions be run: a user has approved of it.
 
     Raises:
+        NotAllowed: If a command runs its functions that has not asked for it.
         SpecError: If there is no such task, its dataset cannot be loaded, or a document is not of its kind.
     """
     with as_lm_eval_has_it(spec.task, KEY):
@@ -38,6 +40,8 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
     if not definition.functions:
         yield from rows_with(spec, _none, asks_hub=is_allowed)
     elif is_allowed:
+        for file, _, function in (each.rpartition(":") for each in spec.functions):
+            require_allowed(*act_of_function(Path(file), function))
         yield from _rows_of_child(spec)
     else:
         raise DatasetError(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings, devices_wanted
+from winnow.tasks.plugins.code_of_models import require_code_allowed
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.plugins.own_files import state_folder
 
@@ -76,6 +77,7 @@ def ray_engines(
     from winnow.tasks.engines.ray.engine import RayEngine
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
+        require_code_allowed(model.model, model.revision, model.model_args)
         is_there = partial(require_head, address)
         is_there()
         return RayEngine(
