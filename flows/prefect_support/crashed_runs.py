@@ -11,7 +11,7 @@ from dataclasses import asdict
 from uuid import UUID
 
 from winnow.flows.reports.open_readonly import reading
-from winnow.storage import leases
+from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
 

@@ -36,11 +36,11 @@ from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
 from winnow.flows.reports.asgi_gate import behind
 from winnow.flows.reports.http_access import Gate
 from winnow.flows.reports.output import tell
-from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.plugins.own_files import open_anew, open_to_append, state_folder
+from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
 if TYPE_CHECKING:
     from prefect.settings.legacy import Setting

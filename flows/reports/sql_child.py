@@ -17,11 +17,11 @@ from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
-from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.storage.admin.schema import reading
 from winnow.storage.engine.statements import bound_cells, give_up_after, run_sql
 from winnow.storage.errors import QueryRefused, StorageError
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
 TEMPORARY_FILE = 1 << 30
 """Bytes of a file that sorting may fill on the disk."""

@@ -16,11 +16,11 @@ from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust
-from winnow.storage import leases
 from winnow.storage.admin.schema import ensure_schema, existing
 from winnow.storage.engine.database import open_database, shown_url, storage_option
 from winnow.storage.errors import StorageError, StorageUnavailable
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import leases
 from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.program_plugins import require_plugins

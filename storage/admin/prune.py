@@ -12,7 +12,6 @@ from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select,
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from winnow.storage.errors import LeaseHeld
-from winnow.storage.leases import find, is_live
 from winnow.storage.models import (
     Annotation,
     AnnotationTask,
@@ -44,6 +43,7 @@ from winnow.storage.models import (
     StreamBatch,
 )
 from winnow.storage.records.campaigns import get_campaign
+from winnow.storage.records.leases import find, is_live
 from winnow.storage.records.pruned import remember
 from winnow.storage.records.values import CampaignRecord, LeaseRecord
 

@@ -25,6 +25,7 @@ from winnow.storage.records.candidates.standings import Known, said_of_candidate
 from winnow.storage.records.candidates.stats import add_to_stats, decide
 from winnow.storage.records.generations import unpin_recorded
 from winnow.storage.records.rounds import unfinished_rounds
+from winnow.storage.records.tallies import add_to_tallies, add_to_totals
 from winnow.storage.records.values import (
     DecisionRecord,
     NewComparison,
@@ -32,7 +33,6 @@ from winnow.storage.records.values import (
     NewJudgment,
     NewOutput,
 )
-from winnow.storage.tallies.adding import add_to_tallies, add_to_totals
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are rows of other tables."""

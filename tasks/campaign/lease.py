@@ -17,10 +17,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from winnow.storage import leases
 from winnow.storage.engine.database import Database
 from winnow.storage.engine.write_lock import DEAD, look_up
 from winnow.storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
+from winnow.storage.records import leases
 from winnow.storage.records.values import Holder, LeaseRecord
 
 LIFETIME = dt.timedelta(seconds=60)

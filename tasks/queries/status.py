@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy.orm import Session
 
-from winnow.storage import leases
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
+from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of

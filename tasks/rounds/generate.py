@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
+from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.asking import meet_servers

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from winnow.algorithms.protocols import Batch, round_rng
-from winnow.storage.leases import writing_under
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession

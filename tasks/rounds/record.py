@@ -11,9 +11,9 @@ from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.leases import writing_under
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.canaries.asking import repeat_references
 from winnow.tasks.campaign.lease import now

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from winnow.storage import leases
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records import stream_batches
+from winnow.storage.records import leases, stream_batches
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign

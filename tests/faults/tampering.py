@@ -243,7 +243,7 @@ def _server_calls() -> Any:
 
 
 def _leases() -> Any:
-    from winnow.storage import leases
+    from winnow.storage.records import leases
 
     return leases
 

@@ -29,7 +29,7 @@ from winnow.flows.cli import app
 from winnow.flows.cli.options import overrides_of
 from winnow.flows.main import main
 from winnow.storage.engine.database import open_database
-from winnow.storage.leases import acquire
+from winnow.storage.records.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.plugins.allowed_code import ask_of

@@ -26,8 +26,8 @@ from winnow.flows.reports.dashboard.screens import (
     comparisons_page,
     sql_page,
 )
-from winnow.storage.leases import acquire
 from winnow.storage.queries.view_columns import VIEWS
+from winnow.storage.records.leases import acquire
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
 from winnow.tasks.queries.status import campaign_status
 

@@ -10,9 +10,9 @@ from waiting import eventually
 
 from winnow.flows.run import head_start as early
 from winnow.flows.run.head_start import begin_loading, head_start, session_of
-from winnow.storage import leases
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.objectives.steps import generate_round

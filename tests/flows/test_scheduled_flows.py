@@ -31,7 +31,7 @@ from winnow.flows.schedule.flows import scheduled_campaign
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
 from winnow.flows.schedule.trigger import When
 from winnow.storage.engine.database import open_database
-from winnow.storage.leases import acquire
+from winnow.storage.records.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.errors import SpecError

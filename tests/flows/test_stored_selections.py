@@ -21,7 +21,7 @@ from winnow.flows.api import stored_selection
 from winnow.flows.api.select import select
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld, StorageError
-from winnow.storage.leases import acquire
+from winnow.storage.records.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.answer import running
 from winnow.tasks.answer.model import Answer

@@ -8,8 +8,8 @@ from stored_campaigns import new_database, store_campaign
 from winnow.flows import exit_codes
 from winnow.flows.run import head_start, launch, resume
 from winnow.flows.run.launch import run_stored_campaign
-from winnow.storage import leases
 from winnow.storage.errors import LeaseLost, StorageUnavailable
+from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 

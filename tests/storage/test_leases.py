@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, store_campaign
 
-from winnow.storage import leases
 from winnow.storage.admin import prune as pruning
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Lease, Round
 from winnow.storage.queries.objective.earlier import scored_positions
+from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import Holder
 

@@ -6,9 +6,6 @@ import pytest
 from sqlalchemy import func, select, text, update
 from stored_campaigns import NOW, all_parts, canary, decision, generation, store_campaign
 
-from winnow.storage import (
-    leases,
-)
 from winnow.storage.admin import check, maintenance
 from winnow.storage.admin import prune as pruning
 from winnow.storage.engine import statements
@@ -33,6 +30,7 @@ from winnow.storage.queries.objective.earlier import scored_positions
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
+from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import Holder, NewComparison
 

@@ -7,8 +7,8 @@ import pytest
 from both_databases import BOTH, fresh_database
 from waiting import eventually
 
-from winnow.storage import leases
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
+from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign import lease as lease_module

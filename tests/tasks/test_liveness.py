@@ -14,10 +14,10 @@ from both_databases import fresh_database
 from stored_campaigns import store_campaign
 from waiting import eventually
 
-from winnow.storage import leases
 from winnow.storage.engine.write_lock import look_up
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.models import Lease
+from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign import lease
 from winnow.tasks.campaign.lease import (

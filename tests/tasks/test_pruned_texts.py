@@ -16,13 +16,13 @@ from stepwise_campaigns import (
     write_duels,
 )
 
-from winnow.storage import leases
 from winnow.storage.admin import check
 from winnow.storage.admin import prune as pruning
 from winnow.storage.engine import statements
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, TextsLost
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.answer.earlier import seen_by
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from stored_campaigns import store_campaign
 
-from winnow.storage import leases
 from winnow.storage.queries import costs
+from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, holding, now
 from winnow.tasks.queries.status import campaign_status

@@ -11,9 +11,9 @@ from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.flows.reports.html.sections.sections import sections_of
-from winnow.storage import leases
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, seems_gone

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from winnow.flows.reports.asgi_gate import answer, headers, refuse
 from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
 from winnow.flows.reports.http_access import Gate, bearer
-from winnow.flows.run.parent_watchdog import exit_with_parent
 from winnow.tasks.plugins.own_files import state_folder
+from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
 GOING_AWAY = 303
 

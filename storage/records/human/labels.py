@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
-from winnow.storage.leases import find
 from winnow.storage.models import Campaign, Candidate, Comparison, Dataset, Example, Label, Lease
+from winnow.storage.records.leases import find
 from winnow.storage.records.values import LeaseRecord
 
 OBJECTIVE = "certify"

@@ -17,9 +17,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 
-from winnow.storage.leases import writing_under
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
+from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import CanaryRecord, NewCanary
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.changes import N_PROMPTS, count_changed, has_changed, other_names

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from winnow.storage import leases
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import leases
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, RoundRecord

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage import leases
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
+from winnow.storage.records import leases
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import AnnotationRecord, AnnotationTaskRecord, CampaignRecord, ShownTask

@@ -8,8 +8,8 @@ and none twice. An output that another candidate wrote as well is rated once for
 from collections.abc import Iterator
 from dataclasses import replace
 
-from winnow.storage.leases import writing_under
 from winnow.storage.records.human import annotations
+from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import NewAnnotationTask, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign

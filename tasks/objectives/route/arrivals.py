@@ -4,10 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from winnow.storage import leases
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records import stream_batches
+from winnow.storage.records import leases, stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign

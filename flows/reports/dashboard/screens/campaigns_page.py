@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
 from winnow.storage.json_types import Row
-from winnow.storage.leases import unreleased
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.leases import unreleased
 from winnow.storage.records.outcomes import latest_decision_ids
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline

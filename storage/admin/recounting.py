@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from winnow.storage.records.candidates.stats import COUNTED, STATS
-from winnow.storage.tallies.adding import (
+from winnow.storage.records.tallies import (
     DUEL_SUMS,
     DUELS,
     KEYS,
