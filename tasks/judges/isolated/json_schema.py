@@ -6,14 +6,18 @@ the standard has it, and nothing is fetched: every $ref has to lead into the sch
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+import signal
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
 from typing import ClassVar, Protocol, cast
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.isolated.libraries import library_judge
+from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 
@@ -24,6 +28,9 @@ _PATH = "judge.schema"
 _TRIALS: tuple[object, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
 MOST_ANSWER = 1_000
 """Characters of an output that are kept as what was read."""
+
+PATTERN_SECONDS = 1.0
+"""The longest that a schema's patterns may take for one output, in time of a processor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +67,53 @@ def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
         except ValueError as error:
             return Verdict.unscored("no_answer", detail=f"no JSON: {error}"[:MOST_ANSWER])
         answer = sample.output.strip()[:MOST_ANSWER]
-        if (wrong := best_match(checker.iter_errors(value))) is None:
+        try:
+            with _bounded_patterns():
+                wrong = best_match(checker.iter_errors(value))
+        except _TooSlow as error:
+            return Verdict.unscored(JUDGE_LIMIT, detail=str(error)[:MOST_ANSWER])
+        if wrong is None:
             return Verdict(score=1.0, answer=answer)
         detail = f"{wrong.json_path}: {wrong.message}"[:MOST_ANSWER]
         return Verdict(score=0.0, answer=answer, detail=detail)
 
     return judge
+
+
+class _TooSlow(Exception):
+    """A schema's patterns take longer than they may."""
+
+
+@contextmanager
+def _bounded_patterns() -> Generator[None, None, None]:
+    """Have `re.search`, which jsonschema calls, raise `_TooSlow` after `PATTERN_SECONDS` in all.
+
+    Python's `re` handles signals while it searches. To replace it would change what patterns mean.
+    """
+    search, left = re.search, PATTERN_SECONDS
+
+    def bounded(pattern: str, text: str) -> re.Match[str] | None:
+        nonlocal left
+
+        def stop(*_: object) -> None:
+            raise _TooSlow(f"the pattern {pattern!r} took over {PATTERN_SECONDS:g} s; simplify it")
+
+        if left <= 0.0:
+            stop()
+        before, began = signal.signal(signal.SIGPROF, stop), time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, left)
+        try:
+            return search(pattern, text)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            signal.signal(signal.SIGPROF, before)
+            left -= time.process_time() - began
+
+    vars(re)["search"] = bounded
+    try:
+        yield
+    finally:
+        vars(re)["search"] = search
 
 
 class _Wrong(Protocol):

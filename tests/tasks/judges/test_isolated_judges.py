@@ -1,5 +1,7 @@
 """What judges run in a process of their own: whatever it does, there is a verdict or a reason, in time."""
 
+import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -8,6 +10,7 @@ import psutil
 import pytest
 
 from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.isolated import json_schema
 from winnow.tasks.judges.protocol import Sample, try_out
 from winnow.tasks.judges.registry import create_judge, judge_code
 
@@ -70,6 +73,35 @@ def test_hostile_outputs_end_in_a_verdict_or_in_a_reason(monkeypatch, name, para
     found = {output: said(judge, output) for output in cases}
     assert found == cases
     assert time.monotonic() - began < 60.0
+
+
+@pytest.mark.parametrize(
+    ("schema", "wrong"),
+    [
+        ({"items": {"pattern": "^(a|aa)+$"}}, ["a" * 60 + "!"]),
+        ({"patternProperties": {"^(a|aa)+$": False}}, {"a" * 60 + "!": 1}),
+        ({"patternProperties": {"^(a|aa)+$": True}, "additionalProperties": False}, {"a" * 60 + "!": 1}),
+        ({"patternProperties": {"^(a|aa)+$": True}, "unevaluatedProperties": False}, {"a" * 60 + "!": 1}),
+        ({"propertyNames": {"pattern": "^(a|aa)+$"}}, {"a" * 60 + "!": 1}),
+    ],
+)
+def test_patterns_of_a_schema_are_stopped_in_all_and_the_process_goes_on(monkeypatch, schema, wrong):
+    monkeypatch.setattr(json_schema, "PATTERN_SECONDS", 0.05)
+    search = re.search
+    judge = json_schema.validator(schema)
+    verdict = judge(Sample(output=json.dumps(wrong)))
+    assert (verdict.score, verdict.reason) == (None, "judge_limit")
+    assert verdict.detail == "the pattern '^(a|aa)+$' took over 0.05 s; simplify it"
+    right = ["a" * 60] if isinstance(wrong, list) else {}
+    assert judge(Sample(output=json.dumps(right))).score == 1.0
+    assert re.search is search
+
+
+def test_the_time_of_many_patterns_counts_together(monkeypatch):
+    monkeypatch.setattr(json_schema, "PATTERN_SECONDS", 0.1)
+    judge = json_schema.validator({"items": {"pattern": "^(a|aa)+$"}})
+    texts = ["a" * 22 + "!"] * 10_000  # each some milliseconds
+    assert judge(Sample(output=json.dumps(texts))).reason == "judge_limit"
 
 
 @pytest.mark.parametrize("name", ["ter", "rouge"])
