@@ -140,8 +140,8 @@ def test_numeric_reads_a_number_however_it_is_formatted(value):
     ],
 )
 def test_regex_is_found_or_what_it_captures_last_is_a_target(monkeypatch, output, targets, params, expected):
-    for module in ("patterns", "regex"):
-        monkeypatch.setattr(f"winnow.tasks.judges.rules.{module}.TIMEOUT_SECONDS", 0.1)
+    for module in ("text.patterns", "judges.rules.regex"):
+        monkeypatch.setattr(f"winnow.tasks.{module}.TIMEOUT_SECONDS", 0.1)
     assert score_or_reason("regex", output, targets, **params) == expected
 
 
