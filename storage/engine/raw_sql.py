@@ -7,6 +7,7 @@ parameters took longer than finding the rows. They are joined by commas, which n
 """
 
 import json
+import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -60,10 +61,20 @@ def errors_of(connection: Connection, statement: str) -> Generator[None, None, N
         if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None):
             connection.invalidate(error)
         raise DBAPIError.instance(statement, None, error, driver.Error, dialect=connection.dialect) from error
+    except UnicodeDecodeError as error:
+        raise undecodable(statement) from error
     except BaseException as error:
         if not isinstance(error, Exception):
             connection.invalidate(error)
         raise
+
+
+def undecodable(statement: str) -> DBAPIError:
+    """The error for a file whose schema holds bytes that are no UTF-8.
+
+    sqlite3 fails to decode its own error message then, and raises no error of a database.
+    """
+    return DBAPIError(statement, None, sqlite3.DatabaseError("malformed database schema"))
 
 
 def rows_with(

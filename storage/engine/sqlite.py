@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.util import LRUCache
 
+from winnow.storage.engine.raw_sql import undecodable
 from winnow.storage.errors import StorageUnavailable
 
 WRITES = "winnow_writes"
@@ -149,6 +152,11 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
+
+    @event.listens_for(engine, "handle_error")
+    def name_undecodable(context: ExceptionContext) -> DBAPIError | None:
+        is_undecodable = isinstance(context.original_exception, UnicodeDecodeError)
+        return undecodable(context.statement or "") if is_undecodable else None
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

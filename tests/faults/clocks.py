@@ -60,6 +60,13 @@ def ahead_elsewhere(scene: Scene) -> Meeting:
     yield from _refused(scene, (), (partial(clock_off_by, 65.0), partial(within, "another")))
 
 
+@fault("the clock is an hour behind at resume", *OBJECTIVES, codes=DONE, states=SETTLED, databases=BOTH)
+def behind_at_resume(scene: Scene) -> Meeting:
+    """Its later rounds look older than its first ones."""
+    scene.cut_short()
+    yield scene.resume(partial(clock_off_by, -3600.0)).ended()
+
+
 @fault("the clock is stepped by 5 s", *OBJECTIVES, codes=(1,), states=RUNNING, databases=BOTH)
 def stepped(scene: Scene) -> Meeting:
     yield from _refused(scene, (), (partial(boot_time_off_by, 5.0), partial(clock_off_by, 5.0)))

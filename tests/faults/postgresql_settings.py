@@ -1,4 +1,4 @@
-"""A PostgreSQL server that is set up otherwise, has no room, or fails over to another one."""
+"""A PostgreSQL server that is set up otherwise, has no room, is behind a pooler, or fails over to another."""
 
 import os
 import signal
@@ -9,12 +9,13 @@ from contextlib import ExitStack, contextmanager, suppress
 import psycopg
 
 from tests.faults.kinds import OBJECTIVES
+from tests.faults.poolers import pooler
 from tests.faults.postgresql_servers import LOCK, cut_off, wait_until_back
 from tests.faults.registry import DONE, STOPPED, fault
 from tests.faults.runs import Run
 from tests.faults.scenes import Scene
 from tests.faults.standbys import standby
-from tests.faults.tampering import At, hold, unpublished
+from tests.faults.tampering import At, die, hold, unpublished
 
 Meeting = Generator[Run, None, None]
 SETTLED = ("ended",)
@@ -132,6 +133,28 @@ def frozen(scene: Scene) -> Meeting:
     time.sleep(2.0)
     _send(backends, signal.SIGCONT)
     yield run.ended()
+
+
+@fault("PgBouncer pools transactions before a PostgreSQL that rounds numbers, and kill -9", *OBJECTIVES,
+       codes=DONE, states=SETTLED, databases=POSTGRESQL)  # fmt: skip
+def pooled(scene: Scene) -> Meeting:
+    with pooler(scene.server) as own, _set(scene, "extra_float_digits", "-14"):
+        url = own.url(scene.database_name)
+        set_ = ("--set", f"storage={url}")
+        killed = scene.command("run", "campaign.yaml", *set_, tamperings=[At("before a batch", 4, die)])
+        assert killed.code == -signal.SIGKILL, killed.said
+        yield scene.command("resume", "survivor", "--storage", url).ended()
+
+
+@fault("PgBouncer is killed within a batch, and starts again", *OBJECTIVES, codes=(*DONE, 1),
+       states=(*STOPPED, *SETTLED), databases=POSTGRESQL)  # fmt: skip
+def pooler_killed(scene: Scene) -> Meeting:
+    with pooler(scene.server) as own:
+        url = own.url(scene.database_name)
+        run = scene.command("run", "campaign.yaml", "--set", f"storage={url}", tamperings=[IN_A_BATCH]).held()
+        own.kill()
+        own.start()
+        yield run.go().ended()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ MODULES = (
     "webhooks",
     "sqlite_files",
     "strangers",
+    "flipped_bits",
     "postgresql_servers",
     "postgresql_settings",
     "clocks",

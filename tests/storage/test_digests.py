@@ -1,6 +1,7 @@
 """Digests: every change of what is stored is noticed, in whatever database it is; older rows have none."""
 
 import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,6 +14,7 @@ from stored_campaigns import NOW, all_parts, canary, empty_database, generation,
 
 from winnow.storage.admin.check import problems
 from winnow.storage.admin.copy import copy_database
+from winnow.storage.admin.schema import reading
 from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, digested_columns
@@ -212,7 +214,7 @@ def test_of_bits_that_flip_each_is_noticed_or_changes_nothing(database, tmp_path
             with closing(open_database(f"sqlite:///{copy}", read_only=True)) as opened:
                 if not found(opened):
                     unnoticed.append((at, bit))
-        except (StorageError, ValueError):  # it cannot be opened
+        except StorageError:  # it cannot be opened
             continue
     assert changing > FLIPS / 10
     assert unnoticed == []
@@ -255,6 +257,22 @@ def test_rounds_in_another_order_are_noticed(database):
         change = text("UPDATE decisions SET digest = :digest WHERE id = :id")
         session.execute(change, [{"digest": second, "id": 1}, {"digest": first, "id": 2}])
     assert len([each for each in found(database) if "is not as it was stored" in each]) == 2
+
+
+@SQLITE
+def test_a_schema_that_is_no_text_is_refused_in_a_sentence(database, tmp_path):
+    fill(database)
+    with database.outside_transactions() as run:
+        run("PRAGMA journal_mode=DELETE")
+    path = Path(database.url.removeprefix("sqlite:///"))
+    database.close()
+    whole = path.read_bytes()
+    names = [match.start() + len("CREATE ") for match in re.finditer(rb"CREATE (TABLE|INDEX|VIEW)", whole)]
+    assert len(names) > 50
+    for at in names:
+        (copy := tmp_path / "flipped.db").write_bytes(whole[:at] + b"\xd4" + whole[at + 1 :])
+        with pytest.raises(StorageError, match="database"), reading(f"sqlite:///{copy}") as session:
+            assert unreadable_values(session) == []
 
 
 @SQLITE
