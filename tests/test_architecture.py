@@ -99,7 +99,7 @@ def test_is_imported_in_one_folder_only(package):
 
 
 LEVELS = {
-    "algorithms": ("state", "bounds low_rank", "best_mean best_duel certify route", "champion gate"),
+    "algorithms": ("state", "bounds low_rank", "best_mean best_duel certify route", "champion gate papers"),
     "storage": (
         "errors text json_types", "columns", "engine", "models", "records search", "queries migrations",
         "admin",

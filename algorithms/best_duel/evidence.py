@@ -74,6 +74,11 @@ class Evidence(Protocol):
         """The claim to be made of the best arm once it is separated, or of all arms once they are settled."""
         ...
 
+    @property
+    def in_force(self) -> "Evidence":
+        """This evidence, or that by counts once the duels refute its model."""
+        ...
+
     def update(self) -> None:
         """Follow the record, which has just been told a batch."""
         ...

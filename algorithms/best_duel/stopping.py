@@ -1,11 +1,12 @@
 """The rule by which a best-duel selector stops, its decision, and how many duels it may ask until then."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
@@ -14,6 +15,9 @@ from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, ArmStatus, Assu
 from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray
+
+EVIDENCE_BY_FEATURES = "winnow.algorithms.papers.bradley_terry.evidence:BradleyTerryEvidence"
+"""Address of the class of evidence that reads features of the arms; imported when arms have them."""
 
 
 class Stopping:
@@ -35,7 +39,7 @@ class Stopping:
         """Absorb outcomes in [0, 1], NaN where unscored; raises like `DuelRecord.tell`."""
         self.record.tell(batch, outcomes)
         self.evidence.update()
-        self.evidence = in_force(self.evidence)
+        self.evidence = self.evidence.in_force
 
     def room(self) -> int:
         """The number of duels that the next batch may have; 0 when stopped."""
@@ -117,11 +121,6 @@ def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
     """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
     if config.features is None:
         return CountEvidence(config, record)
-    return BradleyTerryEvidence(config, record)
-
-
-def in_force(evidence: Evidence) -> Evidence:
-    """The evidence in force after a tell: as given, or that by counts once the duels refute its model."""
-    if isinstance(evidence, BradleyTerryEvidence) and evidence.is_refuted:
-        return evidence.by_counts
-    return evidence
+    module, _, name = EVIDENCE_BY_FEATURES.partition(":")
+    by_model: Callable[[BestDuelConfig, DuelRecord], Evidence] = getattr(import_module(module), name)
+    return by_model(config, record)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from winnow.algorithms.best_duel.bradley_terry.model import Tally, fit_bradley_terry
+from winnow.algorithms.best_duel.bradley_terry import Tally, fit_bradley_terry
 from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.protocols import Batch

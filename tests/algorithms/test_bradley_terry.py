@@ -6,9 +6,8 @@ from property_settings import tries
 from scipy.optimize import minimize
 from structured_duels import sigma
 
-from winnow.algorithms.best_duel.bradley_terry import model
-from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points
-from winnow.algorithms.best_duel.bradley_terry.model import (
+from winnow.algorithms.best_duel import bradley_terry as model
+from winnow.algorithms.best_duel.bradley_terry import (
     Tally,
     fit_bradley_terry,
     information,
@@ -16,6 +15,7 @@ from winnow.algorithms.best_duel.bradley_terry.model import (
     softplus,
 )
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.papers.bradley_terry.feature_space import arm_points
 
 D = 3
 

@@ -6,8 +6,8 @@ from property_settings import tries
 from scipy.optimize import minimize
 from structured_duels import example_tally, fitted, sigma
 
-from winnow.algorithms.best_duel.bradley_terry import bounds as bounds
-from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, log_likelihood
+from winnow.algorithms.papers.bradley_terry import bounds
 
 
 def literal_supremum(tally, span, lead):

@@ -5,17 +5,16 @@ from hypothesis import strategies as st
 from property_settings import tries
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
-from winnow.algorithms.best_duel.bradley_terry import evidence as bradley_terry_evidence
-from winnow.algorithms.best_duel.bradley_terry import feature_space
-from winnow.algorithms.best_duel.bradley_terry.bounds import half_space_suprema, least_log_odds
-from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
-from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points
-from winnow.algorithms.best_duel.bradley_terry.mixture import log_mixture
-from winnow.algorithms.best_duel.bradley_terry.model import Tally
+from winnow.algorithms.best_duel.bradley_terry import Tally
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
-from winnow.algorithms.best_duel.stopping import in_force
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.papers.bradley_terry import evidence as bradley_terry_evidence
+from winnow.algorithms.papers.bradley_terry import feature_space
+from winnow.algorithms.papers.bradley_terry.bounds import half_space_suprema, least_log_odds
+from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.papers.bradley_terry.feature_space import arm_points
+from winnow.algorithms.papers.bradley_terry.mixture import log_mixture
 from winnow.algorithms.protocols import Batch
 
 ONE_HOT = np.array([[a, 1 - a, b == 0, b == 1, b == 2] for a in (0, 1) for b in (0, 1, 2)], dtype=float)
@@ -223,7 +222,7 @@ def test_a_refuted_model_gives_way_to_counts_for_good():
     for batch, outcomes in interacting_rounds(20):
         record.tell(batch, outcomes)
         evidence.update()
-    by_counts = in_force(evidence)
+    by_counts = evidence.in_force
     assert evidence.is_refuted
     assert isinstance(by_counts, CountEvidence)
     assert by_counts.claim == Claim(kind="proven", delta=0.05)
@@ -235,7 +234,7 @@ def test_a_model_that_holds_stays_in_force():
     features, theta = published_instance(0, 5, 2)
     evidence = evidence_after(features, random_rounds(features, theta, 0, rounds=30), delta=0.05)
     assert not evidence.is_refuted
-    assert in_force(evidence) is evidence
+    assert evidence.in_force is evidence
 
 
 def test_no_arm_is_known_while_the_duels_favour_the_model_without_features(monkeypatch):

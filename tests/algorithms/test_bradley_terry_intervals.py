@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_duels import example_tally, fitted, published_instance, random_pairs, sigma
 
-from winnow.algorithms.best_duel.bradley_terry import intervals as intervals
-from winnow.algorithms.best_duel.bradley_terry.bounds import least_log_odds, quick_least_log_odds
-from winnow.algorithms.best_duel.bradley_terry.intervals import MOST_SEARCHED, extreme_log_odds
-from winnow.algorithms.best_duel.bradley_terry.model import Tally, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry import Tally, log_likelihood
+from winnow.algorithms.papers.bradley_terry import intervals
+from winnow.algorithms.papers.bradley_terry.bounds import least_log_odds, quick_least_log_odds
+from winnow.algorithms.papers.bradley_terry.intervals import MOST_SEARCHED, extreme_log_odds
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 

@@ -6,14 +6,14 @@ from scipy.integrate import quad
 from scipy.stats import beta
 from structured_duels import example_tally, fitted, sigma
 
-from winnow.algorithms.best_duel.bradley_terry.bounds import supremum
-from winnow.algorithms.best_duel.bradley_terry.misfit import (
+from winnow.algorithms.best_duel.bradley_terry import Tally
+from winnow.algorithms.papers.bradley_terry.bounds import supremum
+from winnow.algorithms.papers.bradley_terry.misfit import (
     is_misfit,
     log_saturated_mixture,
     log_unstructured_mixture,
     strength_points,
 )
-from winnow.algorithms.best_duel.bradley_terry.model import Tally
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 LOW, HIGH = np.triu_indices(4, 1)

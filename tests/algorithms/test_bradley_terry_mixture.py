@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from structured_duels import example_tally, fitted, sigma
 
-from winnow.algorithms.best_duel.bradley_terry import mixture as mixture
-from winnow.algorithms.best_duel.bradley_terry.model import Tally, log_likelihood, softplus
+from winnow.algorithms.best_duel.bradley_terry import Tally, log_likelihood, softplus
+from winnow.algorithms.papers.bradley_terry import mixture
 
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 

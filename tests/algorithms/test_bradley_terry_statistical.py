@@ -5,11 +5,11 @@ import pytest
 from failure_rates import fails_too_often
 from structured_duels import duels, published_instance, random_pairs, sigma, told_record
 
-from winnow.algorithms.best_duel.bradley_terry import bounds, late_starts
-from winnow.algorithms.best_duel.bradley_terry import evidence as bradley_terry_evidence
-from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.best_duel.llm_po_bt import LlmPoBt
+from winnow.algorithms.papers.bradley_terry import bounds, late_starts
+from winnow.algorithms.papers.bradley_terry import evidence as bradley_terry_evidence
+from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.papers.bradley_terry.llm_po_bt import LlmPoBt
 from winnow.algorithms.protocols import round_rng
 
 PATHS, LEVEL = 200, 0.2

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.predictions.base import ArmPredictions
-from winnow.algorithms.best_mean.predictions.difference import DifferenceMeans
-from winnow.algorithms.best_mean.predictions.one_step import OneStepMeans
+from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
+from winnow.algorithms.papers.best_mean.predictions.difference import DifferenceMeans
+from winnow.algorithms.papers.best_mean.predictions.one_step import OneStepMeans
 
 SCORES = np.array([1.0, 0.0, 0.3, 1.0, 0.6])
 N = len(SCORES)

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank import joint_fit, sparse_fit
+from winnow.algorithms.low_rank import joint_fit
 from winnow.algorithms.low_rank.factor_model import fit_rows
 from winnow.algorithms.low_rank.joint_fit import (
     fit_table,
@@ -15,7 +15,8 @@ from winnow.algorithms.low_rank.joint_fit import (
 )
 from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
 from winnow.algorithms.low_rank.logistic import LOGISTIC, sigmoid
-from winnow.algorithms.low_rank.sparse_fit import fit_observations
+from winnow.algorithms.papers.best_mean import sparse_fit
+from winnow.algorithms.papers.best_mean.sparse_fit import fit_observations
 
 both_models = pytest.mark.parametrize("model", [LOGISTIC, LEAST_SQUARES], ids=["logistic", "least squares"])
 

@@ -13,18 +13,18 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
-from winnow.algorithms.best_duel.bradley_terry import evidence as bradley_terry_evidence
-from winnow.algorithms.best_duel.bradley_terry import late_starts
-from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
-from winnow.algorithms.best_duel.bradley_terry.late_starts import (
+from winnow.algorithms.best_duel.bradley_terry import Tally, log_likelihood
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.papers.bradley_terry import evidence as bradley_terry_evidence
+from winnow.algorithms.papers.bradley_terry import late_starts
+from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.papers.bradley_terry.late_starts import (
     LateStarts,
     Pooled,
     laplace_log_integral,
     pool,
 )
-from winnow.algorithms.best_duel.bradley_terry.mixture import SCALES, Normals
-from winnow.algorithms.best_duel.bradley_terry.model import Tally, log_likelihood
-from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.papers.bradley_terry.mixture import SCALES, Normals
 from winnow.algorithms.protocols import Batch
 
 R = 4  # coordinates that the weights are made for, where theta has one, to be integrated over

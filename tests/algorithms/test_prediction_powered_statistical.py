@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from failure_rates import fails_too_often
 
-from winnow.algorithms.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.bounds.prediction_powered import PredictedDraws
+from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 

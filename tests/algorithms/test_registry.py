@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from typing_extensions import TypeAliasType
 
-from winnow.algorithms.best_mean.ucb_e import UcbE
+from winnow.algorithms.papers.best_mean.ucb_e import UcbE
 
 Kind = TypeVar("Kind", bound=np.generic)
 Rows = TypeAliasType("Rows", np.ndarray[tuple[int, ...], np.dtype[Kind]], type_params=(Kind,))

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from winnow.algorithms.best_duel.bradley_terry import model as module
-from winnow.algorithms.best_duel.bradley_terry.model import bradley_terry_strengths
+from winnow.algorithms.best_duel import bradley_terry as module
+from winnow.algorithms.best_duel.bradley_terry import bradley_terry_strengths
 
 
 def duels(strengths, count, seed=0):

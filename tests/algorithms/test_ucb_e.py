@@ -4,7 +4,7 @@ from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.best_mean.ucb_e import UcbE
+from winnow.algorithms.papers.best_mean.ucb_e import UcbE
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

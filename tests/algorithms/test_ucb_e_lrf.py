@@ -6,10 +6,10 @@ import pytest
 from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.predictions.completion import FIT_SEED
 from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.als import Ensemble, EnsembleAls
+from winnow.algorithms.papers.best_mean.als import Ensemble, EnsembleAls
+from winnow.algorithms.papers.best_mean.predictions.completion import FIT_SEED
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

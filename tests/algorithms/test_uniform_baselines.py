@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import chisquare
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.baselines.filled_subset import FilledSubset
 from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 from winnow.algorithms.best_mean.config import BestMeanConfig
+from winnow.algorithms.papers.best_mean.filled_subset import FilledSubset
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

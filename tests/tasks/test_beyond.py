@@ -8,9 +8,9 @@ from sqlalchemy import text
 from stored_campaigns import NOW, store_campaign
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.best_mean.ucb_e import UcbE
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.claims import Claim
+from winnow.algorithms.papers.best_mean.ucb_e import UcbE
 from winnow.algorithms.protocols import round_rng
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer import beyond, derive

@@ -76,6 +76,11 @@ class CountEvidence:
         self._follow()
 
     @property
+    def in_force(self) -> "CountEvidence":
+        """This evidence: counts assume no model that could be refuted."""
+        return self
+
+    @property
     def preferences(self) -> FloatArray:
         """Share of a pair's scored duels that the row won, shape (K, K), NaN where there is none."""
         return self.standings.preferences

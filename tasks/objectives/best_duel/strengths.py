@@ -3,7 +3,7 @@
 import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.best_duel.bradley_terry.model import bradley_terry_strengths
+from winnow.algorithms.best_duel.bradley_terry import bradley_terry_strengths
 from winnow.storage.json_types import Row
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records

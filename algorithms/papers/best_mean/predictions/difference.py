@@ -20,8 +20,8 @@ Low-Rank Factorization", Lemma 2.
 
 import numpy as np
 
-from winnow.algorithms.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.bounds.prediction_powered import PRIOR_SQUARES, PRIOR_WEIGHT
+from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 

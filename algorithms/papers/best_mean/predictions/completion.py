@@ -4,7 +4,7 @@ import numpy as np
 
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.als import EnsembleAls
+from winnow.algorithms.papers.best_mean.als import EnsembleAls
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray
 

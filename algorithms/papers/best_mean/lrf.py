@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.best_mean.predictions.completion import Completion
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.stopping import Stopping, Variant
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.low_rank.als import EnsembleAls
+from winnow.algorithms.papers.best_mean.als import EnsembleAls
+from winnow.algorithms.papers.best_mean.predictions.completion import Completion
 from winnow.algorithms.protocols import Batch
 
 

@@ -12,7 +12,7 @@ from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, Row, fi
 from winnow.algorithms.low_rank.history import History, example_factors, model_for
 from winnow.algorithms.low_rank.joint_fit import weight_of_ridge
 from winnow.algorithms.low_rank.logistic import LOGISTIC
-from winnow.algorithms.low_rank.sparse_fit import fit_observations
+from winnow.algorithms.papers.best_mean.sparse_fit import fit_observations
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 

@@ -15,7 +15,7 @@ themselves uniform draws that nothing has depended on.
 
 import numpy as np
 
-from winnow.algorithms.best_mean.predictions.base import ArmPredictions
+from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 

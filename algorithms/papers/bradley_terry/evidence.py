@@ -6,27 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from winnow.algorithms.best_duel.bradley_terry.bounds import (
-    half_space_suprema,
-    nearest_in_planes,
-    supremum,
-)
-from winnow.algorithms.best_duel.bradley_terry.feature_space import arm_points, differences
-from winnow.algorithms.best_duel.bradley_terry.intervals import extreme_log_odds
-from winnow.algorithms.best_duel.bradley_terry.late_starts import (
-    LateStarts,
-    Part,
-    Pooled,
-    laplace_log_integral,
-    pool,
-)
-from winnow.algorithms.best_duel.bradley_terry.misfit import (
-    is_misfit,
-    log_unstructured_mixture,
-    strength_points,
-)
-from winnow.algorithms.best_duel.bradley_terry.mixture import laplace_log_mixture, log_mixture
-from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, fit_bradley_terry, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, fit_bradley_terry, log_likelihood
 from winnow.algorithms.best_duel.config import BestDuelConfig, evidence_delta
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
@@ -34,6 +14,26 @@ from winnow.algorithms.best_duel.standings import worst_preferences
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.papers.bradley_terry.bounds import (
+    half_space_suprema,
+    nearest_in_planes,
+    supremum,
+)
+from winnow.algorithms.papers.bradley_terry.feature_space import arm_points, differences
+from winnow.algorithms.papers.bradley_terry.intervals import extreme_log_odds
+from winnow.algorithms.papers.bradley_terry.late_starts import (
+    LateStarts,
+    Part,
+    Pooled,
+    laplace_log_integral,
+    pool,
+)
+from winnow.algorithms.papers.bradley_terry.misfit import (
+    is_misfit,
+    log_unstructured_mixture,
+    strength_points,
+)
+from winnow.algorithms.papers.bradley_terry.mixture import laplace_log_mixture, log_mixture
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm
@@ -104,6 +104,11 @@ class BradleyTerryEvidence:
     def scores(self) -> FloatArray:
         """The score theta . x of each arm, shape (K,)."""
         return self._beliefs.scores
+
+    @property
+    def in_force(self) -> "BradleyTerryEvidence | CountEvidence":
+        """This evidence, or that by counts once the duels refute the model."""
+        return self.by_counts if self.is_refuted else self
 
     @property
     def preferences(self) -> FloatArray:

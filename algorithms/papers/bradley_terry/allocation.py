@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
-from winnow.algorithms.best_duel.bradley_terry.feature_space import SMALLEST_SHARE, differences
 from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.papers.bradley_terry.feature_space import SMALLEST_SHARE, differences
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 SMALLEST_GAP = 1e-3  # of the largest; a rival whose estimate ties with the best would else have all duels

@@ -35,9 +35,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax, xlogy
 
-from winnow.algorithms.best_duel.bradley_terry.mixture import Normals, log_integrals, log_mixture
-from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, information, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood
 from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.papers.bradley_terry.mixture import Normals, log_integrals, log_mixture
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 FIRST = 64  # duels told at which the first mixture may begin

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, information, shorten, softplus
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, shorten, softplus
 from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import FloatArray
 

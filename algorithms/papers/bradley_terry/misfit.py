@@ -24,9 +24,9 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.special import betaln
 
-from winnow.algorithms.best_duel.bradley_terry.bounds import supremum
-from winnow.algorithms.best_duel.bradley_terry.mixture import log_mixture
-from winnow.algorithms.best_duel.bradley_terry.model import Fit, Tally, log_likelihood
+from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, log_likelihood
+from winnow.algorithms.papers.bradley_terry.bounds import supremum
+from winnow.algorithms.papers.bradley_terry.mixture import log_mixture
 from winnow.algorithms.state.arrays import FloatArray
 
 

@@ -3,17 +3,17 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.best_duel.bradley_terry.allocation import (
+from winnow.algorithms.best_duel.config import BestDuelConfig
+from winnow.algorithms.best_duel.llm_po import LlmPo
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.papers.bradley_terry.allocation import (
     Allocation,
     allocate,
     exploration_pairs,
     instance,
 )
-from winnow.algorithms.best_duel.bradley_terry.evidence import BradleyTerryEvidence
-from winnow.algorithms.best_duel.bradley_terry.feature_space import differences
-from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.best_duel.llm_po import LlmPo
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.papers.bradley_terry.feature_space import differences
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 

@@ -1,0 +1,1 @@
+"""Published selectors of duels."""

@@ -1,0 +1,1 @@
+"""Published selectors of the best mean."""
