@@ -139,6 +139,27 @@ def folder_of(module):
     return [*module.split("."), ""][2]
 
 
+STARTS_PROCESSES = {
+    "storage/engine/write_lock.py",  # below the folder of the others
+    "tasks/processes/child_process.py",
+    "tasks/processes/fork_server_side.py",
+}
+
+
+def test_processes_are_started_in_one_place():
+    starting = {"Popen", "run", "call", "check_call", "check_output", "fork", "posix_spawn", "system"}
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in MAY_IMPORT
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).split(".")[0] in ("os", "subprocess")
+        and ast.unparse(node.func).split(".")[-1] in starting
+    }
+    assert found == STARTS_PROCESSES
+
+
 def test_no_file_imports_itself_on_a_way_round():
     # Imports inside functions, and those for type checkers, count as well.
     modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}

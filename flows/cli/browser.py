@@ -1,11 +1,12 @@
 """Opens a page for the user of a command, where there is a screen to show it on."""
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 
 import typer
+
+from winnow.tasks.processes.child_process import start_process
 
 
 def open_in_browser(address: str) -> None:
@@ -21,10 +22,4 @@ def open_in_browser(address: str) -> None:
         typer.launch(address)
     elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         with suppress(OSError):  # the address was printed
-            subprocess.Popen(
-                ["xdg-open", address],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            start_process(["xdg-open", address])

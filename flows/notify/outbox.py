@@ -5,14 +5,14 @@ A campaign's end is stored, and its answer printed, before anybody waits for a m
 
 import json
 import logging
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from winnow.tasks.processes.child_process import end_process, module_command, start_process
 
 LOGGER = logging.getLogger("winnow.notify")
 
@@ -39,7 +39,7 @@ PATIENCE = Patience()
 class Outbox:
     """The messages that are on their way."""
 
-    _senders: list[tuple[str, "subprocess.Popen[str]", float]] = field(default_factory=list)
+    _senders: list[tuple[str, "subprocess.Popen[bytes]", float]] = field(default_factory=list)
 
     def send(
         self, shown: str, url: str, message: Mapping[str, object], patience: Patience | None = None
@@ -53,17 +53,7 @@ class Outbox:
             patience: The limits of how long and how often sending is tried; None is `PATIENCE`.
         """
         patience = patience or PATIENCE
-        sender = subprocess.Popen(
-            # -P: a folder named as one of ours where the user stands must not shadow it.
-            [sys.executable, "-P", "-m", SENDER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A terminal's Ctrl-C reaches this process alone.
-            start_new_session=True,
-            env=os.environ,
-        )
+        sender = start_process(module_command(SENDER), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         told = {
             "url": url,
             "body": json.dumps(message),
@@ -73,7 +63,7 @@ class Outbox:
         }
         assert sender.stdin is not None
         try:
-            sender.stdin.write(json.dumps(told))
+            sender.stdin.write(json.dumps(told).encode())
             sender.stdin.close()
         except OSError:
             pass  # it has ended; what it said is read when it is waited for
@@ -89,8 +79,7 @@ class Outbox:
                 self._senders.pop(0)
         finally:
             for _, sender, _ in self._senders:
-                sender.kill()
-                sender.communicate()
+                end_process(sender)
 
 
 _outbox: ContextVar[Outbox | None] = ContextVar("outbox", default=None)
@@ -114,15 +103,15 @@ def delivering() -> Generator[Outbox, None, None]:
             LOGGER.warning("not everybody was told: interrupted", extra={"event": "notify_failed"})
 
 
-def _end(shown: str, sender: "subprocess.Popen[str]", deadline: float) -> None:
+def _end(shown: str, sender: "subprocess.Popen[bytes]", deadline: float) -> None:
+    said = b""
     try:
         _, said = sender.communicate(timeout=max(0.1, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        sender.kill()
-        _, said = sender.communicate()
+        end_process(sender)
     if sender.returncode == 0:
         return
-    why = said.strip().splitlines()[-1] if said.strip() else "it did not answer in time"
+    why = said.decode(errors="replace").strip().rpartition("\n")[2] or "it did not answer in time"
     LOGGER.warning(
         "the webhook %s was not told how the campaign ended: %s; everything is stored all the same",
         shown,

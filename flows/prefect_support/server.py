@@ -40,6 +40,7 @@ from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.plugins.own_files import open_anew, open_to_append, state_folder
+from winnow.tasks.processes.child_process import end_process, module_command, start_process
 from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ DRAIN_TIMEOUT = 10.0
 START_TIMEOUT = 180.0
 """Seconds until a start is given up; a cold one takes about 12 on two cores, and minutes on busy ones."""
 
+END_TIMEOUT = 5.0
+"""Seconds that a server may take to end."""
 
 THIS_MACHINE = ("127.0.0.1", "localhost")
 
@@ -262,22 +265,20 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
         with _opened(open_anew, log) as output, _opened(open_to_append, _home(log) / LOCK) as lock:
             environment = os.environ | {"PREFECT_UI_ENABLED": "0"} | ({} if schedules else RECORDS_ONLY)
             environment |= {SECRET: secret, **NO_ORIGINS}
-            process = subprocess.Popen(
-                # -P: a folder named `flows` where the user stands must not shadow ours.
-                [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", str(listening.fileno())],
+            process = start_process(
+                module_command("winnow.flows.prefect_support.server", listening.fileno()),
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env=environment | stack.enter_context(own_database(lock, _home(log) / DATABASE)),
+                environment=environment | stack.enter_context(own_database(lock, _home(log) / DATABASE)),
                 # What the lock holds is given up when the server ends.
-                pass_fds=(lock.fileno(), listening.fileno()),
+                descriptors=(lock.fileno(), listening.fileno()),
             )
         listening.close()  # so that nobody waits for a server that has ended
         url = f"http://127.0.0.1:{port}/api"
         _PROCESSES[url] = process
         stack.callback(_PROCESSES.pop, url)
-        stack.callback(_end, process)
+        stack.callback(end_process, process, END_TIMEOUT)
         stack.callback(_hand_over_events)
         yield _Temporary(process, url, log, secret)
 
@@ -328,17 +329,6 @@ def _make_home() -> None:
         tell(f"{old} is not read any more: what Prefect keeps for this folder lies in {home}")
     with suppress(OSError):  # what is opened there says so
         home.mkdir(mode=0o700, parents=True)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None, "opened as a pipe"
-    process.stdin.close()
-    process.terminate()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 @contextmanager
@@ -513,7 +503,7 @@ def _run_engine() -> None:
 
 PREFECTS = "prefect.engine"
 
-ENGINE = [sys.executable, "-P", "-m", "winnow.flows.prefect_support.server", PREFECTS]
+ENGINE = module_command("winnow.flows.prefect_support.server", PREFECTS)
 """The command that takes the place of Prefect's own, which would read settings of the working folder."""
 
 

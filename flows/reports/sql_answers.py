@@ -8,17 +8,17 @@ import base64
 import datetime as dt
 import json
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from subprocess import PIPE, Popen
 from typing import Any
 
 from winnow.storage.errors import QueryRefused, StorageError
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.processes.child_process import module_command, running_process
 
 START_TIMEOUT = 60.0
 """Seconds until a process that does not begin is given up; a busy machine may need many of them."""
@@ -48,30 +48,17 @@ def answered(
         StorageError: If the database cannot be read, refuses the statement, or a bound is met; also while the
             rows are read.
     """
-    process = subprocess.Popen(
-        # -P: a folder named `flows` where the user stands must not shadow ours.
-        [sys.executable, "-P", "-m", "winnow.flows.reports.sql_child"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # A terminal's Ctrl-C reaches this process alone, which then ends that one.
-        start_new_session=True,
-    )
-    try:
+    command = module_command("winnow.flows.reports.sql_child")
+    with running_process(command, stdin=PIPE, stdout=PIPE, stderr=None) as process:
         answer = _Answer(process, bounds)
         answer.ask(storage, statement)
         yield answer.columns(), answer.rows()
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            pipe.close()
 
 
 class _Answer:
     """Frames of the process, as `flows.reports.sql_child` sends them."""
 
-    def __init__(self, process: subprocess.Popen[bytes], bounds: Bounds) -> None:
+    def __init__(self, process: Popen[bytes], bounds: Bounds) -> None:
         self._process = process
         self._bounds = bounds
         self._seconds = START_TIMEOUT

@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from winnow.tasks.processes.channel import Channel
-from winnow.tasks.processes.launching import module_command, open_log, worker_environment
+from winnow.tasks.processes.child_process import (
+    end_process,
+    module_command,
+    open_log,
+    start_process,
+    worker_environment,
+)
 
 
 class ForkedProcess:
@@ -98,14 +104,12 @@ class ForkServer:
             self._control, theirs = socket.socketpair()
             with theirs:
                 command = module_command(f"{__name__}_side", module, theirs.fileno(), os.getpid())
-                self._process = subprocess.Popen(
+                self._process = start_process(
                     command,
-                    stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                    env=worker_environment(environment, {}),
+                    environment=worker_environment(environment, {}),
+                    descriptors=[theirs.fileno()],
                 )
 
     @property
@@ -158,8 +162,7 @@ class ForkServer:
         if self.has_answered:  # else it may still import, and look at nothing
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(END_SECONDS)
-        self._process.kill()
-        self._process.wait()
+        end_process(self._process)
 
     def _pid_from(self, report: Channel) -> int:
         deadline = time.monotonic() + IMPORT_SECONDS

@@ -31,7 +31,7 @@ from typing import NoReturn
 from winnow.storage.json_types import JsonView
 from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.processes.channel import Channel
-from winnow.tasks.processes.launching import module_command
+from winnow.tasks.processes.child_process import module_command
 from winnow.tasks.processes.worker_side import PARENT_PERIOD, work
 
 REQUEST_SECONDS = 60.0

@@ -14,13 +14,19 @@ from typing import BinaryIO
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.processes.channel import Channel
+from winnow.tasks.processes.child_process import (
+    end_process,
+    last_lines,
+    module_command,
+    open_log,
+    start_process,
+    worker_environment,
+)
 from winnow.tasks.processes.fork_server import ForkedProcess, forked
-from winnow.tasks.processes.launching import module_command, open_log, worker_environment
 
 LIVENESS_PERIOD = 0.5  # seconds between looks at a silent process
 SEND_TIMEOUT = 60.0  # seconds; a worker reads all the time, so one that does not is stuck
 POLITE_SECONDS = 5.0
-FORCED_SECONDS = 10.0
 REPORTED_LOG_LINES = 5
 
 _Started = tuple["subprocess.Popen[bytes] | ForkedProcess", socket.socket]
@@ -106,20 +112,20 @@ class WorkerProcess:
         """Ask it to end, then terminate, then kill; returns when it and its children are gone."""
         with contextlib.suppress(OSError):  # gone already, or closed before
             self._channel.send({"close": True})
-        for patience, force in ((POLITE_SECONDS, signal.SIGTERM), (POLITE_SECONDS, signal.SIGKILL)):
-            try:
-                self._process.wait(patience)
-                break
-            except subprocess.TimeoutExpired:
-                _signal_group(self.pid, force)
-        self.kill()
+        patience = 0.0
+        try:
+            self._process.wait(POLITE_SECONDS)
+        except subprocess.TimeoutExpired:
+            patience = POLITE_SECONDS
+        self._end(patience)
 
     def kill(self) -> None:
         """End it and its children at once; returns when they are gone."""
-        _signal_group(self.pid, signal.SIGKILL)
-        self._process.wait(FORCED_SECONDS)
+        self._end(0.0)
+
+    def _end(self, patience: float) -> None:
+        end_process(self._process, patience)
         self._channel.close()
-        _wait_until_group_is_gone(self.pid, FORCED_SECONDS)
 
     def _last_words(self) -> str:
         """The exit of the process in words, with the end of what it printed."""
@@ -134,9 +140,7 @@ class WorkerProcess:
 
     def _log_tail(self) -> str:
         with self._log.open("rb") as log:
-            log.seek(self._log_start)
-            lines = log.read().decode(errors="replace").split("\n")
-        tail = [line for line in lines if line.strip()][-REPORTED_LOG_LINES:]
+            tail = last_lines(log, REPORTED_LOG_LINES, self._log_start)
         return f"; the end of {self._log}:\n" + "\n".join(tail) if tail else f"; nothing is in {self._log}"
 
 
@@ -159,28 +163,11 @@ def _forked(
 def _spawned(module: str, log: BinaryIO, variables: Mapping[str, str]) -> _Started:
     ours, theirs = socket.socketpair()
     with theirs:
-        process = subprocess.Popen(
+        process = start_process(
             module_command(module, theirs.fileno(), os.getpid()),
-            stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-            env=variables,
+            environment=variables,
+            descriptors=[theirs.fileno()],
         )
     return process, ours
-
-
-def _signal_group(group: int, number: signal.Signals) -> bool:
-    """Signal every process of the group; return whether there was one."""
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
-        return False
-    return True
-
-
-def _wait_until_group_is_gone(group: int, patience: float) -> None:
-    deadline = time.monotonic() + patience
-    while _signal_group(group, signal.SIGKILL) and time.monotonic() < deadline:
-        time.sleep(0.01)

@@ -11,7 +11,7 @@ from winnow.storage.errors import StorageUnavailable
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginLog
 from winnow.tasks.plugins.own_files import open_anew, open_to_append, settled_folder, write_whole
-from winnow.tasks.processes.launching import open_log
+from winnow.tasks.processes.child_process import open_log
 
 
 def writes(path, text):

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
 from winnow.flows.reports.open_readonly import tell_if_unreadable, to_read
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
+from winnow.tasks.processes.child_process import end_process, module_command, start_process
 
 FIRST_PORT, PORTS = 8501, 20
 """The first port that is tried when none is named, and the number of ports that are tried."""
@@ -84,7 +84,7 @@ def view(
     except KeyboardInterrupt:
         return
     finally:
-        _stop(server)
+        end_process(server, STOP_TIMEOUT)
 
 
 def _start(
@@ -98,28 +98,17 @@ def _start(
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     storage = absolute_url(storage)  # the server leaves this folder
     environment |= {STORAGE_VARIABLE: storage} | ({ALLOW_LABELS_VARIABLE: "1"} if allow_labels else {})
-    return subprocess.Popen(
-        # -P: a folder named `flows` where the user stands must not shadow ours.
-        [sys.executable, "-P", "-m", "winnow.flows.reports.dashboard.server", host, str(port), *allowed],
-        # Closes when this process ends, even by kill -9, and that one ends with it.
-        stdin=subprocess.PIPE,
-        # A terminal's Ctrl-C reaches this process alone, which then ends that one.
-        start_new_session=True,
-        env=environment | ({} if token is None else {TOKEN_VARIABLE: token}),
+    return start_process(
+        module_command("winnow.flows.reports.dashboard.server", host, port, *allowed),
+        stdin=subprocess.PIPE,  # the server ends when it closes, however this process ends
+        stdout=None,
+        stderr=None,
+        environment=environment | ({} if token is None else {TOKEN_VARIABLE: token}),
     )
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(timeout=STOP_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> None:

@@ -1,10 +1,11 @@
 """The page as a PDF, printed by a browser that shows no window."""
 
-import subprocess
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from subprocess import STDOUT, TimeoutExpired
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.processes.child_process import last_lines, running_process
 
 PATIENCE = 120.0
 """Seconds that the browser may take."""
@@ -49,11 +50,13 @@ def _print(browser: str, source: Path, target: Path) -> None:
         source.as_uri(),
     ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        with TemporaryFile() as said, running_process(command, stdout=said, stderr=STDOUT) as process:
+            code = process.wait(PATIENCE)
+            last = last_lines(said, 1)
+    except (OSError, TimeoutExpired) as error:
         raise _failed(str(error)) from error
-    if done.returncode or not target.exists():
-        raise _failed(done.stderr.strip().rpartition("\n")[2] or f"it ended with {done.returncode}")
+    if code or not target.exists():
+        raise _failed("".join(last).strip() or f"it ended with {code}")
 
 
 def _failed(what: str) -> WinnowError:

@@ -3,20 +3,19 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import STDOUT, TimeoutExpired
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.inspect.definition import KEY, InspectTask, definition_of
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.allowed_code import Act, digests_of, require_allowed
+from winnow.tasks.processes.child_process import last_lines, running_process
 from winnow.tasks.spec.sections.dataset import InspectSpec
 from winnow.tasks.text.printable import one_line
 
@@ -112,7 +111,8 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
         request.write_text(json.dumps({"task": spec.task, "args": spec.args}), encoding="utf-8")
         _run([python, str(CHILD), str(request), str(answer), str(os.getpid())], log, spec.task)
         if not answer.is_file():
-            said = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+            with log.open("rb") as output:
+                said = "".join(last_lines(output, 1)).strip()
             raise DatasetError(_sentence(spec.task, "ended its process", said), KEY)
         if answer.stat().st_size > MOST_BYTES:
             raise DatasetError(
@@ -126,22 +126,11 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
 
 def _run(command: list[str], log: Path, task: str) -> None:
     """Run a command in a session of its own, all of which is gone when it ends or took too long."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    with log.open("wb") as output, running_process(command, stdout=output, stderr=STDOUT) as process:
         try:
             process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             raise DatasetError(f"the task {task} took over {SECONDS:g} s to be read", KEY) from None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _parsed(content: bytes) -> object:

@@ -17,7 +17,7 @@ from winnow.tasks.engines.openai.errors import NoAnswer, RequestRefused, Server,
 from winnow.tasks.engines.openai.http_connection import is_loopback
 from winnow.tasks.engines.openai.requests import ESCAPED, MIB
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
-from winnow.tasks.processes.launching import log_file
+from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 

@@ -18,7 +18,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout, one_sentence
 from winnow.tasks.engines.protocol import Answer, Engine, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings, start_engine
-from winnow.tasks.processes.launching import log_file, open_log
+from winnow.tasks.processes.child_process import log_file, open_log
 
 POLITE_SECONDS = 10.0
 """Longer than an engine's own process takes to be ended by force."""

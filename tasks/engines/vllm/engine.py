@@ -23,7 +23,7 @@ from winnow.tasks.engines.protocol import (
     Request,
 )
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.processes.launching import log_file
+from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 

@@ -10,7 +10,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ from typing import Literal
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.judges.code.inside.confinement import Limits
-from winnow.tasks.processes.launching import ROOT
+from winnow.tasks.processes.child_process import ROOT, start_process
 
 CLOCK_FACTOR = 5
 """A process that computes gets its time even on a busy machine; one that sleeps is not waited for longer."""
@@ -122,15 +121,12 @@ class _Process:
                 told = {**setup, "role": role, "link": links, "report": report, "mark": self._mark}
                 task.write(json.dumps(told).encode("ascii"))
                 task.seek(0)
-                self._process = subprocess.Popen(
+                self._process = start_process(
                     _command(),
                     stdin=task,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    pass_fds=[*links, report],
-                    env={"PYTHONHASHSEED": "0"},
-                    cwd="/",
-                    start_new_session=True,
+                    environment={"PYTHONHASHSEED": "0"},
+                    descriptors=[*links, report],
+                    folder="/",
                 )
         except BaseException:
             os.close(self.reads)

@@ -342,7 +342,7 @@ anyio.run(main)
 
 def test_every_api_is_asked_where_the_user_was_told_that_its_key_goes(tmp_path):
     from winnow.tasks.engines.litellm.worker_connection import FORCED, INHERITED
-    from winnow.tasks.processes.launching import worker_environment
+    from winnow.tasks.processes.child_process import worker_environment
 
     origins = json.dumps({name: api.origin for name, api in APIS.items()})
     found = subprocess.run(

@@ -11,7 +11,7 @@ import pytest
 from waiting import PATIENCE_S, eventually
 
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.processes import launching
+from winnow.tasks.processes import child_process
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 HERE = Path(__file__).parent
@@ -161,7 +161,7 @@ def test_a_log_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
 
 
 def test_a_log_is_opened_once_so_that_it_cannot_become_read_only_in_between(tmp_path, monkeypatch):
-    opened, opens = launching.open_to_append, []
+    opened, opens = child_process.open_to_append, []
 
     def open_once(path):
         opens.append(path)
@@ -169,7 +169,7 @@ def test_a_log_is_opened_once_so_that_it_cannot_become_read_only_in_between(tmp_
             raise OSError(errno.EROFS, "Read-only file system")
         return opened(path)
 
-    monkeypatch.setattr(launching, "open_to_append", open_once)
+    monkeypatch.setattr(child_process, "open_to_append", open_once)
     WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={}).close()
     with pytest.raises(WinnowError, match=r"stub\.log .* \(Read-only file system\); make room for it"):
         WorkerProcess("no_such_module", log=tmp_path / "stub.log", environment={})

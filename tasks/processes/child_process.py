@@ -1,0 +1,180 @@
+"""Start and end of child processes, with their command, environment and log.
+
+Every child of Winnow leads a session of its own: a terminal's Ctrl-C does not reach it, and it is ended
+together with all processes that it started. It inherits no descriptors except the named ones. A child that
+must not outlive its parent notices the parent's end by itself: `worker_side.ParentLink` looks at the parent's
+process id, `parent_watchdog` waits until the pipe at its standard input closes.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import IO, BinaryIO, Protocol
+
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.plugins.own_files import open_to_append
+
+ROOT = Path(__file__).parents[3]  # the folder that holds the package `winnow`; a checkout has links in it
+
+
+def module_command(module: str, *arguments: object) -> list[str]:
+    """The command line that runs a module."""
+    # -P: a folder named `tasks` where the user stands must not shadow ours.
+    return [sys.executable, "-P", "-m", module, *map(str, arguments)]
+
+
+def worker_environment(
+    environment: Mapping[str, str], forced: Mapping[str, str], inherited: Collection[str] | None = None
+) -> dict[str, str]:
+    """All variables of a worker.
+
+    Args:
+        environment: Variables on top of ours; what the user has set already wins.
+        forced: Variables that win over the user's.
+        inherited: Those of the user's that it may see at all; None means every one.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    users = {name: value for name, value in os.environ.items() if inherited is None or name in inherited}
+    return {**environment, **users, **forced, "PYTHONPATH": path}
+
+
+Stream = int | IO[bytes] | None
+"""A file, a descriptor, `subprocess.PIPE` or the like; None is the parent's own."""
+
+FORCED_SECONDS = 10.0
+"""Seconds within which a killed process is gone."""
+
+
+def start_process(
+    command: Sequence[str],
+    *,
+    stdin: Stream = DEVNULL,
+    stdout: Stream = DEVNULL,
+    stderr: Stream = DEVNULL,
+    environment: Mapping[str, str] | None = None,
+    descriptors: Collection[int] = (),
+    folder: str | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a program as the leader of a new session; end it with `end_process`.
+
+    Args:
+        command: The program and its arguments.
+        stdin: Its standard input.
+        stdout: Its standard output.
+        stderr: Its standard error.
+        environment: All its variables; None for those of this process.
+        descriptors: The descriptors that it inherits.
+        folder: Its working folder; None for that of this process.
+
+    Raises:
+        OSError: If it cannot be started.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=environment,
+        pass_fds=tuple(descriptors),
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+class SessionLeader(Protocol):
+    """A child process that leads a session: one of `start_process`, or one that a fork server made."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also that of its process group."""
+
+    def wait(self, timeout: float, /) -> int:
+        """Its exit code; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
+
+
+def end_process(process: SessionLeader, patience: float = 0.0) -> None:
+    """End a process and its children, and close our ends of its pipes; return when they are gone.
+
+    Args:
+        process: The process; it can have ended already.
+        patience: Seconds between SIGTERM and SIGKILL; 0 sends SIGKILL at once.
+    """
+    for pipe in (getattr(process, name, None) for name in ("stdin", "stdout", "stderr")):
+        if pipe is not None:
+            with suppress(OSError):  # what was not written yet has no reader
+                pipe.close()
+    if patience:
+        _signal_group(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+    _signal_group(process.pid, signal.SIGKILL)
+    process.wait(FORCED_SECONDS)
+    deadline = time.monotonic() + FORCED_SECONDS
+    while _signal_group(process.pid, signal.SIGKILL) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _signal_group(group: int, number: signal.Signals) -> bool:
+    """Signal every process of the group; return whether there was one."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+        return False
+    return True
+
+
+@contextmanager
+def running_process(
+    command: Sequence[str], *, stdin: Stream = DEVNULL, stdout: Stream = DEVNULL, stderr: Stream = DEVNULL
+) -> Generator[subprocess.Popen[bytes], None, None]:
+    """Run a program as `start_process` does; it is gone with its children when the block ends."""
+    process = start_process(command, stdin=stdin, stdout=stdout, stderr=stderr)
+    try:
+        yield process
+    finally:
+        end_process(process)
+
+
+MOST_SHOWN_BYTES = 1 << 16
+"""Bytes at the end of a process's output in which its last lines are looked for."""
+
+
+def last_lines(output: BinaryIO, count: int, start: int = 0) -> list[str]:
+    """The last lines of a process's output that are not blank.
+
+    Args:
+        output: The file that holds its output.
+        count: Number of lines, at most.
+        start: Offset in the file at which its output begins.
+    """
+    end = output.seek(0, os.SEEK_END)
+    output.seek(max(start, end - MOST_SHOWN_BYTES))
+    lines = output.read(MOST_SHOWN_BYTES).decode(errors="replace").split("\n")
+    return [line for line in lines if line.strip()][-count:]
+
+
+def log_file(folder: Path, model: str) -> Path:
+    """The file of a model, whose name may hold any characters."""
+    return folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model)}.log"
+
+
+def open_log(log: Path) -> BinaryIO:
+    """The file, to append to; its folders are made.
+
+    Raises:
+        WinnowError: If it cannot be written.
+    """
+    try:
+        return open_to_append(log)
+    except OSError as error:
+        raise WinnowError(
+            f"the log {log} of an engine cannot be written ({error.strerror}); make room for it, "
+            "or name another folder in execution.log_folder"
+        ) from error
