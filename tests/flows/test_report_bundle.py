@@ -10,8 +10,7 @@ from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
 
 from winnow.flows.reports import summary
-from winnow.flows.reports.html import answer_slide, bundle
-from winnow.flows.reports.html.answer_slide import AnswerSlide
+from winnow.flows.reports.html import bundle
 from winnow.flows.reports.html.figures.curve import curve, zoomed
 from winnow.flows.reports.html.leaderboard import UNKNOWN
 from winnow.storage.records import campaigns as campaign_records
@@ -143,15 +142,6 @@ def test_no_number_stands_beside_names_that_it_is_not_of(tmp_path):
     gate = replace(status, answer=replace(status.answer, baseline="a"))
     row = bundle._row(campaign.record, gate, "1.html")
     assert (row.best, row.estimate, row.interval) == ("against a", UNKNOWN, UNKNOWN)
-
-
-def test_the_slide_says_how_many_examples_the_answer_is_about(tmp_path):
-    campaign = scored_campaign(tmp_path)
-    with campaign.database.reading() as session:
-        status = campaign_status(session, campaign.record)
-    assert "n = 5 examples, " in AnswerSlide.of(status, now()).caption
-    held_out = replace(status.answer, held_out=SimpleNamespace(mean=None), n_examples=3)
-    assert "n = 3 examples and 2 held out, " in answer_slide._caption(replace(status, answer=held_out), now())
 
 
 def test_nothing_is_covered_before_anything_was_asked():

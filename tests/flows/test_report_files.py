@@ -3,21 +3,12 @@
 import re
 import struct
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from choreographer.browsers.chromium import Chromium
-from report_campaigns import crowded_campaign, figures_of, scored_campaign
-from stored_campaigns import NOW
+from report_campaigns import figures_of, scored_campaign
 from test_command_line import winnow
-
-from winnow.flows.reports.html.answer_slide import LETTER_WIDTH, WIDTH, WORDS, AnswerSlide
-from winnow.flows.reports.html.sections.sections import sections_of
-from winnow.flows.reports.html.static_images import as_slide
-from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.status_lines import status_lines
-from winnow.tasks.queries.status import campaign_status
 
 
 @pytest.fixture
@@ -29,64 +20,29 @@ def test_without_chrome_one_sentence_says_what_to_install_and_nothing_is_written
     scored, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(Chromium, "find_browser", lambda **_: None)
-    result = winnow(tmp_path, "report", "letters", "--png", "slides", "--html", "page.html")
+    result = winnow(tmp_path, "report", "letters", "--png", "figures", "--html", "page.html")
     assert result.returncode == 1
     (line,) = result.stderr.strip().splitlines()
     assert line.startswith("winnow: --png needs Chrome or Chromium")
     assert "apt-get install chromium" in line
-    assert not (tmp_path / "slides").exists()
+    assert not (tmp_path / "figures").exists()
     assert not (tmp_path / "page.html").exists()
 
 
-def test_pictures_are_of_a_slides_size_wherever_there_is_a_browser(scored, tmp_path):
-    result = winnow(tmp_path, "report", "letters", "--png", "slides")
-    names = [f"{n:02}-{name}.png" for n, name in enumerate(["answer", *figures_of(scored)])]
+def test_pictures_are_the_pages_figures_wherever_there_is_a_browser(scored, tmp_path):
+    result = winnow(tmp_path, "report", "letters", "--png", "figures")
+    figures = figures_of(scored)
     if Chromium.find_browser(skip_local=False) is None:
         assert result.returncode == 1
         assert "apt-get install chromium" in result.stderr
         return
     assert result.returncode == 0, result.stderr
-    assert sorted(path.name for path in (tmp_path / "slides").iterdir()) == names
-    for name in names:
-        head = (tmp_path / "slides" / name).read_bytes()[:24]
-        assert head[:8] == b"\x89PNG\r\n\x1a\n"
-        assert struct.unpack(">II", head[16:24]) == (3_200, 1_800)
-
-
-def test_a_slide_has_the_title_of_its_section_and_the_figure_stays_as_it_was(scored):
-    with scored.database.reading() as session:
-        section = sections_of(session, scored.record)[0]
-    slide = as_slide(section, "letters, n = 5")
-    assert (slide.layout.title.text, slide.layout.width, slide.layout.height) == ("Estimates", 1_600, 900)
-    assert slide.layout.title.subtitle.text == "letters, n = 5"
-    assert slide.data[0].x == section.figure.data[0].x
-    assert section.figure.layout.title.text is None
-
-
-@pytest.mark.parametrize("copies", [1, 5])
-def test_the_first_slide_says_what_the_block_says_and_ends_within_the_picture(tmp_path, copies):
-    campaign = crowded_campaign(tmp_path, 3)
-    with campaign.database.reading() as session:
-        status = campaign_status(session, campaign.record, in_full=True)
-    slide = AnswerSlide.of(status, NOW)
-    assert slide.caption == "letters, 2026-01-02, n = 60 examples, 83 comparisons"
-    figure = replace(slide, lines=slide.lines * copies).figure()
-    told = [each.text.replace("<br>", " ") for each in figure.layout.annotations]
-    block = status_lines(status.answer, status.totals) * copies
-    assert told == [text for line in block for text in line]
-    last = figure.layout.annotations[-1]
-    bottom = (1.0 - last.y) * 900 + (last.text.count("<br>") + 1) * last.font.size * 1.35
-    assert last.font.size >= 11
-    assert copies > 1 or bottom <= 900
-
-
-def test_names_that_are_longer_than_a_line_end_within_the_first_slide(tmp_path):
-    with crowded_campaign(tmp_path, 3).database.reading() as session:
-        status = campaign_status(session, campaign_records.get_campaign(session, "letters"), in_full=True)
-    slide = replace(AnswerSlide.of(status, NOW), lines=[("winner", f"{'Long-' * 40}/plain"), ("sure", "yes")])
-    name, size = slide.figure().layout.annotations[1].text, slide.figure().layout.annotations[1].font.size
-    assert name.replace("<br>", "") == f"{'Long-' * 40}/plain"
-    assert max(map(len, name.split("<br>"))) * size * LETTER_WIDTH <= WIDTH - WORDS
+    heads = [path.read_bytes()[:24] for path in sorted((tmp_path / "figures").iterdir())]
+    names = [path.name for path in sorted((tmp_path / "figures").iterdir())]
+    assert names == [f"{number:02}-{name}.png" for number, name in enumerate(figures, 1)]
+    assert {head[:8] for head in heads} == {b"\x89PNG\r\n\x1a\n"}
+    sizes = [struct.unpack(">II", head[16:24]) for head in heads]
+    assert sizes == [(2 * 952, 2 * figure.layout.height) for figure in figures.values()]
 
 
 def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, monkeypatch):

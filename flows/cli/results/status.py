@@ -144,7 +144,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write the answer and each figure as a PNG for slides; overwrites files of the same names. "
+            help="Write each figure of the page as a PNG; overwrites files of the same names. "
             "Needs Chrome or Chromium.",
         ),
     ] = None,

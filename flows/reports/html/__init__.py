@@ -1,1 +1,1 @@
-"""A campaign's report as one HTML page, and its figures as pictures for slides."""
+"""A campaign's report as one HTML page, and its figures as pictures."""

@@ -5,14 +5,12 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from winnow.flows.reports.html.answer_slide import AnswerSlide
 from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.pdf import printed
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.html.static_images import pictures
 from winnow.flows.reports.output import in_place_of
-from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import campaign_status
@@ -40,14 +38,11 @@ def write_report(
     Raises:
         WinnowError: If pictures cannot be drawn, the page cannot be printed, or a file cannot be written.
     """
-    sections, status = sections_of(session, campaign), campaign_status(session, campaign, in_full=True)
-    made = {}
+    sections, made = sections_of(session, campaign), {}
     if png is not None:
-        decision = outcome_records.latest_decision(session, campaign.id)
-        slide = AnswerSlide.of(status, decision.decided_at if decision else campaign.created_at)
-        made = {png / name: drawn for name, drawn in pictures(sections, slide).items()}
+        made = {png / name: drawn for name, drawn in pictures(sections).items()}
     if html is not None or pdf is not None:
-        board = leaderboard(session, campaign)
+        board, status = leaderboard(session, campaign), campaign_status(session, campaign, in_full=True)
         whole = page(campaign, status, board, sections).encode("utf-8")
         made |= {} if html is None else {html: whole}
         made |= {} if pdf is None else {pdf: printed(whole)}

@@ -1,4 +1,4 @@
-"""Figures as PNG pictures of the size of a slide, drawn by a browser that shows no window."""
+"""The page's figures as PNG pictures, drawn by a browser that shows no window."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,54 +6,47 @@ from tempfile import TemporaryDirectory
 
 from plotly.graph_objects import Figure
 
-from winnow.flows.reports.html.answer_slide import FONT_SIZE, HEIGHT, WIDTH, AnswerSlide, titled
+from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.html.model import Section
 from winnow.tasks.errors import WinnowError
 
+WIDTH = 952
+"""Pixels of a figure's width on the widest page."""
 SCALE = 2
-"""Pixels of the picture that make one of a slide."""
-LEAST_FONT_SIZE = 11
-ROOM = 620
-"""Pixels that rows of candidates may share."""
+"""Pixels of the picture that make one of the page."""
 
 
-def pictures(sections: Sequence[Section], answer: AnswerSlide) -> dict[str, bytes]:
-    """File name -> PNG: the answer, then each section that has a figure, numbered as they stand on the page.
-
-    Nothing where no section has a figure.
+def pictures(sections: Sequence[Section]) -> dict[str, bytes]:
+    """File name -> PNG of each section's figure, numbered in the order of the page; light, as wide as there.
 
     Raises:
         WinnowError: If there is no browser that could draw them, or it fails.
     """
     drawn = [section for section in sections if section.figure is not None]
-    if not drawn:
+    figures = {
+        f"{number:02}-{section.name}.png": Figure(section.figure, layout_template=themes()["light"])
+        for number, section in enumerate(drawn, 1)
+    }
+    if not figures:
         return {}
-    slides = {"00-answer.png": answer.figure()}
-    for number, section in enumerate(drawn, 1):
-        slides[f"{number:02}-{section.name}.png"] = as_slide(section, answer.caption)
     with TemporaryDirectory() as folder:
-        _draw(list(slides.values()), [Path(folder) / name for name in slides])
-        return {name: (Path(folder) / name).read_bytes() for name in slides}
+        _draw(list(figures.values()), [Path(folder) / name for name in figures])
+        return {name: (Path(folder) / name).read_bytes() for name in figures}
 
 
-def as_slide(section: Section, caption: str) -> Figure:
-    """A copy of a section's figure with its title and caption, and letters that can be read from afar."""
-    assert section.figure is not None
-    slide = Figure(section.figure)
-    names = slide.layout.yaxis.categoryarray or ()
-    small = max(LEAST_FONT_SIZE, min(FONT_SIZE, ROOM // max(1, len(names))))
-    titled(slide, section.title, caption)
-    slide.update_yaxes(tickfont={"size": small})
-    return slide
-
-
-def _draw(slides: Sequence[Figure], paths: Sequence[Path]) -> None:
-    # These take a quarter of a second, which the page alone need not wait for.
+def _draw(figures: Sequence[Figure], paths: Sequence[Path]) -> None:
+    # Imported here: these take a quarter of a second, which the page alone does not need.
     import kaleido
     from choreographer import errors
 
-    size = {"format": "png", "width": WIDTH, "height": HEIGHT, "scale": SCALE}
-    orders = [{"fig": slide, "path": path, "opts": size} for slide, path in zip(slides, paths, strict=True)]
+    orders = [
+        {
+            "fig": figure,
+            "path": path,
+            "opts": {"format": "png", "width": WIDTH, "height": figure.layout.height, "scale": SCALE},
+        }
+        for figure, path in zip(figures, paths, strict=True)
+    ]
     try:
         # Without MathJax, which would be fetched, and would read the dollars in names.
         failures = kaleido.write_fig_from_object_sync(orders, kopts={"mathjax": False})
