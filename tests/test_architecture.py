@@ -25,14 +25,16 @@ MAY_IMPORT = {
     },
     "flows": {
         "winnow", "winnow.flows", "winnow.tasks", "winnow.algorithms", "winnow.storage", "winnow.infra",
-        "choreographer", "httpx", "jinja2", "kaleido", "markdown_it", "markupsafe", "matplotlib", "mlflow",
-        "numpy", "pandas", "plotly", "prefect", "prometheus_client", "psutil", "pyarrow", "pythonjsonlogger",
-        "rich", "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "wandb", "yaml",
+        "apprise", "choreographer", "httpx", "jinja2", "kaleido", "markdown_it", "markupsafe", "matplotlib",
+        "mlflow", "numpy", "pandas", "plotly", "prefect", "prometheus_client", "psutil", "pyarrow",
+        "pythonjsonlogger", "rich", "sqlalchemy", "starlette", "streamlit", "typer", "uvicorn", "wandb",
+        "yaml",
     },
     "infra": {"winnow.infra", "tokenizers", "torch", "transformers"},
 }  # fmt: skip
 
 ONE_FILE_ONLY = {
+    "apprise": "flows/notify/sender.py",
     "inspect_ai": "tasks/data/inspect/child.py",
     "litellm": "tasks/engines/litellm/worker.py",
     "vllm": "tasks/engines/vllm/loaded_model.py",

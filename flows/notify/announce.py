@@ -6,8 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from winnow.flows.notify.events import events_of
-from winnow.flows.notify.messages import Message, message_of, slack_message
+from winnow.flows.notify.messages import Message, as_body, events_of, message_of
 from winnow.flows.notify.outbox import Outbox, delivering
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
@@ -78,8 +77,7 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
         for webhook in begun.webhooks:
             url = _address(webhook)
             if message is not None and url and not set(webhook.events).isdisjoint(_events(message)):
-                sent = slack_message(message) if webhook.form == "slack" else message
-                outbox.send(webhook.url, url, sent)
+                outbox.send(webhook, url, as_body(message, webhook.form))
     except Exception as trouble:
         LOGGER.warning(
             "nobody was told how %s ended: %s",

@@ -1,23 +1,51 @@
-"""Messages to webhooks: all there is to say as JSON, or as one text for Slack."""
+"""What is reported of the end of a run: its events, and a message as JSON or as a text for people."""
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.queries.schedule_history import is_another
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.spec.sections.execution import Event
 from winnow.tasks.text.printable import one_line, printable
 
 MOST_CHARACTERS = 3_000
-"""Characters of a text for Slack, at most."""
+"""Characters of a text for people, at most."""
 LONGEST_ERROR = 1_000
 """Characters of an error, at most."""
 
-SLACKS_OWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+SLACKS_OWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 """Characters that begin a mention or a link in Slack."""
+MENTIONS = str.maketrans({"@": "@\N{WORD JOINER}", "<": "‹", ">": "›"})
+"""Characters that begin a mention or a link in one of Apprise's services."""
 
 Message = Mapping[str, object]
+
+
+WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "undecided", "none": "undecided"}
+"""The events of outcomes that are no answer."""
+
+
+def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:
+    """The events, the most general first; none where somebody stopped a campaign that can go on.
+
+    Args:
+        status: The campaign's status at the end of a run.
+        before: The last campaign of the same schedule that had a winner.
+    """
+    if not status.is_settled:
+        return ()
+    if status.state == "waiting":
+        return ("waiting",)
+    found: list[Event] = [WITHOUT_ANSWER.get(status.answer.outcome, "decided")]
+    if before is not None and is_another(before.answer, status.answer):
+        found.append("winner-changed")
+    if status.answer.baseline is not None and status.answer.is_guaranteed and status.answer.named("worse"):
+        found.append("regression")
+    return tuple(found)
 
 
 def message_of(
@@ -68,14 +96,17 @@ def message_of(
     }
 
 
-def slack_message(message: Message) -> Message:
-    """The message as one text in which Slack finds nothing to act on."""
+def as_body(message: Message, form: Literal["json", "slack", "apprise"]) -> str:
+    """The message in the form that a webhook takes; nothing in a text notifies anybody or is a link."""
+    if form == "json":
+        return json.dumps(message)
     text = "\n".join(_sentences(message))
     if len(text) > MOST_CHARACTERS:
         text = f"{text[: MOST_CHARACTERS - 1]}…"
-    for character, spelled in SLACKS_OWN.items():
-        text = text.replace(character, spelled)
-    return {"text": text, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
+    if form == "apprise":
+        return text.translate(MENTIONS)
+    text = text.translate(SLACKS_OWN)
+    return json.dumps({"text": text, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False})
 
 
 def _sentences(message: Message) -> list[str]:

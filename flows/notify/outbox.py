@@ -7,12 +7,13 @@ import json
 import logging
 import subprocess
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from winnow.tasks.processes.child_process import end_process, module_command, start_process
+from winnow.tasks.spec.sections.execution import WebhookSpec
 
 LOGGER = logging.getLogger("winnow.notify")
 
@@ -41,22 +42,21 @@ class Outbox:
 
     _senders: list[tuple[str, "subprocess.Popen[bytes]", float]] = field(default_factory=list)
 
-    def send(
-        self, shown: str, url: str, message: Mapping[str, object], patience: Patience | None = None
-    ) -> None:
+    def send(self, webhook: WebhookSpec, url: str, body: str, patience: Patience | None = None) -> None:
         """Begin to send a message.
 
         Args:
-            shown: The text that stands for the address in complaints.
-            url: The address.
-            message: JSON values.
+            webhook: The entry of the campaign's file; warnings name it, not the URL, a secret.
+            url: Its address.
+            body: The message in the webhook's form.
             patience: The limits of how long and how often sending is tried; None is `PATIENCE`.
         """
         patience = patience or PATIENCE
         sender = start_process(module_command(SENDER), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         told = {
             "url": url,
-            "body": json.dumps(message),
+            "body": body,
+            "by_apprise": webhook.form == "apprise",
             "deadline": patience.deadline,
             "attempt": patience.attempt,
             "pauses": patience.pauses,
@@ -68,7 +68,7 @@ class Outbox:
         except OSError:
             pass  # it has ended; what it said is read when it is waited for
         sender.stdin = None
-        self._senders.append((shown, sender, time.monotonic() + patience.deadline + 1.0))
+        self._senders.append((webhook.url, sender, time.monotonic() + patience.deadline + 1.0))
 
     def wait(self) -> None:
         """Wait for all messages, and tell which did not arrive; Ctrl-C gives up waiting."""

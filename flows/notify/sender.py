@@ -1,15 +1,20 @@
-"""The process that takes one message to a webhook, and is ended by the kernel where that takes too long."""
+"""The process that delivers one message, and is ended by the kernel if that takes too long."""
 
 import json
+import resource
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import httpx
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses of a server that may take the same message later."""
+
+MOST_MEMORY = 2 << 30
+"""Bytes of address space in which Apprise, which reads whole answers, delivers a message."""
 
 
 def main() -> int:
@@ -17,7 +22,10 @@ def main() -> int:
     told = json.load(sys.stdin)
     # Its default action ends the process, also where a name is looked up or a server sends byte after byte.
     signal.alarm(told["deadline"])
-    why = deliver(told["url"], told["body"].encode(), told["attempt"], told["pauses"])
+    if told["by_apprise"]:
+        why = deliver_by_apprise(told["url"], told["body"])
+    else:
+        why = deliver(told["url"], told["body"].encode(), told["attempt"], told["pauses"])
     if why is not None:
         print(why, file=sys.stderr)
     return 0 if why is None else 1
@@ -32,6 +40,24 @@ def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> s
         if is_final:
             break
     return why
+
+
+def deliver_by_apprise(url: str, text: str) -> str | None:
+    """Send a text to the service that an Apprise URL names; return why it was not delivered, or None."""
+    from apprise import Apprise, AppriseAsset
+
+    with suppress(OSError, ValueError):  # a system that does not know this limit
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    # No picture is fetched from elsewhere, and no redirect followed.
+    asset = AppriseAsset(
+        app_id="Winnow", app_url="", image_url_mask="", image_url_logo="", http_redirects=False
+    )
+    service = Apprise(asset=asset)
+    if not service.add(url):
+        return "Apprise knows no service of this URL; its documentation lists them"
+    if not service.notify(body=text, body_format="text"):
+        return "Apprise could not deliver the message; to see why, run: apprise -vv --body test URL"
+    return None
 
 
 def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:

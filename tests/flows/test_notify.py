@@ -14,8 +14,7 @@ from webhook_servers import webhook
 
 from winnow.algorithms.claims import Claim
 from winnow.flows.notify import announce
-from winnow.flows.notify.events import events_of
-from winnow.flows.notify.messages import MOST_CHARACTERS, message_of, slack_message
+from winnow.flows.notify.messages import MOST_CHARACTERS, as_body, events_of, message_of
 from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
 from winnow.flows.reports.summary import campaign_line
@@ -37,6 +36,7 @@ from winnow.tasks.queries.schedule_history import (
     series_rows,
 )
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.spec.sections.execution import WebhookSpec
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -47,6 +47,10 @@ GATE = {"name": "gate", "params": {"baseline": "slips/plain"}}
 def engines(monkeypatch):
     for name in ("knows", "slips", "guesses"):
         scripted_engines.provide(monkeypatch, name)
+
+
+def slack(message):
+    return json.loads(as_body(message, "slack"))
 
 
 def told(*webhooks):
@@ -151,7 +155,7 @@ def test_a_redirect_is_not_followed():
 def test_a_server_that_sends_byte_after_byte_is_waited_for_no_longer_than_the_deadline(caplog):
     with webhook("drips") as server:
         outbox, began = Outbox(), time.monotonic()
-        outbox.send(server.url, server.url, {"a": 1}, Patience(deadline=2, attempt=60.0))
+        outbox.send(WebhookSpec(url=server.url), server.url, '{"a": 1}', Patience(deadline=2, attempt=60.0))
         assert time.monotonic() - began < 1.5  # nobody waits while it is sent
         outbox.wait()
         assert server.sent == [{"a": 1}]
@@ -161,13 +165,36 @@ def test_a_server_that_sends_byte_after_byte_is_waited_for_no_longer_than_the_de
 def test_a_slack_text_holds_nothing_that_slack_acts_on_and_is_short():
     lines = [["winner", "<!channel> & <http://evil.example|b>"], ["cost", "x" * 2 * MOST_CHARACTERS]]
     message = {"campaign": "c\x1b[2J", "headline": "h", "error": None, "events": [], "before": None}
-    found = slack_message({**message, "lines": lines})
+    found = slack({**message, "lines": lines})
     assert found["text"].startswith(
         "c·[2J: h\nwinner: &lt;!channel&gt; &amp; &lt;http://evil.example|b&gt;\ncost: x"
     )
     assert found["text"].endswith("x…")
     assert len(found["text"]) < MOST_CHARACTERS + 50
     assert found["mrkdwn"] is False
+
+
+def test_a_service_of_apprise_gets_the_text_and_nothing_in_it_calls_anybody(tmp_path, monkeypatch):
+    write_scored(tmp_path, ["knows", "guesses"], {"name": "champion"})
+    with webhook() as server, webhook(500) as broken, webhook("redirect") as moving:
+        for name, each in (("GOOD", server), ("BROKEN", broken), ("MOVING", moving)):
+            monkeypatch.setenv(name, each.url.replace("http://", "json://secret@"))
+        monkeypatch.setenv("UNKNOWN", "secret://host")
+        asked = ({"url": f"${name}", "form": "apprise"} for name in ("GOOD", "BROKEN", "MOVING", "UNKNOWN"))
+        result = winnow(tmp_path, "run", "campaign.yaml", *told(*asked))
+        assert moving.paths == ["/told"]
+    assert result.returncode == 0
+    (sent,) = server.sent
+    assert sent["message"].startswith("survivor: winner, proven\nwinner: knows/plain")
+    undelivered = "was not told how the campaign ended: Apprise could not deliver the message; to see why"
+    for name in ("BROKEN", "MOVING"):
+        assert f"warning: the webhook ${name} {undelivered}" in result.stderr
+    assert (
+        "the webhook $UNKNOWN was not told how the campaign ended: Apprise knows no service" in result.stderr
+    )
+    assert "secret" not in result.stderr
+    message = {"campaign": "@here", "headline": "<!channel>", "error": None, "events": [], "before": None}
+    assert as_body({**message, "lines": []}, "apprise") == "@\N{WORD JOINER}here: ‹!channel›"
 
 
 def test_a_slack_text_names_both_winners_where_they_changed():
@@ -182,13 +209,13 @@ def test_a_slack_text_names_both_winners_where_they_changed():
         "lines": [["winner", "a"]],
     }
     expected = "c-2: winner, proven\nwinner changed: a; it was b, d in c-1\nwinner: a"
-    assert slack_message(message)["text"] == expected
+    assert slack(message)["text"] == expected
     guessed = {**message, "claim": "heuristic"}
-    assert "it was b, d in c-1 (not proven of both)" in slack_message(guessed)["text"]
+    assert "it was b, d in c-1 (not proven of both)" in slack(guessed)["text"]
     same = {**message, "events": ["decided"]}
-    assert slack_message(same)["text"] == "c-2: winner, proven\nwinner: a"
+    assert slack(same)["text"] == "c-2: winner, proven\nwinner: a"
     failed = {**message, "error": "out of memory", "events": ["failed"]}
-    assert slack_message(failed)["text"] == "c-2: an error ended the run: out of memory"
+    assert slack(failed)["text"] == "c-2: an error ended the run: out of memory"
 
 
 def status(outcome, *, state="ended", settled=True, best="a", kinds=(), **answer):
@@ -468,7 +495,7 @@ def test_an_edited_file_is_named_where_a_schedule_tells_of_the_winner(tmp_path, 
         message = message_of(status, now, events_of(status, then), then, None, ["the judge"])
     assert message["before"]["differs_in"] == ["the judge"]
     if best == 1:
-        assert "it was a in first; not the same since then: the judge" in slack_message(message)["text"]
+        assert "it was a in first; not the same since then: the judge" in slack(message)["text"]
 
 
 def test_a_winner_that_is_no_candidate_any_more_makes_the_candidates_others(tmp_path):
@@ -485,6 +512,8 @@ def test_a_winner_that_is_no_candidate_any_more_makes_the_candidates_others(tmp_
         ({"url": "https://u:secret@a/b"}, "may hold no user, password or query"),
         ({"url": "https://a/b?token=secret"}, "may hold no user, password or query"),
         ({"url": "https://hooks.slack.com/services/secret", "form": "slack"}, "put it into an environment"),
+        ({"url": "https://hooks.slack.com/services/secret", "form": "apprise"}, "put it into an environment"),
+        ({"url": "slack://secret/secret/secret", "form": "apprise"}, "or $NAME of the environment variable"),
         ({"url": "https://a/b", "events": ["nothing"]}, "execution.notify"),
         ({"url": "https://a/b", "events": []}, "execution.notify"),
     ],

@@ -67,16 +67,17 @@ class WebhookSpec(SpecModel):
 
     url: Annotated[str, BeforeValidator(_address)]
     """`$NAME` of the environment variable that holds the URL, or the URL itself, which is then stored."""
-    form: Literal["json", "slack"] = "json"
-    """The form of the message: all that is known, for programs, or a text for Slack's incoming webhooks."""
+    form: Literal["json", "slack", "apprise"] = "json"
+    """The form of the message: all that is known, for programs; a text for Slack's incoming webhooks; or a
+    text for the service that a URL of Apprise names."""
     events: list[Event] = Field(default=["decided", "failed", "winner-changed", "regression"], min_length=1)
 
     @model_validator(mode="after")
     def _keeps_its_secret(self) -> Self:
-        if self.form == "slack" and not self.url.startswith("$"):
+        if self.form != "json" and not self.url.startswith("$"):
             raise PydanticCustomError(
                 SECRET,
-                "whoever knows the URL of a Slack webhook can write there, and what stands in a campaign's "
+                "whoever knows such a URL can write there, and what stands in a campaign's "
                 "file is stored; put it into an environment variable and write $NAME",
             )
         return self
