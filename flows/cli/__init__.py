@@ -1,14 +1,97 @@
-"""The commands of `winnow`. Torch, vLLM and Prefect are imported inside the commands that need them."""
+"""The commands of `winnow`. A command's module is imported when the command is used, the rest after that."""
 
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
 from inspect import cleandoc
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from winnow.flows.cli import campaigns, databases, gating, labels, plan, rescore, routes, schedules, simulate
-from winnow.flows.cli.results import dashboards, exports, metrics, queries
-from winnow.flows.cli.results import status as reading
-from winnow.flows.cli.start import demo, specs
+if TYPE_CHECKING:
+    from typer._click import Command
+
+COMMANDS = {
+    "init": "start.specs:init",
+    "validate": "campaigns:validate",
+    "schema": "start.specs:schema",
+    "plan": "plan:plan",
+    "run": "campaigns:run",
+    "resume": "campaigns:resume",
+    "rescore": "rescore:rescore",
+    "gate": "gating:gate",
+    "schedule": "schedules:schedule",
+    "label": "labels:label",
+    "route": "routes:route",
+    "status": "results.status:status",
+    "list": "results.status:list_campaigns",
+    "show": "results.status:show",
+    "report": "results.status:report",
+    "view": "results.dashboards:view",
+    "metrics": "results.metrics:metrics",
+    "query": "results.queries:query",
+    "export": "results.exports:export",
+    "simulate": "simulate:simulate",
+    "selectors": "start.specs:selectors",
+    "judges": "start.specs:judges",
+    "db": "databases:app",
+    "demo": "start.demo:demo",
+}
+"""Module and function, or group, of each command, in the order of the help."""
+
+
+class _Commands(MutableMapping[str, "Command"]):
+    """The commands by name, each made when it is looked up."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> "Command":
+        if name not in self._made:
+            self._made[name] = _command(name, COMMANDS[name])
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: "Command") -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _LazyGroup(TyperGroup):
+    """A group that imports a command's module when the command is used, or all of them for the help."""
+
+    def __init__(self, **attributes: object) -> None:
+        super().__init__(**attributes)  # type: ignore[arg-type]  # Typer's own, which are handed on
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """See `TyperGroup`."""
+        return list(COMMANDS)
+
+
+def _command(name: str, address: str) -> "Command":
+    module, _, attribute = address.partition(":")
+    found = getattr(import_module(f"winnow.flows.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        for each in found.registered_commands:
+            each.help = each.help or _help(each.callback)
+        return typer.main.get_command(found)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name=name, help=_help(found))(found)
+    return typer.main.get_command(alone)
+
+
+def _help(function: object) -> str:
+    # A terminal breaks the lines of a paragraph, which otherwise would end where those of the source do.
+    paragraphs = cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _tell_version(wanted: bool) -> None:
@@ -21,6 +104,7 @@ def _tell_version(wanted: bool) -> None:
 
 app = typer.Typer(
     name="winnow",
+    cls=_LazyGroup,
     help="Find the best of many language-model candidates with as few generations as possible.",
     epilog="Exit codes: 0 decided, 1 error, 2 usage or bad spec, 3 undecided or waiting for people, "
     "4 (gate) worse than the baseline, "
@@ -40,34 +124,3 @@ def main(
     ] = False,
 ) -> None:
     """Find the best of many language-model candidates with as few generations as possible."""
-
-
-app.command()(specs.init)
-app.command()(campaigns.validate)
-app.command()(specs.schema)
-app.command()(plan.plan)
-app.command()(campaigns.run)
-app.command()(campaigns.resume)
-app.command()(rescore.rescore)
-app.command()(gating.gate)
-app.command()(schedules.schedule)
-app.command()(labels.label)
-app.command()(routes.route)
-app.command()(reading.status)
-app.command(name="list")(reading.list_campaigns)
-app.command()(reading.show)
-app.command()(reading.report)
-app.command()(dashboards.view)
-app.command()(metrics.metrics)
-app.command()(queries.query)
-app.command()(exports.export)
-app.command()(simulate.simulate)
-app.command()(specs.selectors)
-app.command()(specs.judges)
-app.add_typer(databases.app, name="db")
-app.command()(demo.demo)
-
-for each in (*app.registered_commands, *databases.app.registered_commands):
-    # A terminal breaks the lines of a paragraph, which otherwise would end where those of the source do.
-    paragraphs = cleandoc((each.callback and each.callback.__doc__) or "").split("\n\n")
-    each.help = each.help or "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

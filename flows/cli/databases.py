@@ -15,7 +15,9 @@ from winnow.tasks.errors import SpecError
 if TYPE_CHECKING:
     from winnow.tasks.queries.check.texts import Finding
 
-app = typer.Typer(help="Look after a results database.", no_args_is_help=True)
+app = typer.Typer(
+    name="db", help="Look after a results database.", no_args_is_help=True, add_completion=False
+)
 
 UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
