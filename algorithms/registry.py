@@ -82,6 +82,12 @@ SELECTORS = {
 }
 """The addresses of our selectors' classes, by objective and name."""
 
+BASELINES = frozenset(
+    {"autoeval", "eps-greedy", "eval", "filled-subset", "kernel-ucb", "lin-ucb", "lrf", "naive-krr",
+     "naive-pooling", "random", "random-pair", "round-robin", "row-mean", "rucb", "thompson"}
+)  # fmt: skip
+"""Those that papers compare their selectors with; they are listed and offered only on request."""
+
 SIZES = ("n_arms", "n_examples")
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "None"}
 
@@ -141,9 +147,15 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
     return selector(config(n_arms=n_arms, n_examples=n_examples, **params), **given)
 
 
-def selector_names(objective: str | None = None) -> list[str]:
-    """The known names in alphabetical order, of one objective or of all."""
-    ours = [name for key, names in SELECTORS.items() if objective in (None, key) for name in names]
+def selector_names(objective: str | None = None, *, baselines: bool = True) -> list[str]:
+    """The known names in alphabetical order, of one objective or of all, with or without `BASELINES`."""
+    ours = [
+        name
+        for key, names in SELECTORS.items()
+        if objective in (None, key)
+        for name in names
+        if baselines or name not in BASELINES
+    ]
     theirs = [name for name in _third_parties() if objective is None or _answers(name, objective)]
     return sorted(ours + theirs)
 

@@ -414,7 +414,7 @@ def to_add(key: str, values: JsonView) -> str:
         return "; winnow judges lists what there is"
     if key not in ("selector", "selector.name"):
         return ""
-    from winnow.algorithms.registry import SELECTORS
+    from winnow.algorithms.registry import BASELINES, SELECTORS
 
     objective, certify = str(values.get("objective")), values.get("certify")
     if objective not in SELECTORS:
@@ -422,7 +422,7 @@ def to_add(key: str, values: JsonView) -> str:
     is_alone = objective == "certify" and not (isinstance(certify, dict) and certify.get("autoevaluator"))
     ours = SELECTORS[objective]
     first = WITHOUT_AUTOEVALUATOR if is_alone else next(name for name in TO_BEGIN_WITH if name in ours)
-    others = ", ".join(name for name in ours if name != first)
+    others = ", ".join(name for name in ours if name != first and name not in BASELINES)
     written = f"selector: {{name: {first}}}" if key == "selector" else f"name: {first}"
     return (
         f", to begin with as {written}; for {objective} there are {others}, too, and winnow selectors says "

@@ -6,7 +6,7 @@ import pytest
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.errors import InvalidParameter, SelectorNotLoadable, UnknownParameter, UnknownSelector
-from winnow.algorithms.registry import SELECTORS, create_selector, describe, selector_names
+from winnow.algorithms.registry import BASELINES, SELECTORS, create_selector, describe, selector_names
 
 THIRD_PARTY = '''
 from typing import Literal, TypeVar
@@ -65,6 +65,8 @@ def third_party(tmp_path, monkeypatch):
 def test_the_registry_knows_the_selectors_of_the_first_paper():
     assert {"ucb-e", "row-mean", "filled-subset"} <= set(selector_names("best-mean"))
     assert selector_names("no-such-objective") == []
+    assert selector_names("best-duel", baselines=False) == ["llm-po", "llm-po-bt"]
+    assert {name for names in SELECTORS.values() for name in names} >= BASELINES
 
 
 def test_the_registry_knows_the_selectors_of_duels():

@@ -495,3 +495,11 @@ def test_no_help_folds_the_names_of_choices():
     assert [line for line in said.splitlines() if "<" in line and ">" not in line.partition("<")[2]] == [
         each for each in said.splitlines() if "[1<=x" in each
     ]
+
+
+@pytest.mark.parametrize("command", ["selectors", "schema"])
+def test_the_baselines_of_papers_are_offered_only_on_request(tmp_path, command):
+    few, every = (winnow(tmp_path, command, *options).stdout for options in ((), ("--all",)))
+    assert "champion" in few
+    for name in ("naive-pooling", "rucb", "lin-ucb"):
+        assert (name in few, name in every) == (False, True)

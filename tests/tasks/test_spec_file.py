@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spec_files import load_spec
 
-from winnow.algorithms.registry import SELECTORS
+from winnow.algorithms.registry import BASELINES, SELECTORS
 from winnow.flows.cli.start.specs import starter
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
@@ -307,7 +307,7 @@ def test_a_missing_key_is_named_at_the_nearest_line_there_is(campaign_file):
 def test_of_a_missing_key_that_few_values_may_stand_under_these_are_told(campaign_file):
     said = complaint(campaign_file("objective: best-mean\n", ""))
     assert "objective: is missing; add it, one of: best-mean, best-duel, certify, route" in said
-    others = [name for name in SELECTORS["best-mean"] if name != "champion"]
+    others = [name for name in SELECTORS["best-mean"] if name not in {"champion", *BASELINES}]
     assert complaint(campaign_file("selector: {name: ucb-e, params: {a: 1.0}}\n", "")).endswith(
         "selector: is missing; add it, to begin with as selector: {name: champion}; for best-mean there are "
         f"{', '.join(others)}, too, and winnow selectors says what each is for"

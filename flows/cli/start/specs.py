@@ -36,13 +36,18 @@ def starter(objective: str) -> str:
     return (files("winnow") / "examples" / f"{objective}.yaml").read_text("utf-8")
 
 
-def selectors(json: Json = False) -> None:
+AllSelectors = Annotated[
+    bool, typer.Option("--all", help="Also the baselines that papers compare their selectors with.")
+]
+
+
+def selectors(all_: AllSelectors = False, json: Json = False) -> None:
     """List the algorithms a campaign can use, with their parameters."""
     from winnow.algorithms.errors import AlgorithmError
     from winnow.algorithms.registry import describe, selector_names
 
     rows: list[Mapping[str, str]] = []
-    for name in selector_names():
+    for name in selector_names(baselines=all_):
         try:
             entry = describe(name)
         except AlgorithmError as error:  # of another package
@@ -99,7 +104,7 @@ def _print(rows: Sequence[Mapping[str, str]], json: bool) -> None:
                 print(f"  {key:<10} {value}")
 
 
-def schema() -> None:
+def schema(all_: AllSelectors = False) -> None:
     """Print the JSON schema of a campaign's file, for editors that complete and check YAML by it."""
     from winnow.algorithms.registry import selector_names
     from winnow.flows.reports.output import print_json
@@ -109,4 +114,5 @@ def schema() -> None:
     from winnow.tasks.setup.json_schema import campaign_schema
 
     judges = sorted({*judge_names(), *pair_judge_names()})
-    print_json(campaign_schema(selectors=selector_names(), judges=judges, providers=provider_names()))
+    names = selector_names(baselines=all_)
+    print_json(campaign_schema(selectors=names, judges=judges, providers=provider_names()))
