@@ -13,6 +13,7 @@ for this: their modules are changed as they are imported, or are imported while 
 | MLflow | .env, by its command alone | nothing: its command is not used |
 | numba, of vLLM | .numba_config.yaml | `_close_numba` |
 | matplotlib | matplotlibrc | an import elsewhere |
+| torch | compiled code in a folder of /tmp that any user can make first | `compiled_code` |
 | Ray | modules, as its workers import from there | `winnow.tasks.engines.ray.cluster` |
 | Python's own processes | modules, where they begin with -c or -m | PYTHONSAFEPATH |
 
@@ -36,6 +37,18 @@ def settle_libraries() -> None:
     """Keep libraries that this process imports from now on out of the working folder; may be called again."""
     if not any(isinstance(each, _Guard) for each in sys.meta_path):
         sys.meta_path.insert(0, _Guard())
+    for name, value in compiled_code().items():
+        os.environ.setdefault(name, value)
+
+
+def compiled_code() -> dict[str, str]:
+    """The variable that names the folder in which torch keeps compiled code: the user's own cache."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
+    except RuntimeError:  # no home
+        return {}
+    return {"TORCHINDUCTOR_CACHE_DIR": str(base / "winnow" / "torchinductor")}
 
 
 def close_imported() -> None:

@@ -19,6 +19,7 @@ from subprocess import DEVNULL
 from typing import IO, BinaryIO, Protocol
 
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.plugins.library_settings import compiled_code
 from winnow.tasks.plugins.own_files import open_to_append
 
 ROOT = Path(__file__).parents[3]  # the folder that holds the package `winnow`; a checkout has links in it
@@ -42,7 +43,7 @@ def worker_environment(
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     users = {name: value for name, value in os.environ.items() if inherited is None or name in inherited}
-    return {**environment, **users, **forced, "PYTHONPATH": path}
+    return {**compiled_code(), **environment, **users, **forced, "PYTHONPATH": path}
 
 
 Stream = int | IO[bytes] | None

@@ -11,6 +11,7 @@ from test_command_line import winnow
 
 from winnow.storage.engine.database import absolute_url
 from winnow.tasks.engines.litellm.worker_connection import FORCED
+from winnow.tasks.processes.child_process import worker_environment
 
 CAPTURED = {"capture_output": True, "text": True}
 BAD_URL = "http://192.0.2.1:4200/api"
@@ -249,3 +250,16 @@ stopping: {{budget: 8}}
 )
 def test_a_url_for_a_process_elsewhere_names_the_same_database(url, absolute):
     assert absolute_url(url) == absolute.format(here=Path.cwd())
+
+
+def test_torch_keeps_compiled_code_where_no_other_user_writes(tmp_path, monkeypatch):
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert worker_environment({}, {})[name] == f"{tmp_path}/winnow/torchinductor"
+    monkeypatch.setenv(name, "/mine")
+    assert worker_environment({}, {})[name] == "/mine"
+    monkeypatch.delenv(name)
+    code = SETTLED + "from torch._inductor.runtime.cache_dir_utils import cache_dir\nprint(cache_dir())"
+    result = subprocess.run([sys.executable, "-c", code], **CAPTURED)
+    assert result.stdout.strip() == f"{tmp_path}/winnow/torchinductor", result.stderr

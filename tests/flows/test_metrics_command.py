@@ -151,9 +151,9 @@ def test_beyond_this_machine_a_scrape_brings_the_token(storage):
 
 @pytest.mark.parametrize(
     ("options", "asks"),
-    [((), False), (("--host", "0.0.0.0"), True), (("--host", "0.0.0.0", "--no-token"), False)],
+    [((), True), (("--host", "0.0.0.0"), True), (("--no-token",), False)],
 )
-def test_the_command_asks_for_a_token_where_others_reach_it(storage, options, asks):
+def test_the_command_asks_for_a_token_unless_it_is_told_not_to(storage, options, asks):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [

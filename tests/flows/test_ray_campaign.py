@@ -259,7 +259,7 @@ def test_ray_is_told_how_patient_it_is_when_a_cluster_is_joined_which_is_when_it
     fake = SimpleNamespace(init=lambda **_: told.append(os.environ[name]), shutdown=lambda: None)
     monkeypatch.setitem(sys.modules, "ray", fake)
     monkeypatch.setattr(joining, "_job", lambda: None)
-    with joining._cluster("auto"):
+    with joining._cluster("127.0.0.1:1"):
         assert name not in os.environ
     assert told == [str(joining.RAYS_PATIENCE_S)]
 

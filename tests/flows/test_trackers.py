@@ -123,11 +123,29 @@ def records(path):
             parts = []
 
 
-def test_wandb_reads_back_what_was_written(folder):
+def test_mlflow_writes_through_no_link(folder):
     scored_campaign(folder)
+    (folder / "elsewhere").mkdir()
+    (folder / "mlruns").symlink_to("elsewhere")
+    result = winnow(folder, "export", "letters", "--mlflow", "sqlite:///runs.db")
+    assert result.returncode == 1
+    assert (
+        one_message(result) == "mlruns is a link, through which MLflow would write files elsewhere: remove it"
+    )
+    assert list((folder / "elsewhere").iterdir()) == []
+
+
+def test_wandb_reads_back_what_was_written(folder, monkeypatch):
+    scored_campaign(folder)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    (folder / "wandb").symlink_to(elsewhere)  # of whoever filled the folder
     result = winnow(folder, "export", "letters", "--wandb", "team/models")
     assert result.returncode == 0, result.stderr
-    (file,) = (folder / "wandb").glob("offline-run-*/*.wandb")
+    (file,) = (folder / "state" / "winnow").glob("*/wandb/offline-run-*/*.wandb")
+    assert str(file.parent) in result.stdout
+    assert list(elsewhere.iterdir()) == []
     found = list(records(file))
     (run,) = [each.run for each in found if each.WhichOneof("record_type") == "run"][:1]
     assert (run.display_name, run.project, run.entity) == ("letters", "models", "team")

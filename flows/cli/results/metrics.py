@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, ReadStorage, TokenOption
-from winnow.flows.reports.http_access import Gate, in_url, is_loopback, new_token
+from winnow.flows.reports.http_access import Gate, in_url, new_token
 from winnow.tasks.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def metrics(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to serve at; beyond this machine, scrapes must bring a token (WINNOW_TOKEN)."
+            help="Address to serve at; scrapes must bring a token (WINNOW_TOKEN, or one made anew)."
         ),
     ] = "127.0.0.1",
     allow_host: AllowHost = None,
@@ -36,7 +36,7 @@ def metrics(
     """Metrics of all campaigns of a database, in the text format of Prometheus. It only reads.
 
     All campaigns count, also those that a schedule or another machine runs. Each scrape reads the database
-    anew. Served at an address that other machines reach, metrics are given to scrapes that send the header
+    anew. At a port, which other users of this machine can reach too, each scrape must send the header
     `Authorization: Bearer TOKEN`, which Prometheus calls `authorization: {credentials: TOKEN}`.
     """
     from prometheus_client import CollectorRegistry, generate_latest
@@ -51,7 +51,7 @@ def metrics(
     if serve is None:
         print(generate_latest(registry).decode(), end="")
         return
-    secret = new_token() if token and not is_loopback(host) else None
+    secret = new_token() if token else None
     gate = Gate.at(host, allowed=allow_host or (), token=secret)
     _serve(registry, host, serve, gate)
 

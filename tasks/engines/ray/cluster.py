@@ -12,11 +12,13 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
+
+import psutil
 
 from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.protocol import Engine, ModelRef
@@ -160,7 +162,8 @@ def _cluster(address: str) -> Generator[None, None, None]:
 
     try:
         with _rays_patience():
-            ray.init(address=address, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
+            where = _own_address() if address == "auto" else address
+            ray.init(address=where, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray has no common class for what may be wrong with an address
         why = one_sentence(error, limit=200)
         raise ClusterUnavailable(f"there is no Ray cluster at {address!r} ({why}); {REMEDY}") from error
@@ -168,6 +171,52 @@ def _cluster(address: str) -> Generator[None, None, None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _own_address() -> str:
+    """Address of the cluster on this machine that belongs to this user or to root.
+
+    Ray itself would take the address from a file in /tmp, or from a command line, of any user.
+
+    Raises:
+        ConnectionError: If there is none.
+    """
+    if address := os.environ.get("RAY_ADDRESS"):
+        return address
+    from ray._common.utils import get_ray_address_file
+
+    file = str(get_ray_address_file(None))
+    noted, running = _noted(file), sorted(_running())
+    if noted is not None and len(running) != 1:
+        return noted
+    if not running:
+        why = f"{file} belongs to another user" if os.path.lexists(file) else "none runs on this machine"
+        raise ConnectionError(f"none of yours: {why}")
+    return running[0]
+
+
+def _noted(file: str) -> str | None:
+    """The address that `ray start` left in a file; None if the file is missing or another user's."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(handle, encoding="utf-8", errors="replace") as opened:
+        return opened.read().strip() or None if os.fstat(handle).st_uid in _trusted() else None
+
+
+def _running() -> Iterator[str]:
+    """Addresses of the clusters to which Ray's processes on this machine belong."""
+    flag = "--gcs-address="
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            command = process.cmdline()
+            if command and Path(command[0]).name == "raylet" and process.uids().real in _trusted():
+                yield from (each.removeprefix(flag) for each in command if each.startswith(flag))
+
+
+def _trusted() -> tuple[int, int]:
+    return 0, os.getuid()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from winnow.storage.engine.database import open_database, shown_url
 from winnow.storage.errors import StorageError
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.plugins.own_files import link_below
 from winnow.tasks.text.printable import escaped, one_line
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ NOTE = "mlflow.note.content"
 """The tag in which MLflow keeps a description, in Markdown."""
 MOST_METRICS, MOST_PARAMS = 1_000, 100
 """In one request, as MLflow allows."""
+
+ARTIFACTS = "mlruns"
+"""Folder for the files of runs whose server names none, in the working folder."""
 
 DEFAULTS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 """Nothing is told to anybody but the server that was named, and one that does not answer is given up soon."""
@@ -39,9 +43,12 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
         experiment: Its name.
 
     Raises:
-        WinnowError: If MLflow refuses, or does not answer, or the database is one of Winnow.
+        WinnowError: If MLflow refuses or does not answer, if the database is one of Winnow, or if MLflow
+            would write through a link.
     """
     _require_other_tables(uri)
+    if not uri.startswith("http"):  # whose server keeps the files of runs
+        _require_no_links()
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
@@ -68,6 +75,12 @@ def _require_other_tables(uri: str) -> None:
             f"--mlflow {shown_url(uri)} holds results of Winnow, among which MLflow would make tables of its "
             "own; name another database, such as sqlite:///mlflow.db"
         )
+
+
+def _require_no_links() -> None:
+    """Refuse links in the folder in which MLflow keeps the files of runs."""
+    if (link := link_below(Path(ARTIFACTS))) is not None:
+        raise WinnowError(f"{link} is a link, through which MLflow would write files elsewhere: remove it")
 
 
 def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:

@@ -1,4 +1,7 @@
-"""A campaign as a run of Weights & Biases; with WANDB_MODE=offline it is written to a folder instead."""
+"""A campaign as a run of Weights & Biases; with WANDB_MODE=offline it is written to a folder instead.
+
+That folder lies with the user (WANDB_DIR): one in the working folder could be a link, or hold others' files.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
 from winnow.tasks.errors import WinnowError
+from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -25,8 +29,9 @@ def export_to_wandb(run: CampaignRun, project: str) -> str:
     Raises:
         WinnowError: If W&B refuses, or does not answer.
     """
-    for name, value in DEFAULTS.items():
+    for name, value in {**DEFAULTS, "WANDB_DIR": str(state_folder())}.items():
         os.environ.setdefault(name, value)
+    state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)  # or W&B would write into /tmp
     import wandb
 
     entity, _, name = project.rpartition("/")
