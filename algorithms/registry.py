@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -26,7 +25,7 @@ from winnow.algorithms.errors import (
     UnknownSelector,
 )
 from winnow.algorithms.protocols import Selector
-from winnow.algorithms.state.plugin_registry import in_words, plugins
+from winnow.algorithms.state.plugin_registry import in_words, object_at, plugins
 
 ENTRY_POINT_GROUP = "winnow.selectors"
 
@@ -217,7 +216,7 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
     """The class of a selector and its objective."""
     for objective, names in SELECTORS.items():
         if name in names:
-            return cast(Callable[..., Selector], _resolve(names[name])), objective
+            return cast(Callable[..., Selector], object_at(names[name])), objective
     theirs = _third_parties()
     if name not in theirs:
         ours = [each for key, names in SELECTORS.items() if wanted in (None, key) for each in names]
@@ -234,12 +233,7 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
 
 
 def _config(objective: str) -> type:
-    return cast(type, _resolve(SETTINGS[objective]))
-
-
-def _resolve(path: str) -> object:
-    module, _, attribute = path.partition(":")
-    return getattr(import_module(module), attribute)
+    return cast(type, object_at(SETTINGS[objective]))
 
 
 @cache

@@ -162,6 +162,65 @@ def test_processes_are_started_in_one_place():
     assert found == STARTS_PROCESSES
 
 
+SATELLITES = (
+    "algorithms.papers", "algorithms.certify", "algorithms.route",
+    "tasks.engines.ray", "tasks.engines.litellm",
+    "tasks.judges.code", "tasks.data.lm_eval", "tasks.data.inspect",
+    "tasks.judges.rules.inspect", "tasks.judges.pointwise.inspect_graded",
+    "tasks.judges.pointwise.inspect_prompts",
+    "tasks.objectives.certify", "tasks.objectives.route",
+    "tasks.simulation", "flows.simulate", "flows.reports.dashboard", "flows.reports.export.trackers",
+    "flows.cli.plan", "flows.cli.simulate", "flows.cli.routes", "flows.cli.labels",
+    "flows.cli.results.dashboards",
+)  # fmt: skip
+"""Packages and modules that the core finds through registries, by their addresses, and never imports."""
+
+STILL_IMPORTED = {
+    "flows.reports.html.sections.by_objective",
+    "flows.reports.text_report",
+    "tasks.answer.derive",
+    "tasks.answer.earlier",
+    "tasks.answer.model",
+    "tasks.answer.sentences.objectives",
+    "tasks.data.sources",
+    "tasks.judges.pointwise.llm_rater",
+    "tasks.objectives.human.asking",
+    "tasks.objectives.steps",
+    "tasks.queries.status",
+    "tasks.setup.load",
+    "tasks.setup.program_tests",
+    "tasks.setup.task_key",
+    "tasks.setup.trust",
+    "tasks.setup.yaml_file",
+}
+"""Modules of the core that import satellites all the same; none is to be added."""
+
+
+def test_the_core_imports_no_satellite():
+    modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}
+    found = {satellite_of(name) for name in modules} - {None}
+    assert found == {*SATELLITES}
+    importers = {
+        name.removeprefix("winnow.")
+        for name, path in modules.items()
+        if satellite_of(name) is None
+        and any(map(satellite_of, imported_modules(path, modules, at_run_time=True)))
+    }
+    assert importers == STILL_IMPORTED
+
+
+def test_a_file_of_a_satellite_is_known_as_one():
+    assert satellite_of("winnow.algorithms.route.policies.ucb") == "algorithms.route"
+    assert satellite_of("winnow.flows.cli.plan") == "flows.cli.plan"
+    assert satellite_of("winnow.algorithms.champion.selector") is None
+
+
+def satellite_of(module):
+    """The satellite that a module is or belongs to; None in the core."""
+    inside = f"{module.removeprefix('winnow.')}."
+    return next((each for each in SATELLITES if inside.startswith(f"{each}.")), None)
+
+
 def test_no_file_imports_itself_on_a_way_round():
     # Imports inside functions, and those for type checkers, count as well.
     modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}
@@ -174,10 +233,19 @@ def module_name(path):
     return ".".join(["winnow", *(parts[:-1] if parts[-1] == "__init__" else parts)])
 
 
-def imported_modules(path, modules):
-    """Those of the project's modules that are imported anywhere in a file."""
+def imported_modules(path, modules, *, at_run_time=False):
+    """Those of the project's modules that are imported anywhere in a file, or anywhere but for types."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for_types = {
+        each
+        for block in ast.walk(tree)
+        if at_run_time and isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for each in block.body
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, ArmStatus, Assu
 from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray
+from winnow.algorithms.state.plugin_registry import object_at
 
 EVIDENCE_BY_FEATURES = "winnow.algorithms.papers.bradley_terry.evidence:BradleyTerryEvidence"
 """Address of the class of evidence that reads features of the arms; imported when arms have them."""
@@ -121,6 +121,5 @@ def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
     """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
     if config.features is None:
         return CountEvidence(config, record)
-    module, _, name = EVIDENCE_BY_FEATURES.partition(":")
-    by_model: Callable[[BestDuelConfig, DuelRecord], Evidence] = getattr(import_module(module), name)
+    by_model: Callable[[BestDuelConfig, DuelRecord], Evidence] = object_at(EVIDENCE_BY_FEATURES)
     return by_model(config, record)

@@ -1,9 +1,11 @@
-"""Plug-ins that a program or an installed package names, and their errors in words."""
+"""Objects by their addresses, plug-ins that programs or packages name, and their errors in words."""
 
 import os
 import sys
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 _registered: dict[tuple[str, str], "Registered"] = {}
 
@@ -22,6 +24,12 @@ class Registered(EntryPoint):
     def load(self) -> object:
         """Return the object."""
         return vars(self)["plugin"]
+
+
+def object_at(address: str) -> Any:  # noqa: ANN401 -- an address says nothing of a type
+    """The object at an address "module:name" of a registry; its module is imported now."""
+    module, _, name = address.partition(":")
+    return getattr(import_module(module), name)
 
 
 def register(entry: Registered) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.flows.api.callers import require_url
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import status_of, summary_lines
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from winnow.tasks.objectives.route.exporting import ExportedPolicy
+
+EXPORT_POLICY = "winnow.tasks.objectives.route.exporting:export_policy"
+"""Address of what writes the policy of a campaign that routes."""
 
 
 class Printer(Protocol):
@@ -144,12 +148,12 @@ class CampaignResults:
             StorageError: If the database cannot be used.
         """
         from winnow.storage.admin.schema import existing
-        from winnow.tasks.objectives.route.exporting import export_policy
         from winnow.tasks.setup.open_campaign import reopen_campaign
 
         with existing(self._storage) as database:
             reopened = reopen_campaign(database, self._name, self._storage)
-            return export_policy(database, *reopened, Path(folder))
+            exported: ExportedPolicy = object_at(EXPORT_POLICY)(database, *reopened, Path(folder))
+            return exported
 
     def report(self, path: str | Path) -> Path:
         """Write the campaign's page, one file of HTML; return its path.

@@ -1,12 +1,13 @@
 """The commands of `winnow`. A command's module is imported when the command is used, the rest after that."""
 
 from collections.abc import Iterator, MutableMapping
-from importlib import import_module
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
+
+from winnow.algorithms.state.plugin_registry import object_at
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -77,8 +78,7 @@ class _LazyGroup(TyperGroup):
 
 
 def _command(name: str, address: str) -> "Command":
-    module, _, attribute = address.partition(":")
-    found = getattr(import_module(f"winnow.flows.cli.{module}"), attribute)
+    found = object_at(f"winnow.flows.cli.{address}")
     if isinstance(found, typer.Typer):
         for each in found.registered_commands:
             each.help = each.help or _help(each.callback)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import (
     REMOTE,
@@ -17,6 +18,9 @@ from winnow.tasks.engines.providers import (
     start_engine,
 )
 from winnow.tasks.spec.sections.execution import ExecutionSpec
+
+CLUSTERS = {"ray": "winnow.tasks.engines.ray.cluster:ray_engines"}
+"""Addresses of what starts engines on a cluster, by the cluster's kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +54,8 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
             width=devices_wanted,
         )
         return
-    from winnow.tasks.engines.ray.cluster import ray_engines
-
-    with ray_engines(execution.ray_address, execution.ray_gpus, execution.max_loaded) as factory:
+    engines_of_cluster = object_at(CLUSTERS[execution.cluster])
+    with engines_of_cluster(execution.ray_address, execution.ray_gpus, execution.max_loaded) as factory:
         yield DevicePlacement(
             factory=with_limits(factory, execution),
             max_loaded=1,

@@ -6,10 +6,9 @@ The modules of engines, and with them torch or vLLM, are imported only when an e
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
-from winnow.algorithms.state.plugin_registry import plugins
+from winnow.algorithms.state.plugin_registry import object_at, plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.protocol import Engine, ModelRef
@@ -104,8 +103,7 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
             f"there is no provider {model.provider!r}; choose one of {', '.join(provider_names())}",
         )
     require_provider(model)
-    module_name, _, function = PROVIDERS[model.provider].partition(":")
-    factory: EngineFactory = getattr(import_module(module_name), function)
+    factory: EngineFactory = object_at(PROVIDERS[model.provider])
     return factory(model, settings)
 
 

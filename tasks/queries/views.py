@@ -1,10 +1,10 @@
 """The views of a campaign by name, each with the function that answers it for each objective."""
 
 from collections.abc import Iterable
-from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import SpecError, did_you_mean
 
@@ -113,10 +113,9 @@ def ask(
         if any(value is not None for value in filters.values()):
             raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can")
         filters = {}
-    module, _, name = path.partition(":")
     # Storage knows campaigns by their ids.
-    subject = campaign.id if module.startswith("winnow.storage.") else campaign
-    rows: Iterable[Row] = getattr(import_module(module), name)(session, subject, **filters)
+    subject = campaign.id if path.startswith("winnow.storage.") else campaign
+    rows: Iterable[Row] = object_at(path)(session, subject, **filters)
     return rows
 
 

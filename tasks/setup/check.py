@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
 from winnow.tasks.campaign.scored import ScoredCampaign
@@ -303,18 +303,17 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
 
 
 CLASSES: dict[Objective, str] = {
-    "best-mean": "best_mean.objective:BestMean",
-    "best-duel": "best_duel.objective:BestDuel",
-    "certify": "certify.objective:Certify",
-    "route": "route.objective:Route",
+    "best-mean": "winnow.tasks.objectives.best_mean.objective:BestMean",
+    "best-duel": "winnow.tasks.objectives.best_duel.objective:BestDuel",
+    "certify": "winnow.tasks.objectives.certify.objective:Certify",
+    "route": "winnow.tasks.objectives.route.objective:Route",
 }
-"""Module and class by objective, beneath `tasks.objectives`; imported once a campaign asks for them."""
+"""Addresses of the classes of campaigns, by objective; imported once a campaign asks for one."""
 
 
 def class_of(objective: Objective) -> type[ResolvedCampaign]:
     """The class of campaigns with this objective."""
-    module, _, name = CLASSES[objective].partition(":")
-    found: type[ResolvedCampaign] = getattr(import_module(f"winnow.tasks.objectives.{module}"), name)
+    found: type[ResolvedCampaign] = object_at(CLASSES[objective])
     return found
 
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
     from winnow.flows.reports.rows.writer import FileFormat
+
+
+TRACKER_RUNS = "winnow.flows.reports.export.trackers.tracker_runs:write_runs"
+"""Address of what writes runs of trackers."""
 
 
 class FormatChoice(StrEnum):
@@ -71,7 +76,7 @@ def export(
     if folder is not None:
         _write_folder(name, folder, chosen, only or (), storage, spreadsheet=spreadsheet, json=json)
     if mlflow is not None or wandb is not None:
-        _write_runs(name, storage, mlflow=mlflow, experiment=experiment, wandb=wandb)
+        object_at(TRACKER_RUNS)(name, storage, mlflow=mlflow, experiment=experiment, wandb=wandb)
 
 
 def _write_folder(
@@ -99,32 +104,3 @@ def _write_folder(
     for part in parts:
         print(f"  {part.rows:>10,}  {part.file or part.note or f'no rows of {part.name}'}")
     print(f"wrote {folder}")
-
-
-def _write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, wandb: str | None) -> None:
-    from tempfile import TemporaryDirectory
-
-    from winnow.storage.engine.database import shown_url
-    from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.plugins.extras import require
-
-    require("report", "the report of a tracker's run")
-    if mlflow is not None:
-        require("mlflow", "--mlflow")
-    if wandb is not None:
-        require("wandb", "--wandb")
-    from winnow.flows.reports.export.trackers.campaign_run import campaign_run
-
-    with TemporaryDirectory(prefix="winnow-") as beside:
-        with reading(storage) as session:
-            campaign = campaign_records.get_campaign(session, name)
-            run = campaign_run(session, campaign, Path(beside))
-        if mlflow is not None:
-            from winnow.flows.reports.export.trackers.mlflow_run import as_uri, export_to_mlflow
-
-            id_ = export_to_mlflow(run, as_uri(mlflow), experiment)
-            print(f"wrote run {id_} of experiment {experiment} at {shown_url(mlflow)}")
-        if wandb is not None:
-            from winnow.flows.reports.export.trackers.wandb_run import export_to_wandb
-
-            print(f"wrote {export_to_wandb(run, wandb)}")
