@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from spec_files import load_spec
@@ -46,6 +47,16 @@ def test_the_quick_demo_ends_with_an_answer_a_page_and_what_shows_more(demo, tmp
     assert "trained" not in again.stdout
     assert "round 1" not in again.stderr
     assert "pip install 'winnow-llm[report]'" in again.stdout
+
+
+def test_a_campaign_that_was_there_before_the_demo_is_asked_about(demo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = prepare.prepare_quick(Path(".winnow", "demo"), print, train=lambda *_: None)
+    file.write_text(file.read_text().replace("execution: {", "execution: {notify: [{url: $SECRET}], "))
+    ran = demo("--quick")
+    assert ran.returncode == 2
+    assert "would send how campaigns end to the URL in the environment variable SECRET" in one_message(ran)
+    assert not (tmp_path / ".winnow" / "demo" / "winnow.db").exists()
 
 
 @pytest.mark.parametrize("screen", [{}, {"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}])

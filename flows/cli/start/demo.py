@@ -52,9 +52,15 @@ def demo(
     spec = _prepare(objective, quick)(folder, print)
 
     from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.infra.demo.artefacts import fingerprint_of, is_current
     from winnow.tasks.setup.load import check_campaign_file
 
-    checked = check_campaign_file(str(spec))
+    # One that was there already may be a stranger's, and not what the demo writes.
+    is_ours = is_current(spec, fingerprint_of(spec.read_text("utf-8")))
+    how = f"winnow validate {spec} --trust allows it"
+    approve = None if is_ours else approving(Trust(asks=True, how=how))
+    checked = check_campaign_file(str(spec), approve=approve)
     store_campaign(checked)
     name, storage = checked.spec.name, checked.spec.storage
     code = run_stored_campaign(storage, name)
