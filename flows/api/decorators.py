@@ -15,12 +15,8 @@ from winnow.tasks.embedding.registry import GROUP as EMBEDDER_GROUP
 from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.pairwise.registry import BUILT_IN as PAIR_JUDGES
-from winnow.tasks.judges.pairwise.registry import GROUP as PAIR_JUDGE_GROUP
-from winnow.tasks.judges.pairwise.registry import FunctionPairJudge
-from winnow.tasks.judges.plugin import judge_factory
-from winnow.tasks.judges.registry import BUILT_IN
-from winnow.tasks.judges.registry import GROUP as JUDGE_GROUP
+from winnow.tasks.judges.plugin import FunctionPairJudge, judge_factory
+from winnow.tasks.judges.registry import BUILT_IN, GROUP, PAIR_GROUP, PAIRS
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
 
 Plugin = TypeVar("Plugin", bound=Callable[..., object])
@@ -67,7 +63,7 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
         _require_taken(found, "output", "targets")
         return judge_factory(found)
 
-    return _decorated(plugin, "judge", JUDGE_GROUP, BUILT_IN, factory)
+    return _decorated(plugin, "judge", GROUP, BUILT_IN, factory)
 
 
 @overload
@@ -102,7 +98,7 @@ def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
         _require_taken(found, "a", "b", "targets")
         return judge_factory(found, FunctionPairJudge)
 
-    return _decorated(plugin, "judge of duels", PAIR_JUDGE_GROUP, PAIR_JUDGES, factory)
+    return _decorated(plugin, "judge of duels", PAIR_GROUP, PAIRS, factory)
 
 
 @overload

@@ -59,7 +59,7 @@ def label(
     from winnow.storage.admin.schema import existing
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import SpecError
-    from winnow.tasks.judges.pointwise.human import UNCLEAR
+    from winnow.tasks.judges.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import require_certifying
     from winnow.tasks.objectives.human.annotating import TERMINAL, require_name

@@ -11,7 +11,6 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import FUNCTION, PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges import registry as judges
-from winnow.tasks.judges.pairwise import registry as pair_judges
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
 from winnow.tasks.spec.stored_spec import judge_parts, judging_models
 
@@ -81,7 +80,7 @@ def _ours(decorator: str) -> Collection[str]:
     return {
         "engine": PROVIDERS,
         "judge": judges.BUILT_IN,
-        "pair_judge": pair_judges.BUILT_IN,
+        "pair_judge": judges.PAIRS,
         "embedder": BUILT_IN_EMBEDDERS,
     }[decorator]
 

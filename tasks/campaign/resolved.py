@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Never, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import server_url
-from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.judges.target_forms import has_forms, have_forms
 from winnow.tasks.plugins.selectors import campaign_selector
@@ -47,7 +47,7 @@ class ResolvedCampaign(ABC):
     dataset: Dataset
     candidates: Sequence[Candidate]
     """The candidates, by arm."""
-    judge: object
+    judge: Judge[Never]
     """The judge of outputs or of pairs, as the objective has it."""
     judge_code: Mapping[str, object] = field(default_factory=dict)
     """The code of the judge, as JSON values: a version, or digests of a plug-in's files."""
@@ -59,7 +59,7 @@ class ResolvedCampaign(ABC):
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     weighing: Weighing | None = None
     """The rules for the texts that models weigh; None where they write texts of their own."""
-    metrics: Mapping[str, Judge] = field(default_factory=dict)
+    metrics: Mapping[str, Judge[Sample]] = field(default_factory=dict)
     """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
     begun_with_lookahead: int | None = None
     """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
@@ -147,6 +147,11 @@ class ResolvedCampaign(ABC):
         return self
 
     @property
+    def judges(self) -> Sequence[Judge[Never]]:
+        """The judge, then those of metrics in their order."""
+        return self.judge, *self.metrics.values()
+
+    @property
     def judge_models(self) -> Sequence[ModelRef]:
         """The models that judge, those of metrics too, or answer in the place of a human."""
         return ()
@@ -193,7 +198,7 @@ class ResolvedCampaign(ABC):
         """All that verdicts depend on beside the spec: code, templates' texts, models' weights."""
         fingerprints = {each.name: self.judge_fingerprints[each.name] for each in self.deciding_models}
         found = {"code": dict(self.judge_code), "fingerprints": fingerprints}
-        return {key: value for key, value in found.items() if value}
+        return {**self.judge.identity, **{key: value for key, value in found.items() if value}}
 
     @property
     def takes_more_candidates(self) -> bool:

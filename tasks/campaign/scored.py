@@ -9,7 +9,7 @@ from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.protocol import BEST_OF, Judge, models_of
+from winnow.tasks.judges.protocol import BEST_OF, Judge, Sample
 from winnow.tasks.judges.registry import create_judge, judge_code
 from winnow.tasks.spec.campaign import CampaignSpec
 
@@ -18,21 +18,21 @@ from winnow.tasks.spec.campaign import CampaignSpec
 class ScoredCampaign(ResolvedCampaign):
     """A campaign in which a judge scores each output by itself."""
 
-    judge: Judge
+    judge: Judge[Sample]
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
         """See `ResolvedCampaign`."""
-        asked = [model for judge in self.judges for model in models_of(judge)]
+        asked = [model for judge in self.judges for model in judge.models]
         return list({each.name: each for each in asked}.values())
 
     @property
     def deciding_models(self) -> Sequence[ModelRef]:
         """See `ResolvedCampaign`: not those that metrics alone ask."""
-        return models_of(self.judge)
+        return self.judge.models
 
     @property
-    def judges(self) -> Sequence[Judge]:
+    def judges(self) -> Sequence[Judge[Sample]]:
         """The judge, then those of metrics in their order."""
         return self.judge, *self.metrics.values()
 
@@ -43,7 +43,7 @@ class ScoredCampaign(ResolvedCampaign):
             return {}
         judges = [(each.name, each.judge) for each in self.spec.metrics]
         code = {name: judge_code(judge.type, **judge.params) for name, judge in judges}
-        asked = [model.name for judge in self.metrics.values() for model in models_of(judge)]
+        asked = [model.name for judge in self.metrics.values() for model in judge.models]
         weights = {name: self.judge_fingerprints[name] for name in asked}
         return {"metric_code": code, **({"metric_fingerprints": weights} if weights else {})}
 
@@ -55,9 +55,9 @@ def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObj
         SpecError: If there is no such judge, or a name stands for two models.
     """
     judge = create_judge(spec.judge.type, **spec.judge.params)
-    refuse_shared_names(models_of(judge), candidates)
-    metrics = _metrics(spec, models_of(judge), candidates)
-    asked = [model for each in (judge, *metrics.values()) for model in models_of(each)]
+    refuse_shared_names(judge.models, candidates)
+    metrics = _metrics(spec, judge.models, candidates)
+    asked = [model for each in (judge, *metrics.values()) for model in each.models]
     return {
         "judge": judge,
         "judge_code": judge_code(spec.judge.type, **spec.judge.params),
@@ -68,9 +68,9 @@ def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObj
 
 def _metrics(
     spec: CampaignSpec, asked: Sequence[ModelRef], candidates: Sequence[Candidate]
-) -> dict[str, Judge]:
+) -> dict[str, Judge[Sample]]:
     """The judges of metrics, by the names of these; `asked` are the models of the spec's own judge."""
-    made: dict[str, Judge] = {}
+    made: dict[str, Judge[Sample]] = {}
     known = list(asked)
     for index, metric in enumerate(spec.metrics):
         place = f"metrics[{index}].judge"
@@ -82,7 +82,7 @@ def _metrics(
             )
         try:
             judge = create_judge(metric.judge.type, **metric.judge.params)
-            known += models_of(judge)
+            known += judge.models
             refuse_shared_names(known, candidates)
         except SpecError as error:
             path = (error.path or "judge").replace("judge", place, 1)

@@ -11,7 +11,7 @@ A part that leaves an output unscored leaves the whole unscored, unless the othe
 A part that asks a model is asked only where the parts that ask none leave the score open.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -25,20 +25,8 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
-from winnow.tasks.judges.protocol import (
-    BEST_OF,
-    SHARE,
-    Judge,
-    Sample,
-    Scale,
-    Verdict,
-    ahead,
-    calls_of,
-    models_of,
-    told,
-    try_out,
-)
-from winnow.tasks.judges.rules.answerless import ANSWERLESS
+from winnow.tasks.judges.options import ANSWERLESS
+from winnow.tasks.judges.protocol import BEST_OF, SHARE, Judge, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -51,12 +39,12 @@ Parts = Annotated[Sequence[Mapping[str, object]], Field(min_length=1, max_length
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Combination(ABC):
+class _Combination(Judge[Sample]):
     """A judge made of other judges: each part is asked, in its order, and their scores become one."""
 
     judges: Parts
     """The parts, each with its `type` and parameters."""
-    _parts: tuple[Judge, ...] = field(init=False, repr=False, compare=False)
+    _parts: tuple[Judge[Sample], ...] = field(init=False, repr=False, compare=False)
     _replies: Replies = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,47 +59,47 @@ class _Combination(ABC):
         return {"judges": [judge_code(name, **params) for name, params in named]}
 
     def try_out(self) -> None:
-        """See `tasks.judges.protocol.try_out`."""
+        """See `Judge`."""
         for part in self._parts:
-            try_out(part)
+            part.try_out()
 
-    def ahead(self, samples: Sequence[Sample]) -> None:
-        """See `tasks.judges.protocol.ahead`."""
+    def ahead(self, subjects: Sequence[Sample], /) -> None:
+        """See `Judge`."""
         for part in self._parts:
-            ahead(part, samples)
+            part.ahead(subjects)
 
     @property
-    def parts(self) -> Sequence[Judge]:
+    def parts(self) -> Sequence[Judge[Sample]]:
         """The judges that are combined, made."""
         return self._parts
 
     @property
     def models(self) -> Sequence[ModelRef]:
         """See `Judge`."""
-        return tuple(chain.from_iterable(map(models_of, self._parts)))
+        return tuple(chain.from_iterable(part.models for part in self._parts))
 
-    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+    def calls(self, sample: Sample, replies: Replies, /) -> Sequence[JudgeCall]:
         """See `Judge`."""
-        wanted = [calls_of(part, sample, replies) for part in self._parts]
+        wanted = [part.calls(sample, replies) for part in self._parts]
         if not any(wanted):
             return ()
         known = [
-            None if calls else told(part, replies).judge(sample).score
+            None if calls else part.told(replies).judge(sample).score
             for part, calls in zip(self._parts, wanted, strict=True)
         ]
         return tuple(chain.from_iterable(wanted)) if self.combined(known) is None else ()
 
-    def told(self, replies: Replies) -> Self:
+    def told(self, replies: Replies, /) -> Self:
         """See `Judge`."""
         knowing = copy(self)
-        object.__setattr__(knowing, "_parts", tuple(told(part, replies) for part in self._parts))
+        object.__setattr__(knowing, "_parts", tuple(part.told(replies) for part in self._parts))
         object.__setattr__(knowing, "_replies", replies)
         return knowing
 
-    def judge(self, sample: Sample) -> Verdict:
+    def judge(self, sample: Sample, /) -> Verdict:
         """The combined score; see the module."""
         verdicts = [
-            NOT_ASKED if calls_of(part, sample, self._replies) else part.judge(sample) for part in self._parts
+            NOT_ASKED if part.calls(sample, self._replies) else part.judge(sample) for part in self._parts
         ]
         replies = tuple(chain.from_iterable(verdict.replies for verdict in verdicts))
         scores = [verdict.score for verdict in verdicts]
@@ -189,12 +177,12 @@ class BestOfJudge(_Combination):
             sentence = f"must be two, one that scores and one that chooses, got {len(self._parts)}"
             raise JudgeError(sentence, "judge.judges")
 
-    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+    def calls(self, sample: Sample, replies: Replies, /) -> Sequence[JudgeCall]:
         """See `Judge`."""
         scores, chooses = self._parts
-        return (*calls_of(scores, sample, replies), *calls_of(chooses, _without_targets(sample), replies))
+        return (*scores.calls(sample, replies), *chooses.calls(_without_targets(sample), replies))
 
-    def judge(self, sample: Sample) -> Verdict:
+    def judge(self, sample: Sample, /) -> Verdict:
         """The verdict of the first part, with the preference of the second one."""
         scores, chooses = self._parts
         verdict, chosen = scores.judge(sample), chooses.judge(_without_targets(sample))
@@ -254,7 +242,7 @@ def _named(part: Mapping[str, object], at: int) -> tuple[str, JsonObject]:
     return name, params
 
 
-def _made(part: Mapping[str, object], at: int) -> Judge:
+def _made(part: Mapping[str, object], at: int) -> Judge[Sample]:
     from winnow.tasks.judges.registry import create_judge
 
     name, params = _named(part, at)

@@ -7,7 +7,6 @@ may contain mappings that look like either. What the parameters of a plug-in hol
 from collections.abc import Iterator, Mapping
 
 from winnow.tasks.judges import registry
-from winnow.tasks.judges.pairwise import registry as pairwise
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
 
 _JUDGES = ("judges", "scorer")
@@ -37,7 +36,7 @@ def models_of(place: str, judge: Mapping[str, object]) -> Iterator[Placed]:
 def is_foreign(judge: Mapping[str, object]) -> bool:
     """Whether a judge is a plug-in, so that any mapping in its parameters may describe a judge or a model."""
     name = judge.get("type")
-    return name not in registry.BUILT_IN and name not in pairwise.BUILT_IN
+    return name not in registry.BUILT_IN and name not in registry.PAIRS
 
 
 def mappings_below(place: str, value: object) -> Iterator[Placed]:

@@ -1,61 +1,68 @@
-"""Judges of other packages and of the program: what they raise becomes an unscored output."""
+"""Adapters that make a `Judge` of what packages and programs add; what they raise becomes a verdict."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import ClassVar, TypeVar
 
-from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies, Reply
+from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall, PairJudge, PairVerdict
 from winnow.tasks.judges.protocol import (
+    Duel,
     InvalidScore,
     Judge,
     Sample,
     Verdict,
-    ahead,
-    calls_of,
     checked_kind,
     checked_score,
-    models_of,
-    told,
-    try_out,
+    verdict_of,
 )
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
 
 
-class PluginJudge:
-    """Calls a plug-in's judge, whose models are read once.
+class PluginJudge(Judge[Sample]):
+    """Adapts a plug-in's judge of outputs, whose members beside `judge` are optional.
 
     Args:
         plugin: The plug-in that the judge is of.
-        inner: The judge.
+        inner: The judge; its models are read once.
         replies: Replies of models to the calls that it wanted.
 
     Raises:
         PluginFailed: If it has no method `judge`, or its models are none.
     """
 
-    def __init__(self, plugin: Plugin, inner: Judge, replies: Replies | None = None) -> None:
+    def __init__(self, plugin: Plugin, inner: object, replies: Replies | None = None) -> None:
         self._plugin, self._inner, self._replies = plugin, inner, replies or {}
         with calling(plugin):
-            self._judge = inner.judge
-            self.models: Sequence[ModelRef] = tuple(checked_kind(each, ModelRef) for each in models_of(inner))
+            self._judge: Callable[[Sample], Verdict] = inner.judge  # type: ignore[attr-defined]
+            self._models = _models(getattr(inner, "models", ()))
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return self._models
 
     def try_out(self) -> None:
-        """See `tasks.judges.protocol.try_out`."""
-        with calling(self._plugin, WinnowError):
-            try_out(self._inner)
+        """See `Judge`."""
+        if (method := getattr(self._inner, "try_out", None)) is not None:
+            with calling(self._plugin, WinnowError):
+                method()
 
-    def ahead(self, samples: Sequence[Sample]) -> None:
-        """See `tasks.judges.protocol.ahead`; verdicts are the same without."""
-        with suppress(PluginFailed), calling(self._plugin):
-            ahead(self._inner, samples)
+    def ahead(self, subjects: Sequence[Sample]) -> None:
+        """See `Judge`."""
+        if (method := getattr(self._inner, "ahead", None)) is not None:
+            with suppress(PluginFailed), calling(self._plugin):
+                method(subjects)
 
-    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+    def calls(self, subject: Sample, replies: Replies) -> Sequence[JudgeCall]:
         """See `Judge`; where the plug-in fails there are none, and `judge` then says so."""
         try:
-            return self._calls(sample, replies)
+            return self._calls(subject, replies)
         except PluginFailed:
             return ()
 
@@ -65,19 +72,20 @@ class PluginJudge:
         Raises:
             PluginFailed: If anything is raised.
         """
+        method = getattr(self._inner, "told", None)
         with calling(self._plugin):
-            return PluginJudge(self._plugin, told(self._inner, replies), replies)
+            return PluginJudge(self._plugin, self._inner if method is None else method(replies), replies)
 
-    def judge(self, sample: Sample) -> Verdict:
+    def judge(self, subject: Sample, /) -> Verdict:
         """See `Judge`.
 
         Raises:
             InvalidScore: If a verdict was made of what is no score.
             PluginFailed: If anything else was raised.
         """
-        asked = self._asked(sample) if self.models else {}
+        asked = self._asked(subject) if self._models else {}
         with calling(self._plugin, InvalidScore):
-            verdict = self._judge(sample)
+            verdict = self._judge(subject)
         if not asked or not isinstance(verdict, Verdict) or verdict.replies:
             return verdict
         # What a verdict rests on is stored with it, whether or not the plug-in says what it read.
@@ -94,15 +102,143 @@ class PluginJudge:
         return known
 
     def _calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+        method = getattr(self._inner, "calls", None)
         with calling(self._plugin):
-            wanted = tuple(checked_kind(each, JudgeCall) for each in calls_of(self._inner, sample, replies))
-            if strange := [each.model.name for each in wanted if each.model not in self.models]:
-                raise ValueError(f"it calls the model {strange[0]!r}, which is not one of its models")
-            return wanted
+            wanted = () if method is None else method(sample, replies)
+            return tuple(_of_models(checked_kind(each, JudgeCall), self._models) for each in wanted)
+
+
+class PluginPairJudge(Judge[Duel]):
+    """Adapts a plug-in's `PairJudge`, which sees the calls and replies of one duel alone.
+
+    Args:
+        plugin: The plug-in that the judge is of.
+        inner: The judge; its models and identity are read once.
+        replies: Replies of models to the calls that it wanted, in any duel.
+
+    Raises:
+        PluginFailed: If it is not what a `PairJudge` is.
+    """
+
+    def __init__(self, plugin: Plugin, inner: PairJudge, replies: Replies | None = None) -> None:
+        self._plugin, self._inner, self._replies = plugin, inner, replies or {}
+        with calling(plugin):
+            self._models = _models(inner.models)
+            self._identity: Mapping[str, object] = dict(inner.identity)
+            self._is_deterministic = bool(inner.is_deterministic)
+            self._calls, self._verdict = inner.calls, inner.verdict
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return self._models
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """See `Judge`."""
+        return self._identity
+
+    @property
+    def is_deterministic(self) -> bool:
+        """See `Judge`."""
+        return self._is_deterministic
+
+    def calls(self, subject: Duel, replies: Replies) -> Sequence[JudgeCall]:
+        """See `Judge`; where the plug-in fails there are none, and `judge` then says so."""
+        try:
+            return self._exchange(subject, replies)[1]
+        except PluginFailed:
+            return ()
+
+    def told(self, replies: Replies) -> "PluginPairJudge":
+        """See `Judge`."""
+        return PluginPairJudge(self._plugin, self._inner, replies)
+
+    def judge(self, subject: Duel, /) -> Verdict:
+        """See `Judge`; the plug-in's failures are verdicts too."""
+        return verdict_of(lambda: self._judged(subject))
+
+    def _judged(self, duel: Duel) -> Verdict:
+        known, _ = self._exchange(duel, self._replies)
+        with calling(self._plugin, InvalidScore):
+            found = checked_kind(self._verdict(duel, known), PairVerdict)
+        return Verdict(
+            score=found.outcome,
+            reason=found.reason,
+            answer=found.answer,
+            detail=found.detail,
+            replies=[_read(judgment, known) for judgment in found.judgments],
+        )
+
+    def _exchange(
+        self, duel: Duel, replies: Replies
+    ) -> tuple[Mapping[JudgmentCall, Reply], Sequence[JudgeCall]]:
+        """The calls of a duel that have replies, and those that are wanted next.
+
+        Raises:
+            PluginFailed: If anything is raised, or a call is none or of a model that is not the judge's.
+        """
+        known: dict[JudgmentCall, Reply] = {}
+        while True:
+            with calling(self._plugin):
+                wanted = [
+                    _of_models(checked_kind(each, JudgmentCall), self._models)
+                    for each in self._calls(duel, known)
+                ]
+            new = {each: _judge_call(each) for each in wanted if each not in known}
+            missing = [call for call in new.values() if call not in replies]
+            if missing or not new:
+                return known, missing
+            known |= {each: replies[call] for each, call in new.items()}
+
+
+def _models(given: Iterable[object]) -> Sequence[ModelRef]:
+    return tuple(checked_kind(each, ModelRef) for each in given)
+
+
+CallT = TypeVar("CallT", JudgeCall, JudgmentCall)
+
+
+def _of_models(call: CallT, models: Sequence[ModelRef]) -> CallT:
+    if call.model not in models:
+        raise ValueError(f"it calls the model {call.model.name!r}, which is not one of its models")
+    return call
+
+
+def _judge_call(call: JudgmentCall) -> JudgeCall:
+    return JudgeCall(
+        judge=call.judge,
+        model=call.model,
+        prompt=call.prompt,
+        sampling=call.sampling,
+        seed=call.seed,
+        presentation_order=call.presentation_order,
+        repeat=call.repeat,
+        attempt=call.attempt,
+    )
+
+
+def _read(judgment: Judgment, known: Iterable[JudgmentCall]) -> ReadReply:
+    """A judgment with the call that it is of; one that is of none has no stored reply."""
+
+    def place(each: Judgment | JudgmentCall) -> tuple[object, ...]:
+        return each.judge, each.presentation_order, each.repeat, each.attempt
+
+    made = {place(call): call for call in known}.get(place(judgment)) or JudgmentCall(
+        judge=judgment.judge,
+        model=ModelRef(name=judgment.judge, provider="", model=""),
+        prompt="",
+        sampling=Sampling(),
+        seed=0,
+        presentation_order=judgment.presentation_order,
+        repeat=judgment.repeat,
+        attempt=judgment.attempt,
+    )
+    return ReadReply(call=_judge_call(made), score=judgment.verdict, reason=judgment.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionJudge:
+class FunctionJudge(Judge[Sample]):
     """Calls a function with an output and its targets."""
 
     function: Callable[..., object]
@@ -118,6 +254,33 @@ class FunctionJudge:
         return (
             Verdict.unscored("no_score") if found is None else Verdict(score=checked_score(found, "a score"))
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionPairJudge:
+    """Calls a function with two answers and the targets of their example; it asks no model."""
+
+    function: Callable[..., object]
+    """Returns how far the first answer is preferred, in [0, 1], None where that cannot be told, or a
+    `PairVerdict`."""
+    params: Mapping[str, object] = field(default_factory=dict)
+    """Parameters that the function is given by name."""
+    models: ClassVar[tuple[ModelRef, ...]] = ()
+    identity: ClassVar[Mapping[str, object]] = MappingProxyType({})
+    is_deterministic: ClassVar = False  # nobody knows
+
+    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> tuple[()]:
+        """None: the verdict is always ready."""
+        return ()
+
+    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
+        """The function's verdict; a duel without a preference has the reason no_preference."""
+        found = self.function(duel.answer_a, duel.answer_b, duel.targets, **self.params)
+        if isinstance(found, PairVerdict):
+            return found
+        if found is None:
+            return PairVerdict(reason="no_preference")
+        return PairVerdict(outcome=checked_score(found, "a preference"))
 
 
 def judge_factory(

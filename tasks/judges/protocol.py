@@ -1,4 +1,4 @@
-"""The protocol of judges: the sample that a judge sees, and the verdict that it gives.
+"""The protocol of judges: the output or the two answers that a judge sees, and the verdict that it gives.
 
 A verdict is a score or a reason, never both and never neither. The reasons of the built-in judges:
 
@@ -17,12 +17,14 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * judge_limit        a library took more time or memory on this output than it may
 * part_unscored      a part of a combination found no answer, and is not to take that as wrong
 * verdict_missing    the reply of a model that judges holds no verdict that can be read
-* prompt_failed      what a model would be asked is longer than any context window
+* prompt_failed      what a model would be asked cannot be rendered or is longer than any context window
+* no_probabilities   the engine gave no probabilities of the labels, or none that can be used
+* no_preference      a program's function gave none for two answers
 * too_few_judges     of several models, fewer than `min_valid_judges` gave a verdict
 * and those of a `GenerationFailure`, where a model that judges gave no reply
 
 An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
-judge's option `no_answer` is "unscored"; see `tasks.judges.rules.answerless`.
+judge's option `no_answer` is "unscored"; see `tasks.judges.options`.
 
 A score is in [0, 1] and has the unit that it was measured in. What plug-ins give is not taken on trust.
 Everything that is proved of scores is proved of numbers in [0, 1]: a measure with another range is mapped
@@ -30,14 +32,16 @@ there, by the same formula for every output, whatever others are like.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from winnow.algorithms.errors import at_bound
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
+from winnow.tasks.plugins.entry_points import PluginFailed
 
 NO_TARGET = "no_target"
 """The reason why a judge that compares outputs with targets scores none on an example that has no target."""
@@ -47,157 +51,6 @@ UNREADABLE_TARGET = "unreadable_target"
 
 BEST_OF = "best-of"
 """The judge that chooses among the texts of a pair, and the way to reduce them that needs it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """All that a judge sees of one output.
-
-    What is not known is None or empty: to judges of duels, who must not know whose answer it is, the scorer
-    of `rules` among them, no more than the output, the targets and the example's fields are shown.
-    """
-
-    output: str
-    """The candidate's output, up to its stop sequences. Untrusted, of any length and content."""
-    targets: Sequence[str] = ()
-    """The accepted answers; none where the example has none."""
-    has_forms: bool = False
-    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
-    fields: Mapping[str, object] = field(default_factory=dict)
-    """The example's fields but the target's, as JSON values; `input` is among them."""
-    example: str | None = None
-    """The example's key."""
-    prompt: str | None = None
-    """The prompt that the candidate was given, as rendered; a chat as a JSON list of messages."""
-    reasoning: str | None = None
-    """The candidate's thoughts before the output, where its model says how they are told apart; no judge of
-    Winnow's looks at them."""
-    finish_reason: str | None = None
-    """"stop", or "length" where the output was cut off."""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    logprobs: Sequence[float] | None = None
-    """The natural log-probability of each token that was written, where its sampling asks for that."""
-    choices: Sequence[str] = ()
-    """The example's choices, where models weigh those; `output` is what is added to the prompt with one."""
-    loglikelihoods: Sequence[float] = ()
-    """The natural log-likelihood of each choice after the prompt."""
-    candidate: Mapping[str, str] = field(default_factory=dict)
-    """The names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """One judge's opinion of one output."""
-
-    score: float | None = None
-    """In [0, 1]; None when the output could not be judged, which is not a zero."""
-    answer: str | None = None
-    """The text read from the output and compared, or a value measured of it, with its unit; else None."""
-    reason: str | None = None
-    """The reason why there is no score, a short name such as "no_number"; None when there is one."""
-    detail: str | None = None
-    """The reason in a sentence, where there is more to say."""
-    no_answer: bool = False
-    """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
-    preference: float | None = None
-    """The preference for the output over others of its pair, in [0, 1]; of judge best-of alone."""
-    replies: Sequence[ReadReply] = ()
-    """Replies of models that were asked about the output, earlier attempts included."""
-
-    def __post_init__(self) -> None:
-        check_words(self.reason, answer=self.answer, detail=self.detail)
-        if (self.score is None) == (self.reason is None):
-            raise InvalidScore(
-                f"a verdict has a score or a reason, got score={self.score!r}, reason={self.reason!r}"
-            )
-        if self.score is not None:
-            object.__setattr__(self, "score", checked_score(self.score, "a score"))
-        object.__setattr__(self, "replies", tuple(checked_kind(each, ReadReply) for each in self.replies))
-
-    @classmethod
-    def scored(cls, right: bool, answer: str | None) -> Self:
-        """One if the answer is right, zero if it is wrong."""
-        return cls(score=float(right), answer=answer)
-
-    @classmethod
-    def unscored(cls, reason: str, answer: str | None = None, *, detail: str | None = None) -> Self:
-        """No score, and why."""
-        return cls(reason=reason, answer=answer, detail=detail)
-
-
-class Judge(Protocol):
-    """Scores an output, most often by the targets of its example.
-
-    A judge keeps nothing between calls: the same sample gets the same verdict. A judge raises nothing because
-    of an output. Only time limits depend on the machine.
-
-    A judge that asks models makes no call itself. It has three members more: `models`, the models that it
-    asks; `calls(sample, replies)`, the calls that it still wants for an output, given the replies to earlier
-    ones; and `told(replies)`, the same judge with the replies at hand, which then judges. Whoever runs it
-    makes the calls and keeps the replies, so that a run that was interrupted goes on with those that were
-    stored. `winnow db check` asks for the calls once more, of what is stored: so they depend on the sample
-    and the replies alone, and neither on a clock nor on `Sample.candidate`, which is empty then. `models_of`,
-    `calls_of` and `told` ask this of any judge.
-
-    A class of judges, or whatever else builds them, may have an attribute `scale`, a
-    `tasks.judges.protocol.Scale`: what it measures in, and the map to scores. A judge may have the methods
-    `try_out` and `ahead`, see there.
-    """
-
-    def judge(self, sample: Sample) -> Verdict:
-        """Judge one output; with several targets it is enough to be right about one of them."""
-        ...
-
-
-def try_out(judge: object) -> None:
-    """Have a judge load what it runs, where it has a method of this name.
-
-    It is called where a campaign's file is checked, once its user has allowed what it does: what would fail
-    on every output then fails before a text is made.
-
-    Raises:
-        JudgeError: In place of whatever goes wrong.
-    """
-    if (method := getattr(judge, "try_out", None)) is not None:
-        method()
-
-
-def ahead(judge: object, samples: Sequence[Sample]) -> None:
-    """Tell a judge, where it has a method of this name, which outputs it is about to judge.
-
-    One that waits for processes can have them run side by side; its verdicts are the same without.
-    """
-    if (method := getattr(judge, "ahead", None)) is not None:
-        method(samples)
-
-
-def models_of(judge: object) -> Sequence[ModelRef]:
-    """The models that a judge asks; none of most judges."""
-    models: Sequence[ModelRef] = getattr(judge, "models", ())
-    return models
-
-
-def calls_of(judge: object, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
-    """The calls that a judge still wants for an output, given the replies so far; none once it can judge."""
-    method = getattr(judge, "calls", None)
-    calls: Sequence[JudgeCall] = () if method is None else method(sample, replies)
-    return calls
-
-
-def lacks_target(judge: Judge, sample: Sample) -> bool:
-    """Whether a judge can score no output of the sample's example for want of a target.
-
-    Not known of a judge that asks models, which is asked nothing.
-    """
-    return not calls_of(judge, sample, {}) and judge.judge(sample).reason == NO_TARGET
-
-
-def told(judge: Judge, replies: Replies) -> Judge:
-    """The judge with the replies to all calls that it wants at hand."""
-    method = getattr(judge, "told", None)
-    knowing: Judge = judge if method is None else method(replies)
-    return knowing
 
 
 INVALID_SCORE = "invalid_score"
@@ -254,6 +107,201 @@ def check_words(reason: object, **others: object) -> None:
             raise InvalidScore(f"{name} is a text or None, got {type(value).__name__}")
     if isinstance(reason, str) and not 0 < len(reason) <= MOST_OF_A_REASON:
         raise InvalidScore(f"a reason has 1 to {MOST_OF_A_REASON} characters, got {len(reason)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """All that a judge sees of one output.
+
+    What is not known is None or empty: to judges of duels, who must not know whose answer it is, the scorer
+    of `rules` among them, no more than the output, the targets and the example's fields are shown.
+    """
+
+    output: str
+    """The candidate's output, up to its stop sequences. Untrusted, of any length and content."""
+    targets: Sequence[str] = ()
+    """The accepted answers; none where the example has none."""
+    has_forms: bool = False
+    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """The example's fields but the target's, as JSON values; `input` is among them."""
+    example: str | None = None
+    """The example's key."""
+    prompt: str | None = None
+    """The prompt that the candidate was given, as rendered; a chat as a JSON list of messages."""
+    reasoning: str | None = None
+    """The candidate's thoughts before the output, where its model says how they are told apart; no judge of
+    Winnow's looks at them."""
+    finish_reason: str | None = None
+    """"stop", or "length" where the output was cut off."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    logprobs: Sequence[float] | None = None
+    """The natural log-probability of each token that was written, where its sampling asks for that."""
+    choices: Sequence[str] = ()
+    """The example's choices, where models weigh those; `output` is what is added to the prompt with one."""
+    loglikelihoods: Sequence[float] = ()
+    """The natural log-likelihood of each choice after the prompt."""
+    candidate: Mapping[str, str] = field(default_factory=dict)
+    """The names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """Two answers to one question."""
+
+    question: str
+    """The example's input."""
+    answer_a: str
+    """Untrusted, any characters."""
+    answer_b: str
+    """Untrusted, any characters."""
+    targets: Sequence[str] = ()
+    """The example's targets; none where it has none."""
+    has_forms: bool = False
+    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """The example's other fields, JSON values."""
+    seed: int
+    """Source of the duel's coins and of what a judge samples; the same whenever the duel is judged again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One judge's opinion of one output or of one duel."""
+
+    score: float | None = None
+    """In [0, 1]; None when there could be no judgment, which is not a zero. Of a duel: 1 if A is preferred, 0
+    if B is, 0.5 for a tie; between them for probabilities and means."""
+    answer: str | None = None
+    """The text read from the output and compared, or a value measured of it, with its unit; else None."""
+    reason: str | None = None
+    """The reason why there is no score, a short name such as "no_number"; None when there is one."""
+    detail: str | None = None
+    """The reason in a sentence, where there is more to say."""
+    no_answer: bool = False
+    """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
+    preference: float | None = None
+    """The preference for the output over others of its pair, in [0, 1]; of judge best-of alone."""
+    replies: Sequence[ReadReply] = ()
+    """Replies of models that were asked, earlier attempts included."""
+
+    def __post_init__(self) -> None:
+        check_words(self.reason, answer=self.answer, detail=self.detail)
+        if (self.score is None) == (self.reason is None):
+            raise InvalidScore(
+                f"a verdict has a score or a reason, got score={self.score!r}, reason={self.reason!r}"
+            )
+        if self.score is not None:
+            object.__setattr__(self, "score", checked_score(self.score, "a score"))
+        object.__setattr__(self, "replies", tuple(checked_kind(each, ReadReply) for each in self.replies))
+
+    @classmethod
+    def scored(cls, right: bool, answer: str | None) -> Self:
+        """One if the answer is right, zero if it is wrong."""
+        return cls(score=float(right), answer=answer)
+
+    @classmethod
+    def unscored(cls, reason: str, answer: str | None = None, *, detail: str | None = None) -> Self:
+        """No score, and why."""
+        return cls(reason=reason, answer=answer, detail=detail)
+
+
+SAME_ANSWER = Verdict(score=0.5, answer="the same answer twice")
+"""The verdict on two answers that are the same, character for character, about which nobody is asked."""
+
+SIDES = {1.0: "A", 0.0: "B", 0.5: "tie"}
+"""Verdicts on a duel as notes have them."""
+
+SubjectT = TypeVar("SubjectT", bound="Sample | Duel", contravariant=True)
+"""What a judge judges: a single output, or two answers to one question."""
+
+
+class Judge(ABC, Generic[SubjectT]):
+    """Scores an output, most often by the targets of its example, or prefers one of two answers.
+
+    A judge keeps nothing between calls: the same subject gets the same verdict. It raises nothing because of
+    an output. Only time limits depend on the machine.
+
+    A judge that asks models makes no call itself. It says in `models` which models it asks, and in `calls`
+    which calls it still wants, given the replies to earlier ones; `told` returns the same judge with the
+    replies at hand, which then judges. Winnow makes the calls and keeps the replies, so that a run that was
+    interrupted goes on with those that were stored. `winnow db check` asks for the calls once more, of what
+    is stored: so they depend on the subject and the replies alone, and neither on a clock nor on
+    `Sample.candidate`, which is empty then.
+
+    A judge of another package needs no base class: a method `judge` is enough for one that scores outputs,
+    and all other members are optional. Its class, or whatever else builds it, may have an attribute `scale`,
+    a `tasks.judges.protocol.Scale`: what it measures in, and the map to scores.
+    """
+
+    __slots__ = ()
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """The models that it asks; none of most judges."""
+        return ()
+
+    @property
+    def parts(self) -> "Sequence[Judge[SubjectT]]":
+        """The judges that it is made of, if any."""
+        return ()
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """JSON values that its verdicts depend on and the spec does not hold, such as a template's text."""
+        return {}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
+        return False
+
+    def try_out(self) -> None:
+        """Load what it runs.
+
+        This is called when a campaign's file is checked, once its user has allowed what it does: what would
+        fail on every output then fails before a text is made.
+
+        Raises:
+            JudgeError: In place of whatever goes wrong.
+        """
+
+    def ahead(self, subjects: Sequence[SubjectT], /) -> None:
+        """Take note of what is about to be judged, so that processes can run side by side.
+
+        Verdicts are the same without.
+        """
+
+    def calls(self, subject: SubjectT, replies: Replies, /) -> Sequence[JudgeCall]:
+        """The calls still wanted, given the replies so far; none once it can judge."""
+        return ()
+
+    def told(self, replies: Replies, /) -> Self:
+        """The judge with the replies to all calls that it wants at hand."""
+        return self
+
+    @abstractmethod
+    def judge(self, subject: SubjectT, /) -> Verdict:
+        """The verdict; of an output with several targets it is enough to be right about one of them."""
+
+
+def lacks_target(judge: Judge[Sample], sample: Sample) -> bool:
+    """Whether a judge can score no output of the sample's example for want of a target.
+
+    Not known of a judge that asks models, which is asked nothing.
+    """
+    return not judge.calls(sample, {}) and judge.judge(sample).reason == NO_TARGET
+
+
+def verdict_of(verdict: Callable[[], object]) -> Verdict:
+    """The verdict that a function returns; unscored if it returns none or a plug-in raises in it."""
+    try:
+        return checked_kind(verdict(), Verdict)
+    except InvalidScore as error:
+        return Verdict.unscored(INVALID_SCORE, detail=str(error))
+    except PluginFailed as failed:
+        return Verdict.unscored(JUDGE_FAILED, detail=failed.what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

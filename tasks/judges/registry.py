@@ -1,8 +1,9 @@
 """Judges by name. A judge's module is imported when that judge is asked for, not before.
 
-A package adds judges through the entry point group `winnow.judges`: each entry is a callable whose keyword
-parameters are typed and which returns a `Judge`. A built-in judge cannot be replaced, and the parameter
-names `extract` and `no_answer` are the registry's own.
+Those of outputs and those of pairs of outputs have a catalogue each. A package adds judges through the entry
+point groups `winnow.judges` and `winnow.pair_judges`: each entry is a callable whose keyword parameters are
+typed and which returns a judge. A built-in judge cannot be replaced, and the parameter names `extract` and
+`no_answer` of judges of outputs are the registry's own.
 """
 
 from dataclasses import replace
@@ -13,16 +14,15 @@ import regex
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
-from winnow.tasks.judges.plugin import PluginJudge
-from winnow.tasks.judges.protocol import Judge
-from winnow.tasks.judges.rules import answerless, extraction
-from winnow.tasks.judges.rules.answerless import AnswerlessJudge, NoAnswer
-from winnow.tasks.judges.rules.extraction import ExtractingJudge
+from winnow.tasks.judges.options import EXTRACT_VERSION, NO_ANSWER_VERSION, NoAnswer, WithOptions
+from winnow.tasks.judges.plugin import PluginJudge, PluginPairJudge
+from winnow.tasks.judges.protocol import Duel, Judge, Sample
 from winnow.tasks.judges.target_forms import use_of
 from winnow.tasks.spec.stored_spec import HUMAN
 from winnow.tasks.text.patterns import compiled
 
 GROUP = "winnow.judges"
+PAIR_GROUP = "winnow.pair_judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
@@ -45,7 +45,7 @@ BUILT_IN = {
     "greedy": "winnow.tasks.judges.rules.likelihoods:GreedyJudge",
     "inspect": "winnow.tasks.judges.rules.inspect.judge:InspectJudge",
     "inspect-graded": "winnow.tasks.judges.pointwise.inspect_graded:inspect_graded_judge",
-    "human": "winnow.tasks.judges.pointwise.human:HumanJudge",
+    "human": "winnow.tasks.judges.human:HumanJudge",
     "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
     "llm": "winnow.tasks.judges.pointwise.llm_params:llm_judge",
     "math": "winnow.tasks.judges.isolated.math:MathJudge",
@@ -63,6 +63,13 @@ BUILT_IN = {
 }
 """Name -> "module:class"."""
 
+PAIRS = {
+    "human": "winnow.tasks.judges.human:HumanPairJudge",
+    "llm": "winnow.tasks.judges.pairwise.llm_params:llm_judge",
+    "rules": "winnow.tasks.judges.pairwise.rules:rules_judge",
+}
+"""The same of judges of pairs."""
+
 _CATALOGUE = Catalogue(
     "judge",
     group=GROUP,
@@ -73,6 +80,7 @@ _CATALOGUE = Catalogue(
         JudgeParameter(name=NO_ANSWER, accepts="'wrong' | 'unscored'", default="wrong", required=False),
     ),
 )
+_PAIR_CATALOGUE = Catalogue("pair judge", group=PAIR_GROUP, guard=PluginPairJudge, built_in=PAIRS)
 
 
 def judge_names() -> tuple[str, ...]:
@@ -112,14 +120,14 @@ def judge_code(type: str, /, **params: object) -> JsonObject:
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.
     """
-    options = {NO_ANSWER: answerless.VERSION}
+    options = {NO_ANSWER: NO_ANSWER_VERSION}
     if params.get(EXTRACT) is not None:
-        options[EXTRACT] = extraction.VERSION
+        options[EXTRACT] = EXTRACT_VERSION
     own = {name: value for name, value in params.items() if name not in (EXTRACT, NO_ANSWER)}
     return {**_CATALOGUE.code(type, own), "options": options}
 
 
-def create_judge(type: str, /, **params: object) -> Judge:
+def create_judge(type: str, /, **params: object) -> Judge[Sample]:
     """The judge of this name with these parameters.
 
     Args:
@@ -135,19 +143,22 @@ def create_judge(type: str, /, **params: object) -> Judge:
         return _human_judge(params)
     pattern = checked(EXTRACT, str | None, params.pop(EXTRACT, None))
     no_answer = checked(NO_ANSWER, NoAnswer, params.pop(NO_ANSWER, "wrong"))
-    judge: Judge = _CATALOGUE.create(type, params)
-    if pattern is not None:
-        judge = ExtractingJudge(pattern=_extractor(pattern), inner=judge)
-    return AnswerlessJudge(inner=judge, forms=use_of(type, params), no_answer=no_answer)
+    judge: Judge[Sample] = _CATALOGUE.create(type, params)
+    return WithOptions(
+        inner=judge,
+        pattern=None if pattern is None else _extractor(pattern),
+        forms=use_of(type, params),
+        no_answer=no_answer,
+    )
 
 
-def _human_judge(params: JsonObject) -> Judge:
+def _human_judge(params: JsonObject) -> Judge[Sample]:
     for option in (EXTRACT, NO_ANSWER):
         if option in params:
             raise JudgeError(
                 f"people judge whole outputs as they see them; leave {option} out", f"judge.{option}"
             )
-    judge: Judge = _CATALOGUE.create(HUMAN, params)
+    judge: Judge[Sample] = _CATALOGUE.create(HUMAN, params)
     return judge
 
 
@@ -156,3 +167,40 @@ def _extractor(pattern: str) -> regex.Pattern[str]:
         return compiled(pattern)
     except ValueError as error:
         raise JudgeError(str(error), f"judge.{EXTRACT}") from error
+
+
+def pair_judge_names() -> tuple[str, ...]:
+    """Every judge of pairs, built in and installed, in alphabetical order; none is imported."""
+    return _PAIR_CATALOGUE.names()
+
+
+def describe_pair_judge(name: str) -> JudgeDescription:
+    """A pair judge's summary and parameters.
+
+    Raises:
+        JudgeError: If there is no such judge or it cannot be imported.
+    """
+    return _PAIR_CATALOGUE.describe(name)
+
+
+def pair_judge_code(type: str, /) -> JsonObject:
+    """The code of this pair judge, as far as verdicts depend on it, as JSON values.
+
+    Raises:
+        JudgeError: If there is no such judge or it cannot be imported.
+    """
+    return _PAIR_CATALOGUE.code(type, {})
+
+
+def create_pair_judge(type: str, /, **params: object) -> Judge[Duel]:
+    """The pair judge of this name with these parameters.
+
+    Args:
+        type: One of `pair_judge_names()`.
+        params: The parameters that `describe_pair_judge(type)` lists.
+
+    Raises:
+        SpecError: If the name, a parameter, a value or a file named by one is not one that is accepted.
+    """
+    judge: Judge[Duel] = _PAIR_CATALOGUE.create(type, params)
+    return judge

@@ -22,7 +22,7 @@ from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
-from winnow.tasks.judges.protocol import JUDGE_FAILED, models_of
+from winnow.tasks.judges.protocol import JUDGE_FAILED
 from winnow.tasks.objectives.best_duel.judging import judge_duels
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean
@@ -272,7 +272,7 @@ def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequen
     """
     told = campaign.checked.told_metrics
     reasons = [each.reason for pair in comparisons for each in pair.judgments if each.metric in told]
-    asked = [model for name in told for model in models_of(campaign.checked.metrics[name])]
+    asked = [model for name in told for model in campaign.checked.metrics[name].models]
     gone = [campaign.engines.failure(model) for model in asked] if OUT_OF_REACH & set(reasons) else []
     for failure in filter(None, gone):
         raise NoServer(

@@ -1,25 +1,24 @@
-"""Asking the models of a judge that scores outputs: their replies are generations like any other."""
+"""Asking the models of judges: their replies are generations like any other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
-from winnow.tasks.judges.protocol import Judge, Sample, ahead, calls_of, models_of, told
+from winnow.tasks.judges.asking.exchange import Exchange, Subject
+from winnow.tasks.judges.protocol import Judge, SubjectT
 from winnow.tasks.rounds.generate import have_texts, plan_text
-
-PRESENTATION_ORDER = "original"
-"""The order of a single output, which is in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedJudge:
-    """A judge that has all it needs to judge some outputs."""
+class AskedJudge(Generic[SubjectT]):
+    """A judge that has all it needs to judge some subjects."""
 
-    judge: Judge
+    judge: Judge[SubjectT]
     stored: Mapping[JudgeCall, int]
     """Ids of the generations that replies were read from."""
 
@@ -28,7 +27,7 @@ class AskedJudge:
         return [
             NewJudgment(
                 judge=each.call.judge,
-                presentation_order=PRESENTATION_ORDER,
+                presentation_order=each.call.presentation_order,
                 repeat=each.call.repeat,
                 attempt=each.call.attempt,
                 generation_id=self.stored.get(each.call),
@@ -42,36 +41,36 @@ class AskedJudge:
 
 def ask_models(
     campaign: CampaignSession,
-    judges: Sequence[Judge],
+    judges: Sequence[Judge[Subject]],
     round_: RoundRecord,
-    samples: Sequence[Sample],
+    subjects: Sequence[Subject],
     texts: GenerationBatch | None = None,
-) -> list[AskedJudge]:
-    """Make the calls that judges want for some outputs, those of all of them together.
+) -> list[AskedJudge[Subject]]:
+    """Make the calls that judges want for some outputs or duels, those of all of them together.
 
     Every reply is stored before the next calls are planned, so that a resumed round makes none again. Judges
-    that ask a model the same have one reply. A judge that asks no model is left as it is. All are told which
-    outputs they are about to judge. Raises like `have_texts`.
+    that ask a model the same have one reply. All are told what they are about to judge. Raises like
+    `have_texts`.
 
     Args:
         campaign: The campaign that the judges are of.
-        judges: Judges that want calls.
-        round_: The round that the outputs are of.
-        samples: The outputs.
+        judges: Judges, of which some ask models.
+        round_: The round that the subjects are of.
+        subjects: The outputs or duels.
         texts: The batch that the outputs are from, if some calls may have been made already.
     """
-    asking = [judge for judge in judges if models_of(judge)]
     answers: dict[JudgeCall, TextOrFailure] = dict(texts.calls if texts is not None else {})
-    replies = {call: read(answer) for call, answer in answers.items()}
-    while wanted := _wanted(asking, samples, replies):
+    exchange = Exchange[Subject]({call: read(answer) for call, answer in answers.items()})
+    exchange.begin(judges, subjects)
+    while wanted := list(dict.fromkeys(exchange.next_calls())):
         made = have_texts(campaign, round_, plan_judge_calls(campaign, wanted))
         new = dict(zip(wanted, made, strict=True))
         answers |= new
-        replies |= {call: read(answer) for call, answer in new.items()}
+        exchange.take({call: read(answer) for call, answer in new.items()})
     stored = {call: answer.id for call, answer in answers.items() if isinstance(answer, StoredText)}
-    knowing = [told(judge, replies) if models_of(judge) else judge for judge in judges]
+    knowing = [judge.told(exchange.replies) for judge in judges]
     for judge in knowing:
-        ahead(judge, samples)
+        judge.ahead(subjects)
     return [AskedJudge(judge=judge, stored=stored) for judge in knowing]
 
 
@@ -110,12 +109,5 @@ def plan_judge_call(
         seed=seed,
         rules=rules,
         replicate=call.replicate,
+        drawn=call.seed,
     )
-
-
-def _wanted(
-    judges: Sequence[Judge], samples: Sequence[Sample], replies: Mapping[JudgeCall, Reply]
-) -> Sequence[JudgeCall]:
-    """The calls still wanted, each once: two outputs that are the same are asked about together."""
-    asked = (calls_of(judge, sample, replies) for judge in judges for sample in samples)
-    return list(dict.fromkeys(call for calls in asked for call in calls))

@@ -270,6 +270,7 @@ def plan_text(
     seed: int,
     rules: int,
     replicate: int = 0,
+    drawn: int | None = None,
     keys: dict[bool, RequestKeys] | None = None,
     cut_at_stop: bool = False,
 ) -> PlannedGeneration:
@@ -285,6 +286,7 @@ def plan_text(
         seed: Seed of the campaign.
         rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
         replicate: Number of the text among those of one request.
+        drawn: The request's own seed; None if it follows from the campaign's.
         keys: Keys of the model, fingerprint and sampling made so far, by whether prompts are given one first
             token; kept for the next call.
         cut_at_stop: See `PlannedGeneration`.
@@ -311,7 +313,8 @@ def plan_text(
         content = request_content(
             model, fingerprint, asked.prompt, sampling, replicate, weighed, asked.is_greedy
         )
-        drawn = 0 if greedy else request_seed(seed, content)
+        if drawn is None:
+            drawn = 0 if greedy else request_seed(seed, content)
         key = generation_key(content, drawn)
     return PlannedGeneration(
         key=key,

@@ -25,7 +25,11 @@ Answers = Sequence[StoredText | GenerationFailure]
 
 
 def score_samples(
-    campaign: CampaignSession, samples: SamplesSpec, judge: Judge, round_: RoundRecord, texts: GenerationBatch
+    campaign: CampaignSession,
+    samples: SamplesSpec,
+    judge: Judge[Sample],
+    round_: RoundRecord,
+    texts: GenerationBatch,
 ) -> list[NewComparison]:
     """One comparison per planned pair, in planned order; the texts of a pair stand together in the batch.
 
@@ -51,7 +55,7 @@ def score_samples(
 
 
 def found_in(
-    samples: SamplesSpec, asked: AskedJudge, answers: Answers, shown: Sequence[Sample]
+    samples: SamplesSpec, asked: AskedJudge[Sample], answers: Answers, shown: Sequence[Sample]
 ) -> JsonObject:
     """The fields of a pair's comparison that follow from its texts.
 

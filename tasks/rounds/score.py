@@ -14,7 +14,7 @@ from winnow.tasks.rounds.ask import AskedJudge, ask_models
 
 
 def score_outputs(
-    campaign: CampaignSession, judge: Judge, round_: RoundRecord, texts: GenerationBatch
+    campaign: CampaignSession, judge: Judge[Sample], round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
     """One comparison per planned pair, in planned order."""
     pairs = list(zip(round_.arms, round_.examples, strict=True))
@@ -35,11 +35,11 @@ def score_outputs(
 
 def asked_judges(
     campaign: CampaignSession,
-    judge: Judge,
+    judge: Judge[Sample],
     round_: RoundRecord,
     samples: Sequence[Sample],
     texts: GenerationBatch,
-) -> tuple[AskedJudge, dict[str, AskedJudge]]:
+) -> tuple[AskedJudge[Sample], dict[str, AskedJudge[Sample]]]:
     """The judge of the outcome and those of the metrics, all of whose calls are made together.
 
     See `ask_models`.
@@ -105,7 +105,7 @@ def sample_of(
 
 def scored(
     campaign: CampaignSession,
-    asked: AskedJudge,
+    asked: AskedJudge[Sample],
     position: int,
     arm: int,
     example: int,
@@ -140,7 +140,7 @@ def scored(
 
 
 def with_metrics(
-    comparison: NewComparison, metrics: Mapping[str, AskedJudge], samples: Sequence[Sample]
+    comparison: NewComparison, metrics: Mapping[str, AskedJudge[Sample]], samples: Sequence[Sample]
 ) -> NewComparison:
     """A comparison with one value per metric: of several texts the mean, none where one of them has none.
 

@@ -20,7 +20,6 @@ from winnow.tasks.data.hub_cache import pinned, revisions_of
 from winnow.tasks.data.inspect.reading import read_task
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
@@ -69,8 +68,8 @@ def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedC
         spec = pinned(spec, revisions, asks_hub=is_allowed)
         checked = check_campaign(spec, dataset, is_allowed=is_allowed)
         if approve is not None:
-            for judge in (checked.judge, *checked.metrics.values()):
-                try_out(judge)
+            for judge in checked.judges:
+                judge.try_out()
         return checked
 
 

@@ -25,7 +25,6 @@ from winnow.tasks.campaign.stored_values import stored_dataset, values_of
 from winnow.tasks.candidates.text_rules import rules_of
 from winnow.tasks.data.hub_cache import pinned, revisions_of
 from winnow.tasks.errors import SpecError
-from winnow.tasks.judges.protocol import try_out
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
@@ -125,8 +124,8 @@ def rescoring_campaign(
             refuse_confidence(spec.stopping.delta)
         revisions = revisions_of((known or first).spec)
         checked = check_campaign(pinned(spec, revisions), stored_dataset(first, examples))
-        for each in (checked.judge, *checked.metrics.values()):
-            try_out(each)
+        for each in checked.judges:
+            each.try_out()
     except SpecError as error:
         raise SpecError(f"{_place(file, error.path or '', name)}: {error.message}") from error
     # Its texts are found under the keys that they were stored under.

@@ -189,7 +189,7 @@ _NO_MATHEMATICS = _Loss(
 )
 
 
-def _are_unreadable(judge: Judge, targets: Sequence[str]) -> bool:
+def _are_unreadable(judge: Judge[Sample], targets: Sequence[str]) -> bool:
     return judge.judge(Sample(output="1", targets=targets)).reason == UNREADABLE_TARGET
 
 

@@ -23,10 +23,15 @@ from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import provider_names, start_engine
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.pairwise.protocol import Duel, verdict_of
-from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_names
-from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.registry import create_judge, describe, judge_code, judge_names
+from winnow.tasks.judges.protocol import Duel, Sample, Verdict
+from winnow.tasks.judges.registry import (
+    create_judge,
+    create_pair_judge,
+    describe,
+    judge_code,
+    judge_names,
+    pair_judge_names,
+)
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
@@ -89,16 +94,16 @@ def shorter(a: str, b: str, targets: Sequence[str], *, ties_within: int = 0) -> 
 
 
 def judged(judge, a, b):
-    return judge.verdict(Duel(question="q", answer_a=a, answer_b=b, seed=1), {})
+    return judge.judge(Duel(question="q", answer_a=a, answer_b=b, seed=1))
 
 
 def test_a_function_is_a_judge_of_duels_with_its_keywords_as_parameters():
     assert winnow.pair_judge(shorter) is shorter
     assert "shorter" in pair_judge_names()
     judge = create_pair_judge("shorter", ties_within=1)
-    assert (judge.models, judge.calls(None, {})) == ((), ())
+    assert judge.models == ()
     pairs = (("a", "abc"), ("abc", "a"), ("a", "ab"))
-    assert [judged(judge, *pair).outcome for pair in pairs] == [1.0, 0.0, 0.5]
+    assert [judged(judge, *pair).score for pair in pairs] == [1.0, 0.0, 0.5]
     assert judged(judge, "", "").reason == "no_preference"
     with pytest.raises(JudgeError, match=r"judge\.ties_within: .*must be a valid integer"):
         create_pair_judge("shorter", ties_within="many")
@@ -113,7 +118,7 @@ def test_a_judge_of_duels_that_raises_or_returns_no_preference_leaves_the_duel_u
 
     made = create_pair_judge("odd")
     for answer, reason in (("two", "invalid_score"), ("text", "invalid_score"), ("three", "judge_failed")):
-        assert verdict_of(made, Duel(question="q", answer_a=answer, answer_b="", seed=1), {}).reason == reason
+        assert judged(made, answer, "").reason == reason
 
 
 @pytest.mark.usefixtures("plain_runs")

@@ -24,7 +24,7 @@ from winnow.tasks.data.lm_eval.reading import task_rows
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.errors import DatasetError, SpecError
-from winnow.tasks.judges.protocol import Sample, try_out
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
 from winnow.tasks.queries.check.texts import findings
@@ -70,7 +70,7 @@ def test_a_judge_runs_no_code_that_nobody_has_allowed(file):
     judge = create_judge("python", path="j.py:f")
     asked = []
     ask_of(lambda act, digests: asked.append((act, *digests)))
-    for use in (lambda: judge.judge(Sample(output="x", targets=("x",))), lambda: try_out(judge)):
+    for use in (lambda: judge.judge(Sample(output="x", targets=("x",))), lambda: judge.try_out()):
         with pytest.raises(NotAllowed, match=r"run 'f' of the Python file .* winnow validate FILE --trust"):
             use()
     assert asked == [(f"run 'f' of the Python file {str(file)!r}", "j")] * 2
@@ -115,7 +115,7 @@ def test_what_was_allowed_and_could_not_be_remembered_runs_in_this_process(file,
     provide_all(monkeypatch)
     ask_of(trust_prompt.allows)
     with pytest.raises(NotAllowed):
-        try_out(create_judge("python", path="j.py:f"))
+        create_judge("python", path="j.py:f").try_out()
     (file.parent / "configuration").write_text("in the way of a folder")
     check_campaign_file(str(path), [], approving(Trust(everything=True)))
     assert (file.parent / "ran").exists()
@@ -168,7 +168,7 @@ def test_a_judge_that_changed_after_it_was_allowed_is_not_run(file, monkeypatch)
     file.write_text(JUDGE + "# other code")
     (file.parent / "ran").unlink()
     with pytest.raises(NotAllowed):
-        try_out(create_judge("python", path="j.py:f"))
+        create_judge("python", path="j.py:f").try_out()
     assert not (file.parent / "ran").exists()
 
 

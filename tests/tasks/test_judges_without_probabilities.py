@@ -10,6 +10,8 @@ from faulty_server import faulty_server
 from sqlalchemy import text
 
 from winnow.tasks.judges.pairwise.protocol import PairVerdict
+from winnow.tasks.judges.plugin import PluginPairJudge
+from winnow.tasks.plugins.entry_points import Plugin
 
 
 @pytest.fixture(params=BOTH)
@@ -69,7 +71,8 @@ def test_a_plug_in_that_gives_nan_leaves_duels_unscored(database, monkeypatch):
         verdict=lambda duel, replies: PairVerdict(outcome=math.nan),
     )
     monkeypatch.setattr(
-        "winnow.tasks.objectives.best_duel.objective.create_pair_judge", lambda *_, **__: plug_in
+        "winnow.tasks.objectives.best_duel.objective.create_pair_judge",
+        lambda *_, **__: PluginPairJudge(Plugin(kind="pair judge", name="nan", location="nan:Nan"), plug_in),
     )
     with faulty_server() as server:
         served_campaigns.run(database, duels(server.url), rounds=1)

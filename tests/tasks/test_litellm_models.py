@@ -5,7 +5,7 @@ import pytest
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
 from winnow.tasks.engines.known_apis import APIS
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.pairwise.registry import create_pair_judge
+from winnow.tasks.judges.registry import create_pair_judge
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.model_servers import with_servers, without_servers

@@ -68,11 +68,10 @@ def selectors(all_: AllSelectors = False, json: Json = False) -> None:
 
 def judges(json: Json = False) -> None:
     """List the judges a campaign can use, with their parameters."""
-    from winnow.tasks.judges import registry as of_outputs
-    from winnow.tasks.judges.pairwise import registry as of_pairs
+    from winnow.tasks.judges import registry
 
-    entries = [("best-mean, certify, route", of_outputs.describe, name) for name in of_outputs.judge_names()]
-    entries += [("best-duel", of_pairs.describe, name) for name in of_pairs.pair_judge_names()]
+    entries = [("best-mean, certify, route", registry.describe, name) for name in registry.judge_names()]
+    entries += [("best-duel", registry.describe_pair_judge, name) for name in registry.pair_judge_names()]
     rows: list[Mapping[str, str]] = []
     for objective, describe, name in entries:
         try:
@@ -109,8 +108,7 @@ def schema(all_: AllSelectors = False) -> None:
     from winnow.algorithms.registry import selector_names
     from winnow.flows.reports.output import print_json
     from winnow.tasks.engines.providers import provider_names
-    from winnow.tasks.judges.pairwise.registry import pair_judge_names
-    from winnow.tasks.judges.registry import judge_names
+    from winnow.tasks.judges.registry import judge_names, pair_judge_names
     from winnow.tasks.setup.json_schema import campaign_schema
 
     judges = sorted({*judge_names(), *pair_judge_names()})

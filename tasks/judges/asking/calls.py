@@ -1,10 +1,8 @@
-"""The calls by which a judge of single outputs asks a model, and the replies as it reads them.
-
-Judges of duels ask by calls of their own, and are told replies of the same kind.
-"""
+"""The calls by which a judge asks a model, and the replies as it reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Sampling
 
@@ -16,6 +14,10 @@ TOO_FEW_JUDGES = "too_few_judges"
 
 FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
 """Reasons for which a model that was asked for probabilities is asked for a text."""
+
+
+PresentationOrder = Literal["original", "swapped"]
+"""Whether answer A of a duel is shown first or second; a single output is in the original order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,10 @@ class JudgeCall:
     """0, then 1 and up where the reply before could not be read."""
     replicate: int = 0
     """Tells apart calls whose replies are drawn anew; 0 where decoding is greedy."""
+    presentation_order: PresentationOrder = "original"
+    """The order in which the prompt shows the answers of a duel."""
+    seed: int | None = None
+    """Seed of the request, in [0, 2**31); None if it follows from the campaign's seed and `replicate`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +56,10 @@ class JudgeReply:
     """"stop", or "length" where the reply was cut off."""
 
 
-Reply = Completion | JudgeReply | GenerationFailure
-"""The answer to a `JudgeCall`, or to a `JudgmentCall` of a pair judge."""
+Completed = Completion | JudgeReply
+
+Reply = Completed | GenerationFailure
+"""The answer to a call."""
 
 Replies = Mapping[JudgeCall, Reply]
 

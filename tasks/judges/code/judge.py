@@ -19,7 +19,7 @@ from winnow.tasks.errors import JudgeError, TemplateError
 from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
 from winnow.tasks.judges.code.self_test import escape
-from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, require_allowed
 
 VERSION = 2
@@ -29,7 +29,7 @@ UNREADABLE_TARGET, NO_ANSWER = "unreadable_target", "no_answer"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeJudge:
+class CodeJudge(Judge[Sample]):
     """The program in the output passes the example's tests, run in a sandbox; it needs `allow_code: true`."""
 
     scale: ClassVar = Scale(unit="share of the tests, 0 or 1 unless `partial`", formula="as it is")
@@ -74,12 +74,12 @@ class CodeJudge:
         return {"python": python_version()}
 
     def try_out(self) -> None:
-        """Have a program try to get out of the sandbox; see `tasks.judges.protocol.try_out`."""
+        """Have a program try to get out of the sandbox; see `Judge`."""
         if (why := escape()) is not None:
             raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
 
-    def ahead(self, samples: Sequence[Sample]) -> None:
-        """Run the programs of some outputs side by side; see `tasks.judges.protocol.ahead`."""
+    def ahead(self, samples: Sequence[Sample], /) -> None:
+        """Run the programs of some outputs side by side; see `Judge`."""
         asked = map(self._asked, samples)
         self._known.clear()
         self._known.update(run_tasks({each for each in asked if isinstance(each, Task)}))

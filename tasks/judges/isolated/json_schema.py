@@ -19,7 +19,7 @@ from typing import ClassVar, Protocol, cast
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -34,7 +34,7 @@ PATTERN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonSchemaJudge:
+class JsonSchemaJudge(Judge[Sample]):
     """The output is JSON that satisfies a schema, by jsonschema; it needs no targets."""
 
     scale: ClassVar = RIGHT_OR_WRONG

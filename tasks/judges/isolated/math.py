@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.judges.rules.reading import formulas
 from winnow.tasks.judges.rules.reading.typography import as_typed
 
@@ -24,7 +24,7 @@ _ANCHORS = ("$", "\\boxed", "\\(", "\\[")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MathJudge:
+class MathJudge(Judge[Sample]):
     """The expression that the output gives as its answer equals a target, by math-verify."""
 
     scale: ClassVar = RIGHT_OR_WRONG

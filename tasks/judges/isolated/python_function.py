@@ -22,7 +22,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.text import in_home
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
-from winnow.tasks.judges.protocol import JUDGE_FAILED, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import JUDGE_FAILED, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.allowed_code import function_of, require_allowed
 from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.source_code import file_digests
@@ -34,7 +34,7 @@ _PATH = "judge.path"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PythonJudge:
+class PythonJudge(Judge[Sample]):
     """A function of a Python file of one's own scores the output; it needs --trust."""
 
     scale: ClassVar = Scale(
@@ -74,7 +74,7 @@ class PythonJudge:
         object.__setattr__(self, "_act", (function_of(str(file), function), params["digests"]))
 
     def try_out(self) -> None:
-        """Import the file in the judge's process; see `tasks.judges.protocol.try_out`."""
+        """Import the file in the judge's process; see `Judge`."""
         require_allowed(*self._act)
         try:
             self._isolated.start()

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.isolated.words import words
-from winnow.tasks.judges.protocol import Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
 
 VERSION = 2
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -16,7 +16,7 @@ Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RougeJudge:
+class RougeJudge(Judge[Sample]):
     """ROUGE F1 of the output against the target that it is closest to, by rouge-score."""
 
     scale: ClassVar = Scale(unit="F1, 0 to 1", formula="as it is")

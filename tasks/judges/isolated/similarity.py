@@ -17,7 +17,7 @@ from winnow.tasks.embedding.sentence_model import Pooling, SentenceModel
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
-from winnow.tasks.judges.protocol import JUDGE_FAILED, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import JUDGE_FAILED, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
@@ -35,7 +35,7 @@ MOST_TARGETS_KEPT = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimilarityJudge:
+class SimilarityJudge(Judge[Sample]):
     """The cosine between the output and the closest target, by a sentence-embedding model or an embedder."""
 
     scale: ClassVar = Scale(
@@ -73,7 +73,7 @@ class SimilarityJudge:
         )
 
     def try_out(self) -> None:
-        """Load the model in the judge's process; see `tasks.judges.protocol.try_out`."""
+        """Load the model in the judge's process; see `Judge`."""
         try:
             if self._isolated is not None:
                 self._isolated.start()

@@ -14,14 +14,14 @@ from pydantic import Field
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.isolated.words import HELPFUL_SHARE, LEAST_SHARE, leaves
-from winnow.tasks.judges.protocol import PERCENT, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import PERCENT, Judge, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SentenceMetric:
+class _SentenceMetric(Judge[Sample]):
     """A metric of sacrebleu; what a spec may set are arguments of its class there."""
 
     libraries: ClassVar = ("sacrebleu",)

@@ -1,4 +1,4 @@
-"""The parameters of the LLM judge; what it does with them is in `tasks.judges.pairwise.llm_panel`."""
+"""The parameters of the LLM judge of duels; see `tasks.judges.asking.panel`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,8 @@ from pydantic import Field
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
-from winnow.tasks.judges.pairwise.llm_panel import Panel
+from winnow.tasks.judges.asking.panel import Panel
+from winnow.tasks.judges.pairwise.comparing import Comparing
 from winnow.tasks.judges.pairwise.order_aggregation import Aggregation, OrderAggregation
 from winnow.tasks.judges.pairwise.pair_prompt import BUILT_IN, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
@@ -18,6 +19,7 @@ from winnow.tasks.judges.pairwise.verdicts import (
     mapped_format,
     named_format,
 )
+from winnow.tasks.judges.protocol import Duel
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
 VERSION = 3
@@ -40,7 +42,7 @@ def llm_judge(
     min_valid_judges: Annotated[int, Field(ge=1)] = 1,
     max_tokens: Annotated[int, Field(ge=1)] = 1024,
     temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
-) -> Panel:
+) -> Panel[Duel]:
     """One or more language models prefer an answer, shown both orders; orders that disagree are a tie.
 
     Args:
@@ -69,14 +71,17 @@ def llm_judge(
     check_counts(judges, repeats, min_valid_judges)
     loaded = load_template(template)
     verdicts = _verdicts(template, verdict_format, score_mapping, verdict_pattern)
-    return Panel(
-        judges=judges if read == "text" else _choosing(judges, verdicts),
+    form = Comparing(
         template=loaded,
         verdicts=verdicts,
-        read=read,
+        reads=read,
         presentation_orders=("original", "swapped") if position_swap else ("original",),
         order_aggregation=order_aggregation,
         aggregation=aggregation,
+    )
+    return Panel(
+        judges=judges if read == "text" else _choosing(judges, verdicts),
+        form=form,
         max_reasks=max_reasks,
         repeats=repeats,
         min_valid_judges=min_valid_judges,

@@ -21,9 +21,10 @@ from winnow.storage.text import in_home
 from winnow.tasks.data.sandboxed_templates import compile_template, render
 from winnow.tasks.errors import JudgeError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
+from winnow.tasks.judges.asking.calls import PresentationOrder
 from winnow.tasks.judges.pairwise.brace_template import BracesTemplate, variables_in_braces
-from winnow.tasks.judges.pairwise.protocol import Duel, PresentationOrder
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName
+from winnow.tasks.judges.protocol import Duel
 
 BUILT_IN: Mapping[str, VerdictFormatName] = {"alpaca": "m/M", "arena-hard": "[[A>>B]]", "mt-bench": "[[A]]"}
 """Name -> the verdict format it is written for."""

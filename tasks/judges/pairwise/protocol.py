@@ -1,61 +1,20 @@
-"""The protocol of pair judges: a judge asks for model calls, and makes a verdict of their replies.
+"""The protocol of pair judges of other packages; `tasks.judges.plugin` makes `Judge`s of them.
 
-A pair judge calls no model itself. Whoever runs it asks `calls` what is still wanted, makes those calls,
-keeps the replies, and asks again until nothing is wanted; then `verdict` is ready. A judge keeps nothing
-between calls: the same duel and replies give the same calls and the same verdict, so a run that was
-interrupted goes on with the replies that were stored.
+A pair judge calls no model itself. Winnow asks `calls` what is still wanted, makes those calls, keeps the
+replies, and asks again until nothing is wanted; then `verdict` is ready. A judge keeps nothing between calls:
+the same duel and replies give the same calls and the same verdict, so a run that was interrupted goes on with
+the replies that were stored.
 
-A verdict is an outcome or a reason, never both and never neither. The reasons of the built-in judges:
-
-* verdict_missing    the reply ends in no verdict that can be read
-* pattern_timeout    the judge's own pattern took too long on this reply
-* no_probabilities   the engine gave no probabilities of the labels, or none that can be used
-* prompt_failed      the template could not be rendered for this duel
-* too_few_judges     of several judges, fewer than `min_valid_judges` have an opinion
-* no_preference      a program's function gave none
-* invalid_score      a plug-in gave what is no number in [0, 1], such as NaN, or no verdict
-* judge_failed       a plug-in raised an exception; see `tasks.plugins.entry_points`
-* and those of a `GenerationFailure` (one judge) or of the scorer (`rules`).
+A verdict is an outcome or a reason, never both and never neither.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.judges.asking.calls import Reply
-from winnow.tasks.judges.protocol import (
-    INVALID_SCORE,
-    JUDGE_FAILED,
-    InvalidScore,
-    check_words,
-    checked_kind,
-    checked_score,
-)
-from winnow.tasks.plugins.entry_points import PluginFailed
-
-PresentationOrder = Literal["original", "swapped"]
-"""Whether answer A is shown first or second."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duel:
-    """Two answers to one question."""
-
-    question: str
-    """The example's input."""
-    answer_a: str
-    """Untrusted, any characters."""
-    answer_b: str
-    """Untrusted, any characters."""
-    targets: Sequence[str] = ()
-    """The example's targets; none where it has none."""
-    has_forms: bool = False
-    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
-    fields: Mapping[str, object] = field(default_factory=dict)
-    """The example's other fields, JSON values."""
-    seed: int
-    """Source of the duel's coins and of what a judge samples; the same whenever the duel is judged again."""
+from winnow.tasks.judges.asking.calls import PresentationOrder, Reply
+from winnow.tasks.judges.protocol import Duel, InvalidScore, check_words, checked_kind, checked_score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,13 +115,3 @@ class PairJudge(Protocol):
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
         """The verdict, once `calls` wants nothing more."""
-
-
-def verdict_of(judge: PairJudge, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
-    """The judge's verdict; unscored where it is none or something is raised, as a plug-in's may be."""
-    try:
-        return checked_kind(judge.verdict(duel, replies), PairVerdict)
-    except InvalidScore as error:
-        return PairVerdict(reason=INVALID_SCORE, detail=str(error))
-    except PluginFailed as failed:
-        return PairVerdict(reason=JUDGE_FAILED, detail=failed.what)

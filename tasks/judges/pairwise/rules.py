@@ -22,9 +22,7 @@ from typing import Literal
 import regex
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.asking.calls import Reply
-from winnow.tasks.judges.pairwise.protocol import Duel, JudgmentCall, PairVerdict
-from winnow.tasks.judges.protocol import BEST_OF, Judge, Sample, Verdict, models_of, try_out
+from winnow.tasks.judges.protocol import BEST_OF, Duel, Judge, Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 from winnow.tasks.text.canonical_json import sha256
 
@@ -40,19 +38,14 @@ _STEP = regex.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RulesJudge:
+class RulesJudge(Judge[Duel]):
     """Compares two answers by what a scorer says of each, and by rules where it says the same of both."""
 
-    scorer: Judge
+    scorer: Judge[Sample]
     scorer_code: Mapping[str, object]
     """See `tasks.judges.registry.judge_code`."""
     both_right: BothRight
     both_wrong: BothWrong
-
-    @property
-    def models(self) -> tuple[()]:
-        """None: rules call no model."""
-        return ()
 
     @property
     def identity(self) -> Mapping[str, object]:
@@ -65,37 +58,33 @@ class RulesJudge:
         return self.both_wrong == "tie"
 
     def try_out(self) -> None:
-        """See `tasks.judges.protocol.try_out`."""
-        try_out(self.scorer)
+        """See `Judge`."""
+        self.scorer.try_out()
 
-    def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> tuple[()]:
-        """None: the verdict is always ready."""
-        return ()
-
-    def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
+    def judge(self, duel: Duel, /) -> Verdict:
         """The higher score wins; equal scores go to the rule for two right or two wrong answers."""
         a, b = (self.scorer.judge(_sample(duel, answer)) for answer in (duel.answer_a, duel.answer_b))
         if a.score is None or b.score is None:
             return _unscored(a, b)
         if a.score != b.score:
-            return PairVerdict(outcome=float(a.score > b.score), answer=f"scores {a.score:g} and {b.score:g}")
+            return Verdict(score=float(a.score > b.score), answer=f"scores {a.score:g} and {b.score:g}")
         if a.score == 1.0:
             return self._among_right(duel)
         if self.both_wrong == "tie":
-            return PairVerdict(outcome=0.5, answer="both wrong")
-        return PairVerdict(outcome=coin(duel.seed), answer="both wrong: coin")
+            return Verdict(score=0.5, answer="both wrong")
+        return Verdict(score=coin(duel.seed), answer="both wrong: coin")
 
-    def _among_right(self, duel: Duel) -> PairVerdict:
+    def _among_right(self, duel: Duel) -> Verdict:
         texts = duel.answer_a, duel.answer_b
         if self.both_right == "clearer-steps":
             steps_a, steps_b = map(has_steps, texts)
             if steps_a != steps_b:
-                return PairVerdict(outcome=float(steps_a), answer="both right: numbered steps")
+                return Verdict(score=float(steps_a), answer="both right: numbered steps")
         if self.both_right == "tie":
-            return PairVerdict(outcome=0.5, answer="both right")
+            return Verdict(score=0.5, answer="both right")
         length_a, length_b = map(_length, texts)
-        return PairVerdict(
-            outcome=preference(length_b, length_a), answer=f"both right: {length_a} and {length_b} characters"
+        return Verdict(
+            score=preference(length_b, length_a), answer=f"both right: {length_a} and {length_b} characters"
         )
 
 
@@ -129,7 +118,7 @@ def rules_judge(
     except JudgeError as error:
         place = (error.path or "judge").replace("judge", "judge.scorer", 1)
         raise JudgeError(error.message, place) from error
-    if models_of(judge):
+    if judge.models:
         sentence = "asks a model, and the scorer of rules asks none; give the duels a judge of type llm"
         raise JudgeError(sentence, "judge.scorer.type")
     return RulesJudge(scorer=judge, scorer_code=code, both_right=both_right, both_wrong=both_wrong)
@@ -159,10 +148,10 @@ def _length(text: str) -> int:
     return len(" ".join(text.split()))
 
 
-def _unscored(a: Verdict, b: Verdict) -> PairVerdict:
+def _unscored(a: Verdict, b: Verdict) -> Verdict:
     reasons = {"A": a.reason, "B": b.reason}
     told = {side: reason for side, reason in reasons.items() if reason is not None}
-    return PairVerdict(
+    return Verdict(
         reason=next(iter(told.values())),
         answer="; ".join(f"answer {side}: {reason}" for side, reason in told.items()),
         detail=a.detail or b.detail,

@@ -11,10 +11,7 @@ from typing import Literal
 import regex
 
 from winnow.tasks.engines.choices.probabilities import expected_value
-from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.asking.calls import NO_PROBABILITIES, PATTERN_TIMEOUT, VERDICT_MISSING, Reply
-from winnow.tasks.judges.pairwise.protocol import Judgment, JudgmentCall
 from winnow.tasks.text.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]
@@ -146,36 +143,3 @@ def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> Ve
 
 def _folded(label: str) -> str:
     return "".join(label.split()).casefold()
-
-
-def read_reply(call: JudgmentCall, reply: Reply, verdicts: VerdictFormat, read: Read) -> Judgment:
-    """The judgment of one call; in swapped judgments the verdict is turned back."""
-    text, shown_first, reason = _read(reply, verdicts, read)
-    if shown_first is not None and call.presentation_order == "swapped":
-        shown_first = 1.0 - shown_first
-    return Judgment(
-        judge=call.judge,
-        presentation_order=call.presentation_order,
-        repeat=call.repeat,
-        attempt=call.attempt,
-        reply=text,
-        verdict=shown_first,
-        reason=reason,
-    )
-
-
-def _read(reply: Reply, verdicts: VerdictFormat, read: Read) -> tuple[str | None, float | None, str | None]:
-    """Text, preference for the answer shown first, reason."""
-    if isinstance(reply, GenerationFailure):
-        return None, None, reply.reason
-    if read == "probabilities":
-        verdict = verdicts.expected(reply.choice_logprobs)
-        return reply.text, verdict, NO_PROBABILITIES if verdict is None else None
-    if read == "choice":
-        verdict = verdicts.scores.get(reply.text)
-        return reply.text, verdict, VERDICT_MISSING if verdict is None else None
-    try:
-        verdict = verdicts.in_text(reply.text, is_cut=reply.finish_reason == "length")
-    except TimeoutError:
-        return reply.text, None, PATTERN_TIMEOUT
-    return reply.text, verdict, VERDICT_MISSING if verdict is None else None

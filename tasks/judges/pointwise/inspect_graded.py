@@ -28,7 +28,7 @@ from winnow.tasks.judges.asking.calls import (
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel, judge_model
 from winnow.tasks.judges.pointwise.inspect_prompts import FACT, QA, TEMPLATES, instructions_for
-from winnow.tasks.judges.protocol import INVALID_SCORE, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import INVALID_SCORE, Judge, Sample, Scale, Verdict
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.text.canonical_json import sha256
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
@@ -104,7 +104,7 @@ inspect_graded_judge = InspectGradedJudge()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grader:
+class Grader(Judge[Sample]):
     """A judge made of one model; see the module."""
 
     grader: JudgeModel
@@ -124,11 +124,11 @@ class Grader:
         """See `Judge`."""
         return (self.grader.ref,)
 
-    def told(self, replies: Replies) -> Self:
+    def told(self, replies: Replies, /) -> Self:
         """See `Judge`."""
         return replace(self, replies=replies)
 
-    def calls(self, sample: Sample, replies: Replies) -> Sequence[JudgeCall]:
+    def calls(self, sample: Sample, replies: Replies, /) -> Sequence[JudgeCall]:
         """See `Judge`."""
         call = self._call(sample)
         return () if isinstance(call, Verdict) or call in replies else (call,)

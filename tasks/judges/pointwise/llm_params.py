@@ -1,4 +1,4 @@
-"""The parameters of the model judge of single outputs; what it does with them is in `llm_rater`."""
+"""The parameters of the LLM judge of single outputs; see `tasks.judges.asking.panel`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -8,10 +8,11 @@ from pydantic import Field
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_model, judge_models
+from winnow.tasks.judges.asking.panel import Panel
 from winnow.tasks.judges.pointwise import rating_prompt
-from winnow.tasks.judges.pointwise.llm_rater import Aggregation, Rater, Read
 from winnow.tasks.judges.pointwise.points import FORMULA, UNIT, ScaleName, points_of
-from winnow.tasks.judges.protocol import Scale
+from winnow.tasks.judges.pointwise.rating import Aggregation, Rating, Read
+from winnow.tasks.judges.protocol import Sample, Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.text.canonical_json import sha256
 
@@ -48,7 +49,7 @@ class LlmJudge:
         min_valid_judges: Annotated[int, Field(ge=1)] = 1,
         max_tokens: Annotated[int, Field(ge=1)] = 1024,
         temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
-    ) -> Rater:
+    ) -> Panel[Sample]:
         """The judge.
 
         Args:
@@ -79,13 +80,16 @@ class LlmJudge:
             )
         points = points_of(scale)
         reply_format = points.instructions(reasoned=read == "text")
-        return Rater(
-            judges=judges,
+        form = Rating(
             points=points,
             beginning=rating_prompt.head(rating_prompt.rubric_text(rubric), reply_format),
             reference=reference,
-            read=read,
+            weighs=read == "probabilities",
             aggregation=aggregation,
+        )
+        return Panel(
+            judges=judges,
+            form=form,
             max_reasks=max_reasks,
             repeats=repeats,
             min_valid_judges=min_valid_judges,

@@ -6,7 +6,7 @@ from typing import ClassVar
 import regex
 
 from winnow.tasks.engines.external.scoring_function import NO_SCORE
-from winnow.tasks.judges.protocol import INVALID_SCORE, SHARE, Sample, Verdict
+from winnow.tasks.judges.protocol import INVALID_SCORE, SHARE, Judge, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -15,7 +15,7 @@ _SCORE = regex.compile(r"[+-]?(\d{1,20}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreJudge:
+class ScoreJudge(Judge[Sample]):
     """The output is the score: a number from 0 to 1, and nothing else."""
 
     scale: ClassVar = SHARE

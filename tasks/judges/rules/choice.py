@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.judges.rules.reading.choice_reading import ChoiceReader, folded
 
 VERSION = 2
@@ -20,7 +20,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceJudge:
+class ChoiceJudge(Judge[Sample]):
     """The option that the output settles on is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG

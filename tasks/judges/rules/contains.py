@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainsJudge:
+class ContainsJudge(Judge[Sample]):
     """The output contains a target, or all of them, as they are written."""
 
     scale: ClassVar = RIGHT_OR_WRONG

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExactJudge:
+class ExactJudge(Judge[Sample]):
     """The output equals a target, character for character."""
 
     scale: ClassVar = RIGHT_OR_WRONG

@@ -13,7 +13,7 @@ import regex
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 VERSION = 1
@@ -41,7 +41,7 @@ INVALID = "[invalid]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactMatchJudge:
+class ExactMatchJudge(Judge[Sample]):
     """The output equals a target after lm-eval's filters."""
 
     scale: ClassVar = RIGHT_OR_WRONG

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -21,7 +21,7 @@ TargetKind = Literal["text", "index"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccJudge:
+class AccJudge(Judge[Sample]):
     """The choice with the highest log-likelihood is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG
@@ -35,7 +35,7 @@ class AccJudge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccNormJudge:
+class AccNormJudge(Judge[Sample]):
     """The choice with the highest log-likelihood per character, or byte, is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG
@@ -53,7 +53,7 @@ class AccNormJudge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GreedyJudge:
+class GreedyJudge(Judge[Sample]):
     """Greedy decoding gives the first target, whole."""
 
     scale: ClassVar = RIGHT_OR_WRONG

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import regex
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -38,7 +38,7 @@ def _normalise_once(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NormalisedJudge:
+class NormalisedJudge(Judge[Sample]):
     """The output equals a target once case, punctuation and extra white space are ignored."""
 
     scale: ClassVar = RIGHT_OR_WRONG

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.judges.rules.reading.numbers import Number, NumberReader
 
 VERSION = 2
@@ -18,7 +18,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumericJudge:
+class NumericJudge(Judge[Sample]):
     """The number that the output gives as its answer equals that of a target, within a tolerance."""
 
     scale: ClassVar = RIGHT_OR_WRONG

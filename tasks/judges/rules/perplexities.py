@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from winnow.tasks.judges.protocol import Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -34,7 +34,7 @@ MOST_NATS = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitsPerByteJudge:
+class BitsPerByteJudge(Judge[Sample]):
     """The model needs few bits for each byte of the text."""
 
     scale: ClassVar = BITS
@@ -45,7 +45,7 @@ class BitsPerByteJudge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BytePerplexityJudge:
+class BytePerplexityJudge(Judge[Sample]):
     """The text has a low perplexity per byte."""
 
     scale: ClassVar = PER_BYTE
@@ -56,7 +56,7 @@ class BytePerplexityJudge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordPerplexityJudge:
+class WordPerplexityJudge(Judge[Sample]):
     """The text has a low perplexity per word."""
 
     scale: ClassVar = PER_WORD

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import regex
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.text.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 
 VERSION = 2
@@ -23,7 +23,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegexJudge:
+class RegexJudge(Judge[Sample]):
     """A pattern is found in the output, or what it captures last is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG

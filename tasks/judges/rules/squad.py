@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Scale, Verdict
 
 VERSION = 1
 """Raised when a verdict can change; see `tasks.judges.catalogue`."""
@@ -20,7 +20,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SquadJudge:
+class SquadJudge(Judge[Sample]):
     """The output equals a target after SQuAD's normalisation of case, punctuation and articles."""
 
     scale: ClassVar = RIGHT_OR_WRONG
@@ -34,7 +34,7 @@ class SquadJudge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class F1Judge:
+class F1Judge(Judge[Sample]):
     """F1 of the words that the output shares with the target it is closest to, as SQuAD has it."""
 
     scale: ClassVar = Scale(unit="F1, 0 to 1", formula="as it is")

@@ -1,70 +1,25 @@
-"""Judging the duels of a round: each pair of answers by a pair judge, whose model calls are made here.
+"""Judging the duels of a round: each pair of answers by a judge of pairs."""
 
-The calls of all duels are made together, as often as the judge wants more of them. Every reply is stored as
-a generation, in groups, before the next calls are planned, so that a resumed round makes none again.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
-from winnow.storage.records.values import NewComparison, NewJudgment, RoundRecord, StoredText
+from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
-from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import generation_key, request_content, request_seed
-from winnow.tasks.candidates.text_rules import settled
+from winnow.tasks.candidates.cache_keys import request_seed
 from winnow.tasks.data.datasets import Example
-from winnow.tasks.engines.protocol import GenerationFailure, Request
-from winnow.tasks.judges.asking.calls import Reply
-from winnow.tasks.judges.pairwise.protocol import (
-    Duel,
-    Judgment,
-    JudgmentCall,
-    PairJudge,
-    PairVerdict,
-    verdict_of,
-)
-from winnow.tasks.judges.protocol import JUDGE_FAILED
-from winnow.tasks.plugins.entry_points import PluginFailed
-from winnow.tasks.rounds.ask import read
-from winnow.tasks.rounds.generate import have_texts
-
-
-@dataclass(slots=True)
-class _Match:
-    """A duel whose two answers are there, and the replies to its calls so far."""
-
-    duel: Duel
-    replies: dict[JudgmentCall, Reply] = field(default_factory=dict)
-    stored: dict[JudgmentCall, int] = field(default_factory=dict)
-    """Ids of the generations that replies were read from."""
-    failed: PairVerdict | None = None
-    """The verdict, which is a reason, where the judge could not say which calls it wants."""
-
-    def wanted(self, judge: PairJudge) -> Sequence[JudgmentCall]:
-        """The calls that the judge still wants; none once it has failed."""
-        if self.failed is not None:
-            return ()
-        try:
-            return judge.calls(self.duel, self.replies)
-        except PluginFailed as failed:
-            self.failed = PairVerdict(reason=JUDGE_FAILED, detail=failed.what)
-            return ()
-
-    def verdict(self, judge: PairJudge) -> PairVerdict:
-        """The judge's verdict, once it wants nothing more."""
-        return self.failed or verdict_of(judge, self.duel, self.replies)
+from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.judges.protocol import Duel, Judge, Verdict
+from winnow.tasks.rounds.ask import AskedJudge, ask_models
 
 
 def judge_duels(
-    campaign: CampaignSession, judge: PairJudge, round_: RoundRecord, texts: GenerationBatch
+    campaign: CampaignSession, judge: Judge[Duel], round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
     """One comparison per planned duel, in planned order; raises like `judge_round`."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
-    matches = {position: _Match(duel) for position, duel in round_duels(campaign, round_, texts).items()}
-    _make_calls(campaign, judge, round_, matches)
+    duels = round_duels(campaign, round_, texts)
+    [asked] = ask_models(campaign, [judge], round_, list(duels.values()))
     return [
-        _comparison(campaign, judge, round_, position, sides[position], matches.get(position))
+        _comparison(campaign, asked, round_, position, sides[position], duels.get(position))
         for position in range(len(round_.examples))
     ]
 
@@ -103,50 +58,16 @@ def duel_seed(campaign_seed: int, round_number: int, position: int) -> int:
     return request_seed(campaign_seed, {"round": round_number, "position": position})
 
 
-def _make_calls(
-    campaign: CampaignSession, judge: PairJudge, round_: RoundRecord, matches: Mapping[int, _Match]
-) -> None:
-    """Give every match the replies that the judge wants."""
-    while wanted := [(match, call) for match in matches.values() for call in match.wanted(judge)]:
-        fingerprints, rules = campaign.checked.judge_fingerprints, campaign.checked.text_rules
-        planned = [plan_call(fingerprints, call, rules=rules) for _, call in wanted]
-        answers = have_texts(campaign, round_, planned)
-        for place, (match, call) in enumerate(wanted):
-            answer = answers[place]
-            if isinstance(answer, StoredText):
-                match.stored[call] = answer.id
-            match.replies[call] = read(answer)
-
-
-def plan_call(fingerprints: Mapping[str, str], call: JudgmentCall, *, rules: int) -> PlannedGeneration:
-    """The request of one call, and the key it is stored under.
-
-    Args:
-        fingerprints: Fingerprints of the weights of each model that judges, by its name.
-        call: A call of a pair judge.
-        rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
-    """
-    fingerprint = fingerprints[call.model.name]
-    sampling = settled(call.sampling, call.model, call.prompt, rules=rules)
-    content = request_content(call.model, fingerprint, call.prompt, sampling, 0)
-    return PlannedGeneration(
-        key=generation_key(content, call.seed),
-        model=call.model,
-        fingerprint=fingerprint,
-        request=Request(prompt=call.prompt, sampling=sampling, seed=call.seed),
-    )
-
-
 def _comparison(
     campaign: CampaignSession,
-    judge: PairJudge,
+    asked: AskedJudge[Duel],
     round_: RoundRecord,
     position: int,
     sides: tuple[StoredText | GenerationFailure, StoredText | GenerationFailure],
-    match: _Match | None,
+    duel: Duel | None,
 ) -> NewComparison:
     arms = round_.arms[position]
-    verdict = _unanswered(sides) if match is None else match.verdict(judge)
+    verdict = _unanswered(sides) if duel is None else asked.judge.judge(duel)
     failures = [
         f"{campaign.checked.candidates[arm].name}: {side.detail}"
         for arm, side in zip(arms, sides, strict=True)
@@ -163,30 +84,13 @@ def _comparison(
         generation_b_id=generations[1],
         judge=campaign.judge_id,
         answer=None if verdict.answer is None else storable(verdict.answer),
-        outcome=verdict.outcome,
+        outcome=verdict.score,
         reason=verdict.reason,
         detail=storable("; ".join(details)) if details else None,
-        judgments=[] if match is None else [_new_judgment(judgment, match) for judgment in verdict.judgments],
+        judgments=asked.judgments(verdict.replies),
     )
 
 
-def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> PairVerdict:
+def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> Verdict:
     """A duel that lacks an answer: not lost by the side without one, since that may be anybody's fault."""
-    return PairVerdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))
-
-
-def _new_judgment(judgment: Judgment, match: _Match) -> NewJudgment:
-    played = (judgment.judge, judgment.presentation_order, judgment.repeat, judgment.attempt)
-    ids = {
-        (call.judge, call.presentation_order, call.repeat, call.attempt): id_
-        for call, id_ in match.stored.items()
-    }
-    return NewJudgment(
-        judge=judgment.judge,
-        presentation_order=judgment.presentation_order,
-        repeat=judgment.repeat,
-        attempt=judgment.attempt,
-        generation_id=ids.get(played),
-        verdict=judgment.verdict,
-        reason=judgment.reason,
-    )
+    return Verdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))

@@ -12,8 +12,8 @@ from winnow.tasks.campaign.scored import fingerprints, refuse_shared_names
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.judges.pairwise.protocol import PairJudge
-from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
+from winnow.tasks.judges.protocol import Duel, Judge
+from winnow.tasks.judges.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.objectives.best_duel.features import chosen_features
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.text.phrases import count_of
@@ -25,7 +25,7 @@ DETERMINISTIC = "deterministic"
 class BestDuel(ResolvedCampaign):
     """Two outputs to an example are compared by a judge of pairs."""
 
-    judge: PairJudge
+    judge: Judge[Duel]
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -46,11 +46,6 @@ class BestDuel(ResolvedCampaign):
     def judge_models(self) -> Sequence[ModelRef]:
         """See `ResolvedCampaign`."""
         return self.judge.models
-
-    @property
-    def judge_identity(self) -> JsonObject:
-        """See `ResolvedCampaign`."""
-        return {**self.judge.identity, **super().judge_identity}
 
     @property
     def repeats_examples(self) -> bool:

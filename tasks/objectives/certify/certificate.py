@@ -99,7 +99,7 @@ def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[s
         campaign: One with the objective certify.
         names: Names of its candidates, in testing order.
     """
-    from winnow.tasks.judges.pointwise.human import UNCLEAR
+    from winnow.tasks.judges.human import UNCLEAR
 
     section = campaign.spec["certify"]
     risk = risk_of(campaign)

@@ -19,7 +19,6 @@ from winnow.tasks.campaign.scored import (
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.judges.protocol import models_of
 from winnow.tasks.objectives.certify.check import Certification, check_certification
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -46,7 +45,7 @@ class Certify(ScoredCampaign):
         scoring = check_judges(spec, candidates)
         answering = answering_models(certification)
         judges = (scoring["judge"], *scoring["metrics"].values())
-        refuse_shared_names([*chain.from_iterable(map(models_of, judges)), *answering], [])
+        refuse_shared_names([*chain.from_iterable(each.models for each in judges), *answering], [])
         scoring["judge_fingerprints"] = {**scoring["judge_fingerprints"], **fingerprints(answering)}
         return cls(spec=spec, dataset=dataset, candidates=ordered, certification=certification, **scoring)
 

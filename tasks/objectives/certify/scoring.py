@@ -36,8 +36,8 @@ from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED
+from winnow.tasks.judges.human import UNCLEAR, HumanJudge
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
-from winnow.tasks.judges.pointwise.human import UNCLEAR, HumanJudge
 from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict
 from winnow.tasks.objectives.certify.certificate import AUTOEVALUATOR, BASELINE, OWN
 from winnow.tasks.objectives.certify.check import Certification
@@ -114,7 +114,7 @@ UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 def score_losses(
     campaign: CampaignSession,
     certification: Certification,
-    judge: Judge,
+    judge: Judge[Sample],
     round_: RoundRecord,
     texts: GenerationBatch,
 ) -> list[NewComparison]:
@@ -153,7 +153,7 @@ def score_losses(
 
 def _compared(
     campaign: CampaignSession,
-    asked: AskedJudge,
+    asked: AskedJudge[Sample],
     scorer: "Scorer",
     position: int,
     answer: tuple[int, int],
@@ -179,7 +179,7 @@ def _asked_metrics(
     scorer: "Scorer",
     round_: RoundRecord,
     targets: Mapping[int, Sequence[str]],
-) -> dict[str, AskedJudge]:
+) -> dict[str, AskedJudge[Sample]]:
     """The judges of metrics, by name: they are about what arms answered to labelled examples."""
     metrics = campaign.checked.metrics
     pairs = zip(round_.arms, round_.examples, strict=True)
@@ -203,7 +203,7 @@ def _labels(campaign: CampaignSession, round_: RoundRecord) -> Mapping[int, Sequ
 def _scorer(
     campaign: CampaignSession,
     certification: Certification,
-    judge: Judge,
+    judge: Judge[Sample],
     round_: RoundRecord,
     texts: GenerationBatch,
 ) -> "Scorer":
@@ -225,13 +225,13 @@ def _scorer(
     )
 
 
-class _SampleList:
+class _SampleList(Judge[Sample]):
     """A judge that only writes down what it is shown."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
 
-    def judge(self, sample: Sample) -> Verdict:
+    def judge(self, sample: Sample, /) -> Verdict:
         """See `Judge`; the verdict is worth nothing."""
         self.samples.append(sample)
         return Verdict(score=0.0)
@@ -265,7 +265,7 @@ class Scorer:
     """The losses of answers."""
 
     certification: Certification
-    judge: Judge
+    judge: Judge[Sample]
     by_label: bool = True
     """Whether the judge holds outputs against a label; False where people rate them as they are."""
     answers: Mapping[Answer, Sequence[StoredText | GenerationFailure]]

@@ -14,7 +14,7 @@ from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import AnnotationRecord, AnnotationTaskRecord, CampaignRecord, ShownTask
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.pointwise.human import UNCLEAR, in_order
+from winnow.tasks.judges.human import UNCLEAR, in_order
 
 TERMINAL, PAGE = "terminal", "page"
 """Places where judgments and labels were given, as stored; files are known by their names."""

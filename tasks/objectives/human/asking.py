@@ -14,19 +14,24 @@ from winnow.storage.records.values import NewAnnotationTask, RoundRecord, Stored
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.judges.pairwise.human import HumanPairJudge, duel_key, needs_people, presentation_order
-from winnow.tasks.judges.pointwise.human import Annotation, HumanJudge, rating_key
+from winnow.tasks.judges.human import (
+    Annotation,
+    HumanPairJudge,
+    People,
+    duel_key,
+    needs_people,
+    presentation_order,
+    rating_key,
+)
 from winnow.tasks.objectives.best_duel.judging import round_duels
 from winnow.tasks.objectives.certify.objective import Certify
 from winnow.tasks.objectives.certify.scoring import answers_of
 from winnow.tasks.text.canonical_json import sha256
 
-HumanJudges = HumanJudge | HumanPairJudge
-
 
 def is_judged_by_people(checked: ResolvedCampaign) -> bool:
     """Whether rounds wait for people."""
-    return isinstance(checked.judge, HumanJudges)
+    return isinstance(checked.judge, People)
 
 
 def lacks_annotations(campaign: CampaignSession) -> bool:
@@ -61,7 +66,7 @@ def told_by_people(
 ) -> ResolvedCampaign:
     """The campaign whose judge has all at hand that people said of a round; any other as it is."""
     judge = campaign.checked.judge
-    if not isinstance(judge, HumanJudges):
+    if not isinstance(judge, People):
         return campaign.checked
     wanted = _tasks(campaign, round_, texts)
     with campaign.database.reading() as session:

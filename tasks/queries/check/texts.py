@@ -188,7 +188,11 @@ class _Auditor:
             duel = duel_on(shown, *answers, has_forms=has_forms(self._campaign.spec), seed=seed)
         except KeyError as error:
             raise Unchecked(f"its example lacks {error}") from error
-        yield from self._judges.wrong_of_duel(duel, list(comparison.judgments))
+        left = list(comparison.judgments)
+        yield from self._judges.wrong_of(None, duel, left)
+        for each in left:
+            order = each.presentation_order
+            yield f"the judgment of judge {each.judge} ({order}) is one that it does not ask for"
 
     def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
         """The faults in the calls of each judge of single outputs that made some."""
@@ -218,7 +222,7 @@ class _Auditor:
             if text is None:
                 yield "it has replies of a judge, and lacks the output that they could be about"
                 return
-            yield from self._judges.wrong_of_output(metric, self._sample(comparison, text), left)
+            yield from self._judges.wrong_of(metric, self._sample(comparison, text), left)
         for judgment in left:
             yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 

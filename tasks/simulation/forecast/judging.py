@@ -8,9 +8,7 @@ import numpy as np
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.judges.asking.calls import JudgeCall
-from winnow.tasks.judges.pairwise.protocol import JudgmentCall, PairJudge
-from winnow.tasks.judges.pointwise.llm_rater import raters
-from winnow.tasks.judges.protocol import Sample
+from winnow.tasks.judges.protocol import Duel, Judge, Sample, SubjectT
 from winnow.tasks.objectives.best_duel.judging import duel_on
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
@@ -40,30 +38,29 @@ def metric_uses(checked: ScoredCampaign) -> list[JudgeUse]:
     return [use for judge in checked.metrics.values() for use in judge_uses(judge, examples, seed)]
 
 
-def judge_uses(judge: object, examples: Sequence[Example], seed: int) -> list[JudgeUse]:
+def judge_uses(judge: Judge[Sample], examples: Sequence[Example], seed: int) -> list[JudgeUse]:
     """The calls of one comparison, in order; none of a judge that asks no model.
 
     A combination may settle a score without its model: it is counted as if it always asked.
     """
+    if judge.parts:
+        return [use for part in judge.parts for use in judge_uses(part, examples, seed)]
     drawn = drawn_examples(examples, seed)
-    samples = [Sample(output="", targets=each.targets, fields=each.fields) for each in drawn]
-    found: list[JudgeUse] = []
-    for rater in raters(judge):
-        calls = [rater.calls(sample, {}) for sample in samples]
-        for same in zip(*filter(None, calls), strict=True):
-            found.append(_use_of(same))
-    return found
+    return _uses(judge, [Sample(output="", targets=each.targets, fields=each.fields) for each in drawn])
 
 
-def duel_uses(judge: PairJudge, examples: Sequence[Example], seed: int) -> list[JudgeUse]:
+def duel_uses(judge: Judge[Duel], examples: Sequence[Example], seed: int) -> list[JudgeUse]:
     """The calls of one duel, in order, whose answers are hardly longer than nothing."""
     drawn = drawn_examples(examples, seed)
-    duels = [duel_on(each, "A", "B", has_forms=False, seed=seed) for each in drawn]
-    calls = [judge.calls(duel, {}) for duel in duels]
+    return _uses(judge, [duel_on(each, "A", "B", has_forms=False, seed=seed) for each in drawn])
+
+
+def _uses(judge: Judge[SubjectT], subjects: Sequence[SubjectT]) -> list[JudgeUse]:
+    calls = [judge.calls(subject, {}) for subject in subjects] if judge.models else []
     return [_use_of(same) for same in zip(*filter(None, calls), strict=False)]
 
 
-def _use_of(same: Sequence[JudgeCall | JudgmentCall]) -> JudgeUse:
+def _use_of(same: Sequence[JudgeCall]) -> JudgeUse:
     """The use of the same call about some examples, its prompt's tokens on average."""
     counter, sampling = tokenizer_of(same[0].model.model), same[0].sampling
     replies = [counted(choice, counter) for choice in sampling.choices]

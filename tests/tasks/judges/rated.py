@@ -1,7 +1,7 @@
 """Judging by models without an engine: whoever asks is answered by a function of the call."""
 
 from winnow.tasks.judges.asking.calls import JudgeReply
-from winnow.tasks.judges.protocol import Sample, calls_of, told
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 
 GRADER = {
@@ -25,10 +25,10 @@ def sample(output="an output", targets=(), **fields):
 def asked(judge, shown, reply):
     """The verdict, and every call in the order in which it was wanted."""
     replies, calls = {}, []
-    while wanted := calls_of(judge, shown, replies):
+    while wanted := judge.calls(shown, replies):
         calls += wanted
         replies |= {call: reply(call) for call in wanted}
-    return told(judge, replies).judge(shown), calls
+    return judge.told(replies).judge(shown), calls
 
 
 def saying(*texts):

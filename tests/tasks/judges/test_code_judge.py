@@ -7,7 +7,7 @@ import pytest
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.code.sandbox import Outcome
-from winnow.tasks.judges.protocol import Sample, ahead
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, judge_code
 
 HUMAN_EVAL = {
@@ -190,7 +190,7 @@ def test_programs_that_are_told_ahead_are_run_once_and_then(monkeypatch, wrap):
     judge = create_judge(params.pop("type"), **params)
     samples = [Sample(output=f"say x = {n % 2}", targets=["assert x == 1"]) for n in range(4)]
     samples.append(Sample(output="nothing", targets=["assert True"]))
-    ahead(judge, samples)
+    judge.ahead(samples)
     monkeypatch.setattr("winnow.tasks.judges.code.judge.run_task", lambda task: pytest.fail("it runs again"))
     assert [judge.judge(each).score for each in samples] == [0.0, 1.0, 0.0, 1.0, 0.0]
     with pytest.raises(pytest.fail.Exception, match="it runs again"):
@@ -203,5 +203,5 @@ def test_what_a_sandbox_could_not_run_ahead_is_run_when_it_is_judged(monkeypatch
         "winnow.tasks.judges.code.judge.run_tasks",
         lambda tasks: {task: Outcome(broken="no process could be had") for task in tasks},
     )
-    ahead(judge, [sample])
+    judge.ahead([sample])
     assert judge.judge(sample).score == 1.0

@@ -15,7 +15,7 @@ from winnow.tasks.judges.code import judge as code_judge
 from winnow.tasks.judges.code import sandbox, self_test
 from winnow.tasks.judges.code.inside import seccomp, syscalls
 from winnow.tasks.judges.code.inside.confinement import Limits
-from winnow.tasks.judges.protocol import Sample, try_out
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 
 TESTS = """
@@ -152,7 +152,7 @@ def test_the_self_test_sees_either_half_that_is_missing(monkeypatch, breaks, sai
     with pytest.raises(
         JudgeError, match="the sandbox for programs cannot be had: it does not hold here"
     ) as error:
-        try_out(create_judge("all", judges=[{"type": "code", "allow_code": True}]))
+        create_judge("all", judges=[{"type": "code", "allow_code": True}]).try_out()
     self_test.escape.cache_clear()
     assert "\n" not in error.value.message
     assert any(part in error.value.message for part in said.split(", "))

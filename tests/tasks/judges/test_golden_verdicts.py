@@ -17,9 +17,8 @@ from tests.tasks.judges.rated import asked, rater, sample
 from tests.tasks.pair_judges.scripted_judges import MODEL, duel
 from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.isolated import libraries, similarity
-from winnow.tasks.judges.pairwise.registry import create_pair_judge, pair_judge_code
 from winnow.tasks.judges.protocol import Sample
-from winnow.tasks.judges.registry import create_judge, judge_code
+from winnow.tasks.judges.registry import create_judge, create_pair_judge, judge_code, pair_judge_code
 
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
@@ -119,8 +118,8 @@ def played(row):
     replies = {}
     while wanted := judge.calls(this, replies):
         replies |= {call: _reply(row["replies"][call.presentation_order]) for call in wanted}
-    found = judge.verdict(this, replies)
-    return [found.outcome, found.reason]
+    found = judge.told(replies).judge(this)
+    return [found.score, found.reason]
 
 
 def _reply(said):

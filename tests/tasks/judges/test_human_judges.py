@@ -6,11 +6,16 @@ import pytest
 
 from tests.tasks.pair_judges.scripted_judges import duel
 from winnow.tasks.errors import JudgeError, LabelMissing
-from winnow.tasks.judges.pairwise.human import duel_key, needs_people, presentation_order
-from winnow.tasks.judges.pairwise.registry import create_pair_judge
-from winnow.tasks.judges.pointwise.human import Annotation, in_order, rating_key
+from winnow.tasks.judges.human import (
+    Annotation,
+    duel_key,
+    in_order,
+    needs_people,
+    presentation_order,
+    rating_key,
+)
 from winnow.tasks.judges.protocol import Sample
-from winnow.tasks.judges.registry import create_judge, describe
+from winnow.tasks.judges.registry import create_judge, create_pair_judge, describe
 
 LEVELS = {"right": 1.0, "half": 0.5, "wrong": 0.0}
 
@@ -79,15 +84,15 @@ def test_a_duel_goes_to_whom_somebody_preferred_and_the_same_answer_twice_to_nob
     judge = create_pair_judge("human", question="Which?")
     one = duel("x", "y")
     for verdict, note in ((1.0, "Ann: A"), (0.0, "Ann: B"), (0.5, "Ann: tie")):
-        found = judge.with_annotations({duel_key(one): said(verdict)}).verdict(one, {})
-        assert (found.outcome, found.answer) == (verdict, note)
-    unclear = judge.with_annotations({duel_key(one): said(None)}).verdict(one, {})
-    assert (unclear.outcome, unclear.reason) == (None, "unclear")
+        found = judge.with_annotations({duel_key(one): said(verdict)}).judge(one)
+        assert (found.score, found.answer) == (verdict, note)
+    unclear = judge.with_annotations({duel_key(one): said(None)}).judge(one)
+    assert (unclear.score, unclear.reason) == (None, "unclear")
     same = duel("x", "x")
     assert not needs_people(same)
-    assert judge.verdict(same, {}).outcome == 0.5
+    assert judge.judge(same).score == 0.5
     with pytest.raises(LabelMissing):
-        judge.verdict(one, {})
+        judge.judge(one)
     assert not judge.is_deterministic
 
 

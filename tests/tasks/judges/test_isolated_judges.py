@@ -11,7 +11,7 @@ import pytest
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated import json_schema
-from winnow.tasks.judges.protocol import Sample, try_out
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, judge_code
 
 LONG = "word 1 " * 15_000  # 100 kB
@@ -113,7 +113,7 @@ def test_what_takes_the_square_of_a_texts_length_is_stopped(monkeypatch, name):
 
 def test_a_functions_every_way_to_fail_is_a_reason_and_the_next_output_is_judged(file):
     judge = create_judge("python", path=f"{file}:score", timeout=0.3)
-    try_out(judge)
+    judge.try_out()
     outputs = ["hang", "spin", "die", "exit", "nan", "text", "none", "raise", "huge", "unknown"]
     found = {}
     for output in outputs:
@@ -159,7 +159,7 @@ def test_a_function_sees_the_whole_sample(file):
 def test_a_function_that_cannot_be_had_is_refused_in_a_sentence(file, code, sentence):
     file.write_text(code)
     with pytest.raises(JudgeError, match=r"mend .*mine\.py:score") as caught:
-        try_out(create_judge("all", judges=[{"type": "python", "path": f"{file}:score"}]))
+        create_judge("all", judges=[{"type": "python", "path": f"{file}:score"}]).try_out()
     assert sentence in caught.value.message
 
 

@@ -11,7 +11,7 @@ from transformers import AutoModel, AutoTokenizer
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated import similarity
 from winnow.tasks.judges.isolated.similarity import DIGITS, measured
-from winnow.tasks.judges.protocol import Sample, try_out
+from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, describe, judge_code
 
 TEXTS = ["What is 17 + 25?", "Name a colour that many flags share.", "a", "\ud800 no text", "ä b\x00"]
@@ -105,5 +105,5 @@ def test_the_weights_are_part_of_what_the_judge_is(tiny, tmp_path):
 def test_a_checkpoint_that_cannot_be_loaded_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "config.json").write_text('{"hidden_size": 8}')
     with pytest.raises(JudgeError, match="give the folder of a sentence-embedding model") as caught:
-        try_out(create_judge("all", judges=[{"type": "similarity", "model": str(tmp_path)}]))
+        create_judge("all", judges=[{"type": "similarity", "model": str(tmp_path)}]).try_out()
     assert "\n" not in caught.value.message

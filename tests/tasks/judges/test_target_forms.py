@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from property_settings import tries
 
 from winnow.tasks.judges.pairwise.protocol import Duel
-from winnow.tasks.judges.pairwise.registry import create_pair_judge
 from winnow.tasks.judges.protocol import Sample
-from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.judges.registry import create_judge, create_pair_judge
 from winnow.tasks.judges.target_forms import have_forms, other_forms, with_forms
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
@@ -102,8 +101,8 @@ def test_parts_of_judges_and_scorers_of_duels_have_the_rule_too():
     assert parts.judge(Sample(output="5", targets=["5.0"], has_forms=True)).score == 1.0
     judge = create_pair_judge("rules", scorer={"type": "exact"}, both_wrong="tie")
     duel = Duel(question="", answer_a="5", answer_b="4", targets=["5.0"], seed=0)
-    assert judge.verdict(duel, {}).outcome == 0.5
-    assert judge.verdict(replace(duel, has_forms=True), {}).outcome == 1.0
+    assert judge.judge(duel).score == 0.5
+    assert judge.judge(replace(duel, has_forms=True)).score == 1.0
 
 
 CAMPAIGN = ["dataset.path=numbers.jsonl", "models[0].generate_config={}"]

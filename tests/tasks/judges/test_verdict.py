@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from winnow.tasks.judges.options import WithOptions
 from winnow.tasks.judges.protocol import Sample, Verdict
-from winnow.tasks.judges.rules.answerless import AnswerlessJudge
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_an_unscored_verdict_is_not_a_zero():
 @pytest.mark.parametrize("no_answer", ["wrong", "unscored"])
 def test_a_plug_in_that_gives_no_score_leaves_the_output_unscored(say, no_answer):
     plug_in = SimpleNamespace(judge=lambda sample: say())
-    verdict = AnswerlessJudge(inner=plug_in, no_answer=no_answer).judge(Sample(output="x", targets=["y"]))
+    verdict = WithOptions(inner=plug_in, no_answer=no_answer).judge(Sample(output="x", targets=["y"]))
     assert (verdict.score, verdict.reason, verdict.no_answer) == (None, "invalid_score", False)
     assert verdict.detail
 
@@ -58,7 +58,7 @@ def test_a_plug_in_that_gives_no_score_leaves_the_output_unscored(say, no_answer
 def test_a_score_that_rounding_puts_outside_of_the_unit_interval_is_the_bound(value, score):
     assert Verdict(score=value).score == score
     plug_in = SimpleNamespace(judge=lambda sample: Verdict(score=value))
-    verdict = AnswerlessJudge(inner=plug_in, no_answer="wrong").judge(Sample(output="x", targets=["y"]))
+    verdict = WithOptions(inner=plug_in, no_answer="wrong").judge(Sample(output="x", targets=["y"]))
     assert verdict.score == score
     with pytest.raises(ValueError, match=r"a score lies in \[0, 1\]"):
         Verdict(score=value + (2e-9 if score else -2e-9))

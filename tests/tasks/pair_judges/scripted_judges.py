@@ -2,8 +2,8 @@
 
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.asking.calls import JudgeReply
-from winnow.tasks.judges.pairwise.protocol import Duel
-from winnow.tasks.judges.pairwise.registry import create_pair_judge
+from winnow.tasks.judges.protocol import Duel
+from winnow.tasks.judges.registry import create_pair_judge
 
 MODEL = {"name": "m", "provider": "transformers", "model": "owner/judge"}
 BROKEN = GenerationFailure(reason="engine_failed", detail="gone")
@@ -28,8 +28,8 @@ def play(judge, this, say):
         for call in wanted:
             said = say(call)
             replies[call] = JudgeReply(text=said) if isinstance(said, str) else said
-    return judge.verdict(this, replies), batches
+    return judge.told(replies).judge(this), batches
 
 
 def outcome(judge, this, say):
-    return play(judge, this, say)[0].outcome
+    return play(judge, this, say)[0].score

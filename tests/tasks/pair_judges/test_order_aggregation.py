@@ -99,6 +99,6 @@ def test_the_panel_aggregates_orders_then_judges(order_aggregation, aggregation,
         if len(valid) < min_valid:
             assert verdict.reason == "too_few_judges"
         elif aggregation == "mean" or len(valid) == 1:
-            assert verdict.outcome == pytest.approx(sum(valid) / len(valid))
+            assert verdict.score == pytest.approx(sum(valid) / len(valid))
         else:
-            assert verdict.outcome == by_counting(valid)
+            assert verdict.score == by_counting(valid)

@@ -8,7 +8,7 @@ import pytest
 from scripted_judges import MODEL
 
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.pairwise.registry import create_pair_judge, describe, pair_judge_names
+from winnow.tasks.judges.registry import create_pair_judge, describe_pair_judge, pair_judge_names
 
 SLOW = (
     "torch",
@@ -154,10 +154,14 @@ def test_what_is_not_accepted_is_named_with_its_place_and_what_is(type, params, 
 
 def test_every_pair_judge_describes_itself():
     assert {"llm", "rules"} <= set(pair_judge_names())
-    summaries = {name: describe(name).summary for name in ("llm", "rules")}
+    summaries = {name: describe_pair_judge(name).summary for name in ("llm", "rules")}
     assert all(summary.endswith(".") for summary in summaries.values())
-    assert [each.name for each in describe("rules").parameters] == ["scorer", "both_right", "both_wrong"]
-    assert [each.name for each in describe("llm").parameters if each.required] == ["models"]
+    assert [each.name for each in describe_pair_judge("rules").parameters] == [
+        "scorer",
+        "both_right",
+        "both_wrong",
+    ]
+    assert [each.name for each in describe_pair_judge("llm").parameters if each.required] == ["models"]
 
 
 @pytest.mark.usefixtures("acme")
@@ -176,7 +180,7 @@ def test_a_judges_id_and_name_stand_for_each_other():
 
 def test_naming_the_pair_judges_imports_nothing_slow():
     code = (
-        "import sys; from winnow.tasks.judges.pairwise.registry import pair_judge_names; pair_judge_names();"
+        "import sys; from winnow.tasks.judges.registry import pair_judge_names; pair_judge_names();"
         f"print([n for n in {SLOW} if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
@@ -184,7 +188,7 @@ def test_naming_the_pair_judges_imports_nothing_slow():
 
 def test_making_a_judge_loads_no_model_library():
     code = (
-        "import sys; from winnow.tasks.judges.pairwise.registry import create_pair_judge;"
+        "import sys; from winnow.tasks.judges.registry import create_pair_judge;"
         f"create_pair_judge('llm', models=[{MODEL!r}]);"
         "create_pair_judge('rules', scorer={'type': 'exact'});"
         f"print([n for n in {SLOW[:3]} if n in sys.modules])"

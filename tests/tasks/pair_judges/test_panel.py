@@ -1,16 +1,11 @@
 """Which calls an LLM judge wants, when, and what it keeps of them."""
 
-import math
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 from scripted_judges import BROKEN, MODEL, duel, outcome, panel, play
 
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
 from winnow.tasks.judges.asking.calls import JudgeReply
-from winnow.tasks.judges.pairwise.protocol import Judgment, PairVerdict, verdict_of
-from winnow.tasks.judges.pairwise.registry import create_pair_judge
+from winnow.tasks.judges.registry import create_pair_judge
 
 
 def prefers(text):
@@ -26,12 +21,10 @@ def test_both_orders_are_asked_at_once_and_turned_back():
     this = duel("good", "other")
     verdict, batches = play(panel(), this, prefers("good"))
     assert [[call.presentation_order for call in batch] for batch in batches] == [["original", "swapped"]]
-    assert verdict.outcome == 1.0
-    assert [
-        (judgment.presentation_order, judgment.reply, judgment.verdict) for judgment in verdict.judgments
-    ] == [
-        ("original", "[[A]]", 1.0),
-        ("swapped", "[[B]]", 1.0),
+    assert verdict.score == 1.0
+    assert [(each.call.presentation_order, each.score) for each in verdict.replies] == [
+        ("original", 1.0),
+        ("swapped", 1.0),
     ]
     assert outcome(panel(), duel("other", "good"), prefers("good")) == 0.0
 
@@ -59,9 +52,9 @@ def test_only_a_judgment_without_a_verdict_is_asked_again_and_differently(temper
     keys = {(call.prompt, call.seed) for call in (first, again, last)}
     assert len(keys) == 3
     assert (again.prompt == first.prompt) == (temperature > 0.0)
-    assert (again.seed == 0) == (temperature == 0.0)
-    assert verdict.outcome == 0.5
-    assert [(judgment.attempt, judgment.reason) for judgment in verdict.judgments] == [
+    assert (again.seed is None) == (temperature == 0.0)
+    assert verdict.score == 0.5
+    assert [(each.call.attempt, each.reason) for each in verdict.replies] == [
         *((0, None), (0, "verdict_missing"), (1, "verdict_missing")),
         (2, None),
     ]
@@ -70,7 +63,7 @@ def test_only_a_judgment_without_a_verdict_is_asked_again_and_differently(temper
 def test_asking_again_is_bounded_and_silence_is_not_a_tie():
     verdict, batches = play(panel(max_reasks=2), duel(), lambda call: "hm")
     assert [len(batch) for batch in batches] == [2, 2, 2]
-    assert (verdict.outcome, verdict.reason, verdict.answer) == (
+    assert (verdict.score, verdict.reason, verdict.answer) == (
         *(None, "verdict_missing"),
         "j1: verdict_missing",
     )
@@ -82,10 +75,7 @@ def test_a_failed_call_is_not_repeated_and_its_reason_is_the_duels():
 
     verdict, batches = play(panel(max_reasks=2), duel(), say)
     assert (verdict.reason, len(batches)) == ("engine_failed", 1)
-    assert [(judgment.reply, judgment.reason) for judgment in verdict.judgments] == [
-        ("[[A]]", None),
-        (None, "engine_failed"),
-    ]
+    assert [each.reason for each in verdict.replies] == [None, "engine_failed"]
 
 
 def test_a_judge_that_fails_leaves_the_others_to_decide():
@@ -93,8 +83,8 @@ def test_a_judge_that_fails_leaves_the_others_to_decide():
         return BROKEN if call.judge == "j2" else prefers("good")(call)
 
     verdict, _ = play(panel("j1", "j2", "j3", min_valid_judges=2), duel("good", "other"), say)
-    assert (verdict.outcome, verdict.answer) == (1.0, "j1: A; j2: engine_failed; j3: A")
-    assert len(verdict.judgments) == 6
+    assert (verdict.score, verdict.answer) == (1.0, "j1: A; j2: engine_failed; j3: A")
+    assert len(verdict.replies) == 6
 
 
 def test_repeats_have_seeds_of_their_own_and_are_aggregated():
@@ -104,7 +94,7 @@ def test_repeats_have_seeds_of_their_own_and_are_aggregated():
     judge = panel(repeats=3, temperature=1.0)
     verdict, (batch,) = play(judge, duel("good", "other"), say)
     assert len({call.seed for call in batch}) == len(batch) == 6
-    assert verdict.outcome == 1.0
+    assert verdict.score == 1.0
     assert outcome(panel(repeats=3, temperature=1.0, aggregation="mean"), duel("good", "other"), say) == (
         pytest.approx(2.5 / 3)
     )
@@ -121,7 +111,7 @@ def test_a_repeat_without_both_orders_does_not_count():
 
 def test_the_same_answer_twice_is_a_tie_and_no_model_is_asked():
     verdict, batches = play(panel(), duel("same", "same"), lambda call: BROKEN)
-    assert (verdict.outcome, batches, verdict.judgments) == (0.5, [], ())
+    assert (verdict.score, batches, verdict.replies) == (0.5, [], ())
 
 
 def test_calls_survive_a_restart_and_follow_the_duels_seed():
@@ -136,7 +126,7 @@ def test_calls_survive_a_restart_and_follow_the_duels_seed():
 
 def test_a_verdict_before_its_time_is_refused():
     with pytest.raises(ValueError, match="judge 'j1' has not replied yet"):
-        panel().verdict(duel(), {})
+        panel().judge(duel())
 
 
 @pytest.mark.parametrize("read", ["choice", "probabilities"])
@@ -165,10 +155,10 @@ def test_choices_are_passed_on_and_read_back(read):
 
 def test_a_prompt_that_cannot_be_made_leaves_the_duel_unscored():
     judge = panel(template="{{ answer_a }} {{ answer_b }} {{ metadata.level }}", verdict_format="[[A]]")
-    assert judge.verdict(duel(), {}).reason == "prompt_failed"
-    assert judge.calls(duel(), {}) == []
+    assert judge.judge(duel()).reason == "prompt_failed"
+    assert judge.calls(duel(), {}) == ()
     assert len(judge.calls(duel(fields={"level": 3}), {})) == 2
-    long = panel().verdict(duel("a" * 2_000_000), {})
+    long = panel().judge(duel("a" * 2_000_000))
     assert (long.reason, "longer than" in long.answer) == ("prompt_failed", True)
 
 
@@ -179,22 +169,6 @@ def test_a_models_own_settings_take_the_place_of_the_judges():
     assert (plain.judge, plain.sampling) == ("m", Sampling(max_tokens=99))
     assert special.sampling == Sampling(temperature=0.5, top_p=0.9, max_tokens=99)
     assert [ref.model for ref in judge.models] == ["owner/judge"] * 2
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"outcome": 1.0, "reason": "x"},
-        {"outcome": 1.1},
-        {"outcome": -0.1},
-        {"outcome": math.nan},
-        {"outcome": "1"},
-    ],
-)
-def test_a_verdict_is_an_outcome_or_a_reason(fields):
-    with pytest.raises(ValueError, match=r"a verdict has|an outcome lies"):
-        PairVerdict(**fields)
 
 
 @pytest.mark.parametrize(
@@ -215,34 +189,3 @@ def test_one_judge_that_samples_makes_the_panel_random():
     warm = {**MODEL, "name": "another", "judge_id": "j2", "generate_config": {"temperature": 1.0}}
     judge = create_pair_judge("llm", models=[{**MODEL, "judge_id": "j1"}, warm])
     assert not judge.is_deterministic
-
-
-def played(verdict):
-    return Judgment(
-        judge="j", presentation_order="original", repeat=0, attempt=0, reply="", verdict=verdict, reason=None
-    )
-
-
-@pytest.mark.parametrize(
-    "say",
-    [
-        lambda: PairVerdict(outcome=math.nan),
-        lambda: PairVerdict(outcome=math.inf),
-        lambda: PairVerdict(outcome=0.5, judgments=(played(math.nan),)),
-        lambda: PairVerdict(outcome=0.5, judgments=(played(None),)),
-        lambda: 0.5,
-        lambda: None,
-        lambda: SimpleNamespace(outcome=math.nan, reason=None, answer=None, judgments=()),
-    ],
-)
-def test_a_plug_in_that_gives_no_outcome_leaves_the_duel_unscored(say):
-    plug_in = SimpleNamespace(verdict=lambda duel, replies: say())
-    verdict = verdict_of(plug_in, duel(), {})
-    assert (verdict.outcome, verdict.reason) == (None, "invalid_score")
-    assert verdict.detail
-
-
-def test_numbers_of_other_kinds_become_plain_ones():
-    for value in (np.float32(0.25), np.float64(0.25)):
-        assert type(PairVerdict(outcome=value).outcome) is float
-        assert type(played(value).verdict) is float

@@ -6,7 +6,7 @@ from tiny_models import save_tiny_llama
 
 from winnow.tasks.engines.protocol import ModelRef, Request
 from winnow.tasks.engines.transformers.engine import TransformersEngine
-from winnow.tasks.judges.pairwise.registry import create_pair_judge
+from winnow.tasks.judges.registry import create_pair_judge
 
 SHORT = "{answer_a}|{answer_b}="
 
@@ -31,10 +31,10 @@ def test_a_model_that_knows_nothing_still_gives_what_it_is_held_to(spec, read):
     engine = TransformersEngine(ModelRef(name="tiny", provider="transformers", model=spec["model"]))
 
     def say(call):
-        (reply,) = engine.generate([Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed)])
+        (reply,) = engine.generate([Request(prompt=call.prompt, sampling=call.sampling, seed=call.seed or 0)])
         return reply
 
-    outcomes = [play(judge, duel(str(i), "9"), say)[0].outcome for i in range(6)]
+    outcomes = [play(judge, duel(str(i), "9"), say)[0].score for i in range(6)]
     if read == "text":
         assert set(outcomes) == {None}
     elif read == "choice":

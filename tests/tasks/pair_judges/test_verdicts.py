@@ -126,7 +126,7 @@ def test_much_of_anything_is_read_in_linear_time(name, unit):
 @given(st.text(st.characters() | st.sampled_from("[]ABCmM>=\n\x00\ud800")), st.sampled_from(FORMATS))
 def test_any_reply_makes_a_duel_scored_or_unscored(reply, name):
     verdict, _ = play(panel(verdict_format=name), duel(), lambda call: reply)
-    assert verdict.outcome == 0.5 or verdict.reason == "verdict_missing"
+    assert verdict.score == 0.5 or verdict.reason == "verdict_missing"
 
 
 def test_a_pattern_that_backtracks_without_end_leaves_the_duel_unscored(monkeypatch):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import regex
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.protocol import Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
 from winnow.tasks.judges.rules.inspect.matching import Location, f1, includes, is_exact, matches
 from winnow.tasks.judges.rules.inspect.multiple_choice import chosen, right_choices
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
@@ -35,7 +35,7 @@ ANSWERS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectJudge:
+class InspectJudge(Judge[Sample]):
     """The output is scored as by a scorer of Inspect that follows a rule."""
 
     scale: ClassVar = Scale(

@@ -1,14 +1,20 @@
-"""People who rate outputs on a scale of named levels; what they said is put in before the judge is asked."""
+"""People who judge: they rate outputs on a scale of named levels, or prefer one of two answers.
 
+What they said is put in before the judge is asked.
+"""
+
+from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
 from winnow.storage.text import storable
 from winnow.tasks.errors import JudgeError, LabelMissing
-from winnow.tasks.judges.protocol import Sample, Scale, Verdict
+from winnow.tasks.judges.asking.calls import PresentationOrder
+from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Judge, Sample, Scale, SubjectT, Verdict
 from winnow.tasks.text.canonical_json import sha256
 
 VERSION = 1
@@ -30,8 +36,39 @@ class Annotation:
     annotator: str
 
 
+class People(Judge[SubjectT]):
+    """What judges by people share; `annotations` is what they said."""
+
+    annotations: Mapping[str, Annotation]
+
+    def with_annotations(self, annotations: Mapping[str, Annotation]) -> Self:
+        """The same judge with what people said at hand, by `subject_key`."""
+        knowing = copy(self)
+        object.__setattr__(knowing, "annotations", annotations)
+        return knowing
+
+    def judge(self, subject: SubjectT, /) -> Verdict:
+        """The verdict that somebody gave.
+
+        Raises:
+            LabelMissing: If nobody has judged it.
+        """
+        if not needs_people(subject):
+            return SAME_ANSWER
+        said = self.annotations.get(subject_key(subject))
+        if said is None:
+            raise LabelMissing(subject.question if isinstance(subject, Duel) else str(subject.example))
+        if said.verdict is None:
+            return Verdict.unscored(UNCLEAR, f"{said.annotator}: {UNCLEAR}")
+        return Verdict(score=said.verdict, answer=f"{said.annotator}: {self.name_of(said.verdict)}")
+
+    @abstractmethod
+    def name_of(self, verdict: float) -> str:
+        """The name of a verdict."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class HumanJudge:
+class HumanJudge(People[Sample]):
     """A person rates the output on a scale of named levels."""
 
     scale: ClassVar[Scale] = Scale(unit="levels with names", formula="what `levels` says of each")
@@ -48,24 +85,52 @@ class HumanJudge:
         check_question(self.question)
         check_levels(self.levels)
 
-    def with_annotations(self, annotations: Mapping[str, Annotation]) -> "HumanJudge":
-        """The same judge with what people said at hand, by `rating_key`."""
-        knowing = HumanJudge(question=self.question, levels=self.levels, reference=self.reference)
-        object.__setattr__(knowing, "annotations", annotations)
-        return knowing
+    def name_of(self, verdict: float) -> str:
+        """The level."""
+        return level_of(self.levels, verdict)
 
-    def judge(self, sample: Sample) -> Verdict:
-        """The rating that somebody gave the output.
 
-        Raises:
-            LabelMissing: If nobody has rated it.
-        """
-        said = self.annotations.get(rating_key(str(sample.example), sample.output))
-        if said is None:
-            raise LabelMissing(str(sample.example))
-        if said.verdict is None:
-            return Verdict.unscored(UNCLEAR, f"{said.annotator}: {UNCLEAR}")
-        return Verdict(score=said.verdict, answer=f"{said.annotator}: {level_of(self.levels, said.verdict)}")
+@dataclass(frozen=True, kw_only=True)
+class HumanPairJudge(People[Duel]):
+    """A person, who is shown both answers in an order that a coin decides, prefers one of them."""
+
+    question: Annotated[str, Field(min_length=1)]
+    """The question that people are asked about each pair."""
+    ties: bool = True
+    """Whether they may say that both are as good."""
+    reference: bool = False
+    """Whether they are shown the targets."""
+    annotations: Mapping[str, Annotation] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_question(self.question)
+
+    def name_of(self, verdict: float) -> str:
+        """A, B or a tie."""
+        return SIDES[verdict]
+
+
+def needs_people(subject: Sample | Duel) -> bool:
+    """Whether somebody has to look: the same answer twice is a tie, about which nobody is asked."""
+    return not isinstance(subject, Duel) or subject.answer_a != subject.answer_b
+
+
+def subject_key(subject: Sample | Duel) -> str:
+    """The key of what is judged, unique in its campaign: outputs by `rating_key`, duels by `duel_key`."""
+    if isinstance(subject, Duel):
+        return duel_key(subject)
+    return rating_key(str(subject.example), subject.output)
+
+
+def duel_key(duel: Duel) -> str:
+    """The key of a duel, unique in its campaign: two answers that meet again are judged anew."""
+    texts = [storable(text) for text in (duel.question, duel.answer_a, duel.answer_b)]
+    return sha256(["duel", duel.seed, *texts])
+
+
+def presentation_order(duel: Duel) -> PresentationOrder:
+    """The order in which the answers are shown: a fair coin, the same whenever the duel is looked at."""
+    return "swapped" if int(sha256(["presentation order", duel.seed])[:8], 16) % 2 else "original"
 
 
 def rating_key(example: str, output: str) -> str:

@@ -1,0 +1,238 @@
+"""Models that judge: each scores an output by itself, or compares two answers shown in both orders.
+
+How replies become a verdict, from the inside out:
+
+1. A judgment is one question to one model, asked again if its reply has no readable verdict, at most
+   `max_reasks` times. Another attempt has another seed; a greedy one, which a seed would not change, has a
+   numbered reminder of the format at the end of its prompt. If the form asks for probabilities first
+   (`weighs`), a model whose engine gives none that can be used is then asked for a text. Nothing is asked
+   again if a new reply would not help (an engine's failure, say).
+2. The orders of a question become one value; if one has no verdict, the question has none.
+3. The questions that have a value (`repeats`) and then the judges that have an opinion are aggregated. With
+   fewer judges than `min_valid_judges` there is no score: silence is neither a zero nor a tie.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Protocol, Self
+
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
+from winnow.tasks.judges.asking.calls import (
+    FALLS_BACK,
+    PATTERN_TIMEOUT,
+    TOO_FEW_JUDGES,
+    VERDICT_MISSING,
+    Completed,
+    JudgeCall,
+    PresentationOrder,
+    ReadReply,
+    Replies,
+    Reply,
+)
+from winnow.tasks.judges.asking.judge_models import JudgeModel
+from winnow.tasks.judges.protocol import Judge, SubjectT, Verdict
+
+Prompts = Mapping[PresentationOrder, str]
+
+
+class Form(Protocol[SubjectT]):
+    """What models are asked about a subject, and how their replies are read and aggregated."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The verdicts as a model writes them that may write nothing else."""
+
+    @property
+    def weighs(self) -> bool:
+        """Whether probabilities of the labels are asked for first, and a text if there are none."""
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """See `Judge`."""
+
+    @property
+    def is_deterministic(self) -> bool:
+        """See `Judge`; of greedy models."""
+
+    def prompts(self, subject: SubjectT, /) -> Prompts | Verdict:
+        """The prompt for each order; or the verdict, if there is nothing to ask."""
+
+    def reminder(self, number: int) -> str:
+        """The text that is added to a prompt whose reply could not be read."""
+
+    def seed(self, subject: SubjectT, place: Sequence[object], /) -> int | None:
+        """The seed of a call that is not greedy, by its place in the panel; see `JudgeCall`."""
+
+    def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
+        """The score of a reply, or the reason why it has none.
+
+        Raises:
+            TimeoutError: If a pattern takes too long.
+        """
+
+    def of_orders(self, values: Sequence[float]) -> float:
+        """One value from the values of all orders."""
+
+    def aggregated(self, values: Sequence[float]) -> float:
+        """One value from those of repeats, or of judges."""
+
+    def shown(self, value: float) -> str:
+        """A value as a note has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opinion:
+    """One model's opinion: a value or a reason."""
+
+    value: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel(Judge[SubjectT]):
+    """A judge made of models; see the module."""
+
+    judges: tuple[JudgeModel, ...]
+    form: Form[SubjectT]
+    max_reasks: int
+    repeats: int
+    min_valid_judges: int
+    replies: Replies = field(default_factory=dict, repr=False, compare=False)
+    """The replies that are known when it judges."""
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return tuple(judge.ref for judge in self.judges)
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """See `Judge`."""
+        return self.form.identity
+
+    @property
+    def is_deterministic(self) -> bool:
+        """See `Judge`; a greedy reply is stored once and read again, so this does not rest on the engine."""
+        return self.form.is_deterministic and all(judge.sampling.temperature == 0.0 for judge in self.judges)
+
+    def told(self, replies: Replies, /) -> Self:
+        """See `Judge`."""
+        return replace(self, replies=replies)
+
+    def calls(self, subject: SubjectT, replies: Replies, /) -> Sequence[JudgeCall]:
+        """See `Judge`: every question in every order first, then those to be asked again."""
+        prompts = self.form.prompts(subject)
+        if isinstance(prompts, Verdict):
+            return ()
+        exchanges = (self._exchange(slot, subject, prompts, replies) for slot in self._slots(prompts))
+        return tuple(wanted for _, wanted in exchanges if wanted is not None)
+
+    def judge(self, subject: SubjectT, /) -> Verdict:
+        """The score that follows from the replies, or the reason why there is none.
+
+        Raises:
+            ValueError: If a reply is still wanted.
+        """
+        prompts = self.form.prompts(subject)
+        if isinstance(prompts, Verdict):
+            return prompts
+        readings: list[ReadReply] = []
+        for slot in self._slots(prompts):
+            done, wanted = self._exchange(slot, subject, prompts, self.replies)
+            if wanted is not None:
+                raise ValueError(f"the verdict is not ready: judge {wanted.judge!r} has not replied yet")
+            readings += done
+        return self._combined(readings)
+
+    def _slots(self, prompts: Prompts) -> Iterator[tuple[JudgeModel, int, PresentationOrder]]:
+        return product(self.judges, range(self.repeats), prompts)
+
+    def _exchange(
+        self,
+        slot: tuple[JudgeModel, int, PresentationOrder],
+        subject: SubjectT,
+        prompts: Prompts,
+        replies: Replies,
+    ) -> tuple[list[ReadReply], JudgeCall | None]:
+        """The attempts at one question in one order so far, and the call that is wanted next, if any."""
+        done: list[ReadReply] = []
+        for attempt in range(self._n_weighed + self.max_reasks + 1):
+            call = self._call(slot, attempt, subject, prompts)
+            if call not in replies:
+                return done, call
+            done.append(self._reading(call, replies[call]))
+            goes_on = FALLS_BACK if attempt < self._n_weighed else {VERDICT_MISSING}
+            if done[-1].reason not in goes_on:
+                break
+        return done, None
+
+    @property
+    def _n_weighed(self) -> int:
+        return 1 if self.form.weighs else 0
+
+    def _call(
+        self,
+        slot: tuple[JudgeModel, int, PresentationOrder],
+        attempt: int,
+        subject: SubjectT,
+        prompts: Prompts,
+    ) -> JudgeCall:
+        judge, repeat, order = slot
+        is_weighed, reminders = attempt < self._n_weighed, attempt - self._n_weighed
+        is_drawn = judge.sampling.temperature > 0.0 and not is_weighed
+        prompt = prompts[order]
+        seed = self.form.seed(subject, [judge.id, repeat, order, attempt]) if is_drawn else None
+        sampling = judge.sampling
+        if is_weighed:
+            sampling = replace(sampling, choices=tuple(self.form.labels))
+        return JudgeCall(
+            judge=judge.id,
+            model=judge.ref,
+            prompt=prompt if is_drawn or reminders <= 0 else prompt + self.form.reminder(reminders),
+            sampling=sampling,
+            repeat=repeat,
+            attempt=attempt,
+            # Greedy text depends on no seed: with one and the same, stored replies are used again.
+            replicate=repeat * (self.max_reasks + 2) + attempt if is_drawn and seed is None else 0,
+            presentation_order=order,
+            seed=seed,
+        )
+
+    def _reading(self, call: JudgeCall, reply: Reply) -> ReadReply:
+        if isinstance(reply, GenerationFailure):
+            return ReadReply(call=call, reason=reply.reason)
+        try:
+            score, reason = self.form.read(call, reply)
+        except TimeoutError:
+            score, reason = None, PATTERN_TIMEOUT
+        return ReadReply(call=call, score=score, reason=reason)
+
+    def _opinion(self, judge: str, readings: Sequence[ReadReply]) -> _Opinion:
+        last = {
+            (reading.call.repeat, reading.call.presentation_order): reading
+            for reading in readings
+            if reading.call.judge == judge
+        }
+        values: list[float] = []
+        for repeat in range(self.repeats):
+            verdicts = [reading.score for (number, _), reading in last.items() if number == repeat]
+            known = [verdict for verdict in verdicts if verdict is not None]
+            if len(known) == len(verdicts):
+                values.append(self.form.of_orders(known))
+        if values:
+            return _Opinion(value=self.form.aggregated(values), reason=None)
+        reason = next(reading.reason for reading in last.values() if reading.reason is not None)
+        return _Opinion(value=None, reason=reason)
+
+    def _combined(self, readings: Sequence[ReadReply]) -> Verdict:
+        opinions = [self._opinion(judge.id, readings) for judge in self.judges]
+        note = "; ".join(
+            f"{judge.id}: {each.reason if each.value is None else self.form.shown(each.value)}"
+            for judge, each in zip(self.judges, opinions, strict=True)
+        )
+        values = [each.value for each in opinions if each.value is not None]
+        if len(values) >= self.min_valid_judges:
+            return Verdict(score=self.form.aggregated(values), answer=note, replies=readings)
+        reason = opinions[0].reason if len(opinions) == 1 else TOO_FEW_JUDGES
+        return Verdict(reason=reason, answer=note, replies=readings)

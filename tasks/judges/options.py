@@ -1,0 +1,101 @@
+"""The options of every judge of outputs: `extract` and `no_answer`.
+
+`extract` finds the answer in the output first; then the answer alone is judged. `no_answer` says whether an
+output that holds no answer is wrong or unscored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+import regex
+
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.judges.asking.calls import JudgeCall, Replies
+from winnow.tasks.judges.protocol import UNREADABLE_TARGET, Judge, Sample, Verdict, verdict_of
+from winnow.tasks.judges.target_forms import Use, with_forms
+from winnow.tasks.text.patterns import last_answer
+
+NO_ANSWER_VERSION = 1
+EXTRACT_VERSION = 1
+"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+
+NoAnswer = Literal["wrong", "unscored"]
+
+ANSWERLESS = frozenset({"no_answer", "no_number", "no_choice"})
+"""Reasons that are the output's fault. A missing target or a slow pattern is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithOptions(Judge[Sample]):
+    """Passes the answer in an output to another judge, and says how outputs without an answer count."""
+
+    inner: Judge[Sample]
+    """Judges the answer as if it were the whole output."""
+    pattern: regex.Pattern[str] | None = None
+    """The last match of this pattern is the answer: its group 1 if it has one, otherwise all of it."""
+    forms: Use = "never"
+    """Whether the inner judge gets targets in their other forms, if the campaign has that rule."""
+    no_answer: NoAnswer
+    """Wrong by default: an output that gives no answer did not solve the example, and leaving it out would
+    raise the mean of a candidate that answers only what it knows."""
+
+    @property
+    def models(self) -> Sequence[ModelRef]:
+        """See `Judge`."""
+        return self.inner.models
+
+    @property
+    def parts(self) -> Sequence[Judge[Sample]]:
+        """The inner judge."""
+        return (self.inner,)
+
+    def try_out(self) -> None:
+        """See `Judge`."""
+        self.inner.try_out()
+
+    def ahead(self, subjects: Sequence[Sample], /) -> None:
+        """See `Judge`."""
+        found = (self._extracted(self._shown(subject)) for subject in subjects)
+        self.inner.ahead([each for each in found if isinstance(each, Sample)])
+
+    def calls(self, subject: Sample, replies: Replies, /) -> Sequence[JudgeCall]:
+        """See `Judge`."""
+        found = self._extracted(subject)
+        return self.inner.calls(found, replies) if isinstance(found, Sample) else ()
+
+    def told(self, replies: Replies, /) -> Self:
+        """See `Judge`."""
+        return replace(self, inner=self.inner.told(replies))
+
+    def judge(self, subject: Sample, /) -> Verdict:
+        """The inner judge's verdict; marked, and with `wrong` a zero, if the output holds no answer."""
+        verdict = verdict_of(lambda: self._judged(self._shown(subject)))
+        if verdict.reason == UNREADABLE_TARGET and subject.has_forms and self.forms == "if unreadable":
+            verdict = verdict_of(lambda: self._judged(_in_all_forms(subject)))
+        if verdict.reason not in ANSWERLESS:
+            return verdict
+        if self.no_answer == "unscored":
+            return replace(verdict, no_answer=True)
+        return Verdict(score=0.0, answer=verdict.answer, no_answer=True)
+
+    def _judged(self, sample: Sample) -> Verdict:
+        found = self._extracted(sample)
+        return self.inner.judge(found) if isinstance(found, Sample) else found
+
+    def _extracted(self, sample: Sample) -> Sample | Verdict:
+        """The sample with its answer for an output, or the verdict on one that holds none."""
+        if self.pattern is None:
+            return sample
+        try:
+            answer = last_answer(self.pattern, sample.output)
+        except TimeoutError:
+            return Verdict.unscored("extract_timeout")
+        return Verdict.unscored("no_answer") if answer is None else replace(sample, output=answer)
+
+    def _shown(self, sample: Sample) -> Sample:
+        return _in_all_forms(sample) if sample.has_forms and self.forms == "always" else sample
+
+
+def _in_all_forms(sample: Sample) -> Sample:
+    return replace(sample, targets=with_forms(sample.targets), has_forms=False)

@@ -1,0 +1,102 @@
+"""The form in which a model compares two answers, shown in one order or in both.
+
+Two answers that are the same, character for character, are a tie, and no model is asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from winnow.tasks.errors import TemplateError
+from winnow.tasks.judges.asking.calls import (
+    NO_PROBABILITIES,
+    PROMPT_FAILED,
+    VERDICT_MISSING,
+    Completed,
+    JudgeCall,
+    PresentationOrder,
+)
+from winnow.tasks.judges.asking.panel import Prompts
+from winnow.tasks.judges.pairwise.order_aggregation import (
+    Aggregation,
+    OrderAggregation,
+    aggregate,
+    aggregate_orders,
+)
+from winnow.tasks.judges.pairwise.pair_prompt import REPLY_FORMAT, PairTemplate
+from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
+from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Verdict
+from winnow.tasks.text.canonical_json import sha256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """See `tasks.judges.asking.panel.Form`."""
+
+    template: PairTemplate
+    verdicts: VerdictFormat
+    reads: Read
+    presentation_orders: tuple[PresentationOrder, ...]
+    order_aggregation: OrderAggregation
+    aggregation: Aggregation
+    weighs: bool = False
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The verdicts as they are spelled."""
+        return self.verdicts.choices
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """The texts of its prompts, which may come from a file or change with a release."""
+        return {"template": self.template.source, REPLY_FORMAT: self.verdicts.instructions(self.reads)}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether both orders are shown; else a coin decides which answer is A."""
+        return len(self.presentation_orders) == 2
+
+    def prompts(self, subject: Duel, /) -> Prompts | Verdict:
+        """The prompt of each order; a tie if both answers are the same."""
+        if subject.answer_a == subject.answer_b:
+            return SAME_ANSWER
+        reply_format = self.verdicts.instructions(self.reads)
+        try:
+            return {
+                order: self.template.prompt(subject, order, reply_format)
+                for order in self.presentation_orders
+            }
+        except TemplateError as error:
+            return Verdict.unscored(PROMPT_FAILED, error.message)
+
+    def reminder(self, number: int) -> str:
+        """See `VerdictFormat`."""
+        return self.verdicts.reminder(number)
+
+    def seed(self, subject: Duel, place: Sequence[object], /) -> int:
+        """The seed of a call, which follows from the duel's."""
+        return int(sha256([subject.seed, *place])[:8], 16) >> 1
+
+    def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
+        """The preference for A, whichever answer was shown first."""
+        if self.reads == "probabilities":
+            shown_first, reason = self.verdicts.expected(reply.choice_logprobs), NO_PROBABILITIES
+        elif self.reads == "choice":
+            shown_first, reason = self.verdicts.scores.get(reply.text), VERDICT_MISSING
+        else:
+            is_cut = reply.finish_reason == "length"
+            shown_first, reason = self.verdicts.in_text(reply.text, is_cut=is_cut), VERDICT_MISSING
+        if shown_first is None:
+            return None, reason
+        return 1.0 - shown_first if call.presentation_order == "swapped" else shown_first, None
+
+    def of_orders(self, values: Sequence[float]) -> float:
+        """See `aggregate_orders`."""
+        return aggregate_orders(values, self.order_aggregation)
+
+    def aggregated(self, values: Sequence[float]) -> float:
+        """See `aggregate`."""
+        return aggregate(values, self.aggregation)
+
+    def shown(self, value: float) -> str:
+        """The answer that is preferred."""
+        return SIDES.get(value, f"{value:.3f}")
