@@ -16,7 +16,8 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
-from winnow.tasks.spec.stored_spec import Kind, judging_models, limits_of, own_kind
+from winnow.tasks.spec.objectives import Kind, traits_of
+from winnow.tasks.spec.stored_spec import judging_models, limits_of, own_kind
 from winnow.tasks.text.phrases import amount
 
 
@@ -284,7 +285,7 @@ def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
     So it is where candidates joined, and where the budget was lowered after it had said to go on: then it
     would be asked for a round again and again, and plan none.
     """
-    if campaign.objective in ("certify", "route"):
+    if not traits_of(campaign.objective).looks_for_best:
         return False
     return bool(decision.n_joined) or not decision.stop
 

@@ -18,6 +18,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.spec.stored_spec import ONLY
 
@@ -81,7 +82,7 @@ def load_ended_table(source: str, storage: str, learner: str | None = None) -> S
 
 def _best_mean(session: Session, name: str) -> CampaignRecord:
     campaign = campaign_records.get_campaign(session, name)
-    if campaign.objective != "best-mean":
+    if not traits_of(campaign.objective).scores_a_benchmark:
         problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
         raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
     return campaign

@@ -6,6 +6,7 @@ from itertools import chain
 from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import WIDTH_ARGS
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import ONLY, judge_entries
 from winnow.tasks.text.canonical_json import sha256
 
@@ -72,7 +73,7 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     its worst, and other campaigns made the texts of the pairs that they drew.
     """
     explores = campaign.spec["selector"].get("params", {}).get("explore")
-    apart_from = made_of(campaign) if explores or campaign.objective in ("best-mean", "best-duel") else {}
+    apart_from = made_of(campaign) if explores or traits_of(campaign.objective).looks_for_best else {}
     if campaign.execution.get("reuse") == ONLY:
         apart_from["draws of"] = campaign.name
     return int(sha256({**apart_from, "seed": campaign.seed}), 16) if apart_from else campaign.seed

@@ -11,6 +11,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import FUNCTION, PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges import registry as judges
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
 from winnow.tasks.spec.stored_spec import judge_parts, judging_models
 
@@ -91,7 +92,7 @@ def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
     models = [(f"models[{number}]", model) for number, model in enumerate(spec.get("models", ()))]
     for place, model in (*models, *judging_models(spec)):
         yield "engine", model.get("provider"), f"{place}.provider"
-    judged = "pair_judge" if campaign.objective == "best-duel" else "judge"
+    judged = "pair_judge" if traits_of(campaign.objective).compares_pairs else "judge"
     for part in judge_parts(spec.get("judge", {})):
         yield judged, part.get("type"), "judge.type"
     for number, metric in enumerate(spec.get("metrics") or ()):

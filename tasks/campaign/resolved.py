@@ -28,6 +28,7 @@ from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.judges.target_forms import has_forms, have_forms
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import (
     CUT_AT_STOP,
     ONLY,
@@ -332,7 +333,7 @@ class ResolvedCampaign(ABC):
     @property
     def _needs_target_forms(self) -> bool:
         """Whether it makes a difference that targets count in their other forms, or may make one later."""
-        if self.spec.objective in ("certify", "route"):  # labels and prompts come later
+        if not traits_of(self.spec.objective).looks_for_best:  # labels and prompts come later
             return self.has_target_forms
         return self.has_target_forms and have_forms(each.targets for each in self.dataset.examples)
 
@@ -398,8 +399,9 @@ def common_params(spec: CampaignSpec) -> JsonObject:
     }
     if spec.certify is not None:
         return common | {"alpha": spec.certify.risk}
-    if spec.objective == "route" and spec.stopping.delta is None:
+    traits = traits_of(spec.objective)
+    if traits.is_stream and spec.stopping.delta is None:
         del common["delta"]  # without one, exploration is set for the algorithm's own
-    if spec.objective in ("best-mean", "best-duel"):
+    if traits.takes_epsilon:
         common["epsilon"] = spec.stopping.epsilon
     return common

@@ -20,6 +20,7 @@ from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.engines.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
 
@@ -175,10 +176,11 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
 
 
 def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """Refuse fewer than two candidates, or fewer than one to certify."""
-    if len(candidates) >= (1 if spec.objective == "certify" else 2):
+    """Refuse fewer candidates than the objective needs."""
+    fewest = traits_of(spec.objective).fewest_candidates
+    if len(candidates) >= fewest:
         return
-    needed = "one candidate to certify" if spec.objective == "certify" else "two candidates to compare"
+    needed = "one candidate to certify" if fewest == 1 else "two candidates to compare"
     raise SpecError(
         f"there must be at least {needed}, the campaign has {len(candidates)}; "
         "add a model, a prompt or a generate_config, or exclude fewer",

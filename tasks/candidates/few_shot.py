@@ -11,12 +11,10 @@ from winnow.tasks.data.sources import read_solved
 from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.spec.campaign import CampaignSpec, Objective
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.prompts import FewShotSpec
 from winnow.tasks.text.canonical_json import sha256
-
-OTHER_DATA: tuple[Objective, ...] = ("certify", "route")
-"""Objectives about examples beyond those that were given, or to which examples are added."""
 
 
 class Shot(NamedTuple):
@@ -143,7 +141,7 @@ def draw_few_shot(
 def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str, is_allowed: bool) -> Dataset:
     """The dataset that solved examples are drawn from."""
     if asked.source is None:
-        if spec.objective in OTHER_DATA:
+        if not traits_of(spec.objective).looks_for_best:
             raise SpecError(
                 f"{spec.objective} speaks of more than the examples of its dataset, so that none of them can "
                 "be shown solved; name a file of others as from",

@@ -19,6 +19,7 @@ from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
+from winnow.tasks.spec.objectives import traits_of
 
 SUM = 1e-6
 """Tolerance by which the preferences of two candidates over each other may miss a sum of 1."""
@@ -99,7 +100,7 @@ def _features(source: str, count: int) -> FloatArray | None:
 def _campaign_table(source: str, storage: str) -> PreferenceTable:
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, source.removeprefix(CAMPAIGN))
-        if campaign.objective != "best-duel":
+        if not traits_of(campaign.objective).compares_pairs:
             problem = f"asked for {campaign.objective}, so it holds no duels"
             raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-duel campaign")
         candidates = campaign_records.candidate_names(session, campaign.id)

@@ -12,6 +12,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.paired import Scored
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.beyond import by_chance
+from winnow.tasks.spec.objectives import traits_of
 
 ALPHA = 0.05
 """Error probability of an interval, for itself alone."""
@@ -74,7 +75,7 @@ def paired_examples(session: Session, first: Side, second: Side) -> list[PairedE
     Of two campaigns on different data, an example is the same if its key, its fields and its targets are. In
     duels the score is how far one of the two is preferred over the other.
     """
-    if first.campaign.objective == "best-duel" or second.campaign.objective == "best-duel":
+    if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
         return _of_duels(session, first, second) if first.campaign.id == second.campaign.id else []
     ours, theirs = (
         paired_views.scores(session, side.campaign.id, side.candidate, most=MOST_EXAMPLES)

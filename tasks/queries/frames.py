@@ -40,7 +40,7 @@ def frame(
     Args:
         storage: URL of the results database; it is only read.
         name: Name of the campaign.
-        view: Name of the view, such as "leaderboard"; one of the keys of `tasks.queries.views.VIEWS`.
+        view: Name of the view, such as "leaderboard"; one of `tasks.queries.views.VIEWS`.
         candidate: Only comparisons of this one.
         limit: Only the first so many comparisons.
 

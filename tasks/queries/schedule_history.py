@@ -268,8 +268,7 @@ def _estimated_by(campaign: CampaignRecord) -> dict[str, str]:
     """The values of `ESTIMATED_BY`, as texts."""
     values: dict[str, object] = {key: campaign.spec.get(key) for key in ESTIMATED_BY}
     values["objective"] = campaign.objective
-    if campaign.objective == "certify":
-        section = campaign.spec["certify"]
+    if section := campaign.spec.get("certify"):
         by_model = campaign.spec["selector"]["name"] == BY_MODEL
         values["certify"] = [by_model, *(section.get(part) for part in LOSSES)]
     return {key: json.dumps(value, sort_keys=True, default=str) for key, value in values.items()}

@@ -30,6 +30,7 @@ from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.standing import people_of
 from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 if TYPE_CHECKING:
@@ -114,12 +115,12 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
     lease = leases.find(session, campaign.id)
     live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
     names = campaign_records.candidate_names(session, campaign.id)
-    certifies, routes = campaign.objective == "certify", campaign.objective == "route"
-    certificate = certificate_of(session, campaign, names) if certifies else None
+    traits = traits_of(campaign.objective)
+    certificate = certificate_of(session, campaign, names) if traits.measures_risk else None
     budgets = BudgetTracker(campaign).usage(session)
     stopped_by = ending_limit(session, campaign, decision, budgets)
     totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
-    standing = _standing(session, campaign, decision) if routes else None
+    standing = _standing(session, campaign, decision) if traits.is_stream else None
     reason = reason_of(decision, stopped_by)
     people = people_of(session, campaign)
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))

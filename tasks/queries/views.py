@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import SpecError, did_you_mean
+from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
 
 if TYPE_CHECKING:  # the command line reads the names alone
     from sqlalchemy.orm import Session
@@ -14,58 +15,38 @@ if TYPE_CHECKING:  # the command line reads the names alone
     from winnow.storage.records.values import CampaignRecord
 
 
-ANY = "any objective"
-SCORED = ("best-mean", "certify", "route")
-"""Objectives in which a judge scores each output by itself."""
-
-VIEWS: dict[str, dict[str, str]] = {
-    "leaderboard": {
-        ANY: "winnow.storage.queries.campaign_views:leaderboard",
-        "best-mean": "winnow.tasks.queries.held_out:leaderboard",
-        "certify": "winnow.storage.queries.objective.certify:leaderboard",
-    },
-    "comparisons": {
-        ANY: "winnow.storage.queries.campaign_views:comparisons",
-        "best-mean": "winnow.tasks.queries.held_out:comparisons",
-        "best-duel": "winnow.storage.queries.objective.duels:comparisons",
-        "certify": "winnow.storage.queries.objective.certify:comparisons",
-    },
-    "pareto": {"best-mean": "winnow.tasks.queries.pareto:pareto"},
-    "metrics": dict.fromkeys(SCORED, "winnow.tasks.queries.breakdowns:metrics"),
-    "tags": {"best-mean": "winnow.tasks.queries.breakdowns:tags"},
-    "outputs": dict.fromkeys(SCORED, "winnow.storage.queries.campaign_views:outputs"),
-    "rounds": {ANY: "winnow.storage.queries.campaign_views:rounds"},
-    "curve": {ANY: "winnow.storage.queries.campaign_views:curve"},
-    "eliminations": {"best-mean": "winnow.storage.queries.campaign_views:eliminations"},
-    "coverage": {ANY: "winnow.tasks.queries.warnings.from_outputs:coverage"},
-    "costs": {ANY: "winnow.storage.queries.costs:costs"},
-    "reuse": {ANY: "winnow.storage.queries.costs:reuse"},
-    "history": {ANY: "winnow.tasks.queries.schedule_history:history"},
-    "head-to-head": {"best-duel": "winnow.storage.queries.objective.duels:head_to_head"},
-    "strengths": {"best-duel": "winnow.tasks.objectives.best_duel.strengths:strengths"},
-    "judgments": {ANY: "winnow.storage.queries.objective.duels:judgments"},
-    "judges": {"best-duel": "winnow.storage.queries.objective.duels:judges"},
-    "verdicts": {"best-duel": "winnow.storage.queries.objective.duels:verdicts"},
-    "unread": {ANY: "winnow.storage.queries.objective.duels:unread"},
-    "agreement": {
-        "best-duel": "winnow.tasks.objectives.best_duel.judge_agreement:agreement",
-        "certify": "winnow.storage.queries.objective.agreement:human_agreement",
-    },
-    "e-values": {"certify": "winnow.tasks.objectives.certify.evidence:e_values"},
-    "weights": {"certify": "winnow.tasks.objectives.certify.evidence:weights"},
-    "annotators": {
-        "best-mean": "winnow.storage.queries.objective.agreement:annotators",
-        "best-duel": "winnow.storage.queries.objective.agreement:annotators",
-        "certify": "winnow.storage.queries.objective.agreement:annotators",
-    },
-    "labels": {
-        "best-mean": "winnow.tasks.objectives.human.files:label_rows",
-        "best-duel": "winnow.tasks.objectives.human.files:label_rows",
-        "certify": "winnow.tasks.objectives.certify.evidence:label_rows",
-    },
-    "picks": {"route": "winnow.tasks.objectives.route.status:picks"},
+SCORED = {
+    "metrics": "winnow.tasks.queries.breakdowns:metrics",
+    "outputs": "winnow.storage.queries.campaign_views:outputs",
 }
-"""Functions of a session and a campaign, imported when they are asked: some need more than the others."""
+"""Views of objectives in which a judge scores each output by itself."""
+
+SHARED = {
+    "leaderboard": "winnow.storage.queries.campaign_views:leaderboard",
+    "comparisons": "winnow.storage.queries.campaign_views:comparisons",
+    "rounds": "winnow.storage.queries.campaign_views:rounds",
+    "curve": "winnow.storage.queries.campaign_views:curve",
+    "coverage": "winnow.tasks.queries.warnings.from_outputs:coverage",
+    "costs": "winnow.storage.queries.costs:costs",
+    "reuse": "winnow.storage.queries.costs:reuse",
+    "history": "winnow.tasks.queries.schedule_history:history",
+    "judgments": "winnow.storage.queries.objective.duels:judgments",
+    "unread": "winnow.storage.queries.objective.duels:unread",
+}
+"""Views of all objectives."""
+
+
+def _views_of(objective: str) -> dict[str, str]:
+    """Addresses of the functions that return the views of an objective's campaigns, by name.
+
+    Each is a function of a session and a campaign, imported when it is called.
+    """
+    traits = traits_of(objective)
+    return {**SHARED, **({} if traits.compares_pairs else SCORED), **traits.views}
+
+
+VIEWS = tuple(dict.fromkeys(view for objective in OBJECTIVES for view in _views_of(objective)))
+"""The names of all views."""
 
 FILTERED = "comparisons"
 """The view that can be asked of one candidate, and for the first rows alone."""
@@ -73,7 +54,7 @@ FILTERED = "comparisons"
 
 def answered_by(objective: str) -> list[str]:
     """The views that campaigns of an objective answer."""
-    return [view for view, by_objective in VIEWS.items() if ANY in by_objective or objective in by_objective]
+    return [*_views_of(objective)]
 
 
 def ask(
@@ -101,12 +82,11 @@ def ask(
         raise SpecError(f"limit is {limit!r}; give a whole number of at least 1")
     if candidate is not None:
         _require_candidate(session, campaign, candidate)
-    by_objective = VIEWS[view]
-    path = by_objective.get(campaign.objective, by_objective.get(ANY))
-    if path is None:
+    address = _views_of(campaign.objective).get(view)
+    if address is None:
+        those = " and ".join(each for each in OBJECTIVES if view in _views_of(each))
         raise SpecError(
-            f"{view} is asked of {' and '.join(by_objective)} campaigns, and '{campaign.name}' is a "
-            f"{campaign.objective} campaign"
+            f"{view} is asked of {those} campaigns, and '{campaign.name}' is a {campaign.objective} campaign"
         )
     filters = {"candidate": candidate, "limit": limit}
     if view != FILTERED:
@@ -114,8 +94,8 @@ def ask(
             raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can")
         filters = {}
     # Storage knows campaigns by their ids.
-    subject = campaign.id if path.startswith("winnow.storage.") else campaign
-    rows: Iterable[Row] = object_at(path)(session, subject, **filters)
+    subject = campaign.id if address.startswith("winnow.storage.") else campaign
+    rows: Iterable[Row] = object_at(address)(session, subject, **filters)
     return rows
 
 

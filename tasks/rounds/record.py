@@ -20,6 +20,7 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.replicates import arms_and_examples
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import baseline_name
 
 
@@ -46,7 +47,7 @@ def decide_round(
         decision = campaign.selector.decision()
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number + 1, str(error)) from error
-    if campaign.record.objective == "best-duel":
+    if traits_of(campaign.record.objective).compares_pairs:
         decision = _with_opponents(decision)
     is_gate = baseline_name(campaign.record.spec["selector"]) is not None
     return replace(decision, best=None) if is_gate else decision

@@ -30,7 +30,8 @@ from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
-from winnow.tasks.spec.campaign import CampaignSpec, Objective
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import HUMAN
 
 MOST_VALUES = 100
@@ -260,8 +261,6 @@ def _render(candidate: Candidate, example: Example) -> Prompt:
 TRIED = (".judges.rules.", ".judges.isolated.")
 """Places of the judges for which nothing has to be asked or allowed."""
 NOT_TRIED = ("human", "python")
-TARGETS_COME_LATER = "certify"
-"""The objective whose labels may still be given."""
 
 
 def check_targets(checked: ResolvedCampaign) -> None:
@@ -281,7 +280,7 @@ def check_targets(checked: ResolvedCampaign) -> None:
 
 def _check_readable(checked: ResolvedCampaign) -> None:
     """Refuse a campaign whose judge can read no target; see `tasks.setup.unread_targets`."""
-    if isinstance(checked, ScoredCampaign) and checked.spec.objective != TARGETS_COME_LATER:
+    if isinstance(checked, ScoredCampaign) and not traits_of(checked.spec.objective).measures_risk:
         check_readable(checked.spec, checked.dataset.examples)
 
 
@@ -290,7 +289,7 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
 
     Known of the judges that are rules or libraries; of the others none is named.
     """
-    if not isinstance(checked, ScoredCampaign) or checked.spec.objective == TARGETS_COME_LATER:
+    if not isinstance(checked, ScoredCampaign) or traits_of(checked.spec.objective).measures_risk:
         return ()
     name = checked.spec.judge.type
     if name in NOT_TRIED or not any(place in BUILT_IN.get(name, "") for place in TRIED):
@@ -302,18 +301,9 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
     return lacking if lacks_target(checked.judge, sample) else ()
 
 
-CLASSES: dict[Objective, str] = {
-    "best-mean": "winnow.tasks.objectives.best_mean.objective:BestMean",
-    "best-duel": "winnow.tasks.objectives.best_duel.objective:BestDuel",
-    "certify": "winnow.tasks.objectives.certify.objective:Certify",
-    "route": "winnow.tasks.objectives.route.objective:Route",
-}
-"""Addresses of the classes of campaigns, by objective; imported once a campaign asks for one."""
-
-
-def class_of(objective: Objective) -> type[ResolvedCampaign]:
+def class_of(objective: str) -> type[ResolvedCampaign]:
     """The class of campaigns with this objective."""
-    found: type[ResolvedCampaign] = object_at(CLASSES[objective])
+    found: type[ResolvedCampaign] = object_at(traits_of(objective).campaign)
     return found
 
 
@@ -328,9 +318,10 @@ def check_people(spec: CampaignSpec) -> None:
             raise SpecError("people judge whole campaigns, and no parts; make it the judge", path=place)
     if spec.judge.type != HUMAN:
         return
-    if spec.objective == "route":
+    if traits_of(spec.objective).is_stream:
         raise SpecError(
-            "a stream of prompts does not wait for people; choose another judge for route", path="judge.type"
+            f"a stream of prompts does not wait for people; choose another judge for {spec.objective}",
+            path="judge.type",
         )
     if spec.lookahead:
         raise SpecError("people judge one round at a time; leave lookahead out", path="lookahead")

@@ -23,6 +23,7 @@ from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.target_forms import other_forms, use_of
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.spec.stored_spec import judge_parts
 
@@ -145,7 +146,7 @@ def _spelled(source: str, dataset: Dataset) -> str | None:
 def _other_templates(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     """Templates beside the prompts that are about an example, and show nothing of it."""
     spec = checked.spec
-    templates = {"embedder.text": spec.embedder.text} if spec.objective == "route" else {}
+    templates = {"embedder.text": spec.embedder.text} if traits_of(spec.objective).is_stream else {}
     if spec.certify is not None and spec.certify.autoevaluator is not None:
         templates["certify.autoevaluator.prompt"] = spec.certify.autoevaluator.prompt
     for path, source in templates.items():

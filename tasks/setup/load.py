@@ -23,6 +23,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.same_scores import exhaustive_name
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
@@ -123,7 +124,7 @@ def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
         SpecError: If the objective is not best-mean, or the name leaves no room for the suffix.
     """
     spec = checked.spec
-    if spec.objective != "best-mean":
+    if not traits_of(spec.objective).scores_a_benchmark:
         raise SpecError(
             f"--exhaustive scores every candidate on every example, and '{spec.name}' asks for "
             f"{spec.objective}; leave it out"

@@ -14,6 +14,7 @@ from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, OutputType
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
 
@@ -43,7 +44,7 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
     if spec.output_type == "generate":
         return None
     _refuse_sampling(spec)
-    if spec.output_type == "loglikelihood" and spec.objective == "certify":
+    if spec.output_type == "loglikelihood" and traits_of(spec.objective).measures_risk:
         raise SpecError(
             "output_type: loglikelihood writes no text that people could label, which certify is about; ask "
             "best-mean",
@@ -121,7 +122,7 @@ def _refuse_sampling(spec: CampaignSpec) -> None:
 
 
 def _refuse_other_texts(spec: CampaignSpec) -> None:
-    if spec.objective == "certify":
+    if traits_of(spec.objective).measures_risk:
         raise SpecError(
             "output_type: perplexity needs no human labels, which certify is about; ask best-mean",
             path="output_type",

@@ -11,6 +11,7 @@ from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.judges.nested import judges_in
+from winnow.tasks.spec.objectives import traits_of
 
 if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge
@@ -29,7 +30,7 @@ def check_tests(checked: ResolvedCampaign) -> None:
         judge = _code_judge(params)
         seen: list[str] = []
         try_templates([partial(_render, judge, place, seen)], checked.dataset.examples)
-        are_labels = spec.objective == "certify" and TARGET in judge.variables
+        are_labels = traits_of(spec.objective).measures_risk and TARGET in judge.variables
         if not any(seen) and not are_labels:
             raise SpecError(
                 "none of the examples has tests; name the field that holds them", f"{place}.tests"

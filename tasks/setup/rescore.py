@@ -29,9 +29,10 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
-from winnow.tasks.spec.stored_spec import ONLY, RESCORED
+from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.text.phrases import amount
 
 SUFFIX = "-rescored"
@@ -149,7 +150,7 @@ def texts_of(session: Session, name: str) -> StoredTexts:
 
 
 def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
-    if campaign.objective not in RESCORED:
+    if not traits_of(campaign.objective).can_be_rescored:
         raise SpecError(
             f"rescore judges single outputs again, and '{campaign.name}' asks for {campaign.objective}; give "
             "its file another judge: winnow run SPEC --fork NEW_NAME takes over every text"

@@ -11,6 +11,7 @@ from winnow.tasks.data.lm_eval import scoring as lm_eval_scoring
 from winnow.tasks.data.lm_eval.definition import Definition, load_definition
 from winnow.tasks.data.lm_eval.files import KEY, as_lm_eval_has_it
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
 from winnow.tasks.spec.sections.dataset import TaskSpec
 
 OF_THE_JUDGE = ("metric", "filter", "scorer", "grader")
@@ -92,7 +93,7 @@ def with_inspect(values: JsonView, task: TaskSpec, read: InspectTask | None) -> 
     own = {key: value for key, value in values.items() if key != "task"}
     described = {"task": task.inspect, "args": task.args, "python": task.python}
     own["dataset"] = {**values.get("dataset", {}), "inspect": described, "fields": FIELDS}
-    if "judge" not in values and values.get("objective") != "best-duel":
+    if "judge" not in values and not _compares_pairs(values):
         own["judge"] = _judge(task, read)
     if "prompts" not in values:
         name = prompt_name(str(task.inspect).rpartition("@")[2])
@@ -143,7 +144,7 @@ def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
     with as_lm_eval_has_it(task.lm_eval, KEY):
         definition = load_definition(task.lm_eval, task.include_path)
         own = {key: value for key, value in values.items() if key != "task"}
-        if "judge" not in values and values.get("objective") != "best-duel":
+        if "judge" not in values and not _compares_pairs(values):
             own["judge"] = lm_eval_scoring.judge_of(definition, task.metric, task.filter)
         return own | _of_the_definition(definition, values, task)
 
@@ -234,3 +235,8 @@ class _Shown:
                 "ask models that chat in a campaign of their own",
             )
         return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}
+
+
+def _compares_pairs(values: JsonView) -> bool:
+    objective = values.get("objective")
+    return objective in OBJECTIVES and traits_of(objective).compares_pairs

@@ -15,7 +15,8 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.text import in_home
 from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes, in_quotes
-from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec, Objective
+from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
+from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
 from winnow.tasks.spec.sections.dataset import TaskSpec
 from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
 from winnow.tasks.spec.spec_model import SECRET, keys_of
@@ -409,7 +410,7 @@ def to_add(key: str, values: JsonView) -> str:
         values: All that the file says.
     """
     if key == "objective":
-        return f", one of: {', '.join(get_args(Objective))}"
+        return f", one of: {', '.join(OBJECTIVES)}"
     if key == "judge" or key.endswith("judge.type"):
         return "; winnow judges lists what there is"
     if key not in ("selector", "selector.name"):
@@ -419,9 +420,12 @@ def to_add(key: str, values: JsonView) -> str:
     objective, certify = str(values.get("objective")), values.get("certify")
     if objective not in SELECTORS:
         return "; winnow selectors lists what there is"
-    is_alone = objective == "certify" and not (isinstance(certify, dict) and certify.get("autoevaluator"))
+    has_autoevaluator = isinstance(certify, dict) and certify.get("autoevaluator")
+    is_alone = traits_of(objective).measures_risk and not has_autoevaluator
     ours = SELECTORS[objective]
-    first = WITHOUT_AUTOEVALUATOR if is_alone else next(name for name in TO_BEGIN_WITH if name in ours)
+    first = (
+        WITHOUT_AUTOEVALUATOR if is_alone else next(name for name in (*TO_BEGIN_WITH, *ours) if name in ours)
+    )
     others = ", ".join(name for name in ours if name != first and name not in BASELINES)
     written = f"selector: {{name: {first}}}" if key == "selector" else f"name: {first}"
     return (

@@ -24,6 +24,7 @@ from winnow.tasks.embedding.embedded_prompts import check_embedder
 from winnow.tasks.embedding.precomputed import read_vectors
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 
@@ -85,7 +86,7 @@ def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
     """The vectors of the examples of a campaign that routes, by example; what is missing is embedded."""
     with existing(storage) as database:
         campaign = _stored_campaign(database, name)
-        if campaign.objective != "route":
+        if not traits_of(campaign.objective).is_stream:
             asked = f"campaign '{name}' asked for {campaign.objective} and so embeds nothing"
             raise SpecError(f"{asked}; name a route campaign, or leave it out and give --embed TEMPLATE")
         dataset = _dataset(database, campaign)

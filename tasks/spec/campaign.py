@@ -4,7 +4,7 @@ Identity fields are frozen at the first run. Everything under `execution`, the s
 budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -17,6 +17,7 @@ from pydantic import (
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.spec.model_servers import with_servers, without_servers
+from winnow.tasks.spec.objectives import OBJECTIVES, Kind, traits_of
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
@@ -26,57 +27,17 @@ from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.spec_model import FilePath, SpecModel, StorageUrl
-from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, Kind, limits_of, own_kind
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, limits_of, own_kind
 
-Objective = Literal["best-mean", "best-duel", "certify", "route"]
+if TYPE_CHECKING:
+    Objective = str
+else:
+    Objective = Literal[*OBJECTIVES]
 
 OutputType = Literal["generate", "multiple-choice", "loglikelihood", "perplexity"]
 
 MOST_AHEAD = 1000
 """Rounds in flight behind the first, at the most."""
-
-FOREIGN_KEYS: dict[Objective, tuple[str, ...]] = {
-    "best-mean": ("fresh_generations", "certify", "embedder", "prompt_type"),
-    "best-duel": (
-        "lookahead",
-        "samples",
-        "metrics",
-        "constraints",
-        "groups",
-        "tags",
-        "output_type",
-        "choices",
-        "target_delimiter",
-        "history",
-        "holdout",
-        "certify",
-        "embedder",
-        "prompt_type",
-    ),
-    "certify": (
-        "lookahead",
-        "constraints",
-        "groups",
-        "tags",
-        "fresh_generations",
-        "history",
-        "holdout",
-        "embedder",
-        "prompt_type",
-    ),
-    "route": (
-        "lookahead",
-        "constraints",
-        "groups",
-        "tags",
-        "fresh_generations",
-        "history",
-        "holdout",
-        "certify",
-    ),
-}
-"""Keys of the file that an objective has no use for."""
-
 
 ONE_TEXT_A_DUEL = (
     "a duel holds one text against another, and each time two candidates meet on an example they write anew "
@@ -246,7 +207,7 @@ class CampaignSpec(SpecModel):
     @classmethod
     def _is_for_best_mean(cls, rounds: int | str, info: ValidationInfo) -> int | str:
         objective = info.data.get("objective")
-        if rounds and objective and "lookahead" in FOREIGN_KEYS[objective]:
+        if rounds and objective and "lookahead" in traits_of(objective).unused_keys:
             raise ValueError(
                 f"is for best-mean: {objective} plans each round on all that was told before it; leave it out"
             )
@@ -271,7 +232,7 @@ class CampaignSpec(SpecModel):
     @classmethod
     def _fits_the_objective(cls, value: object, info: ValidationInfo) -> object:
         objective = info.data.get("objective")
-        if value is None or not objective or info.field_name not in FOREIGN_KEYS[objective]:
+        if value is None or not objective or info.field_name not in traits_of(objective).unused_keys:
             return value
         if info.field_name == "samples":
             raise ValueError(ONE_TEXT_A_DUEL)
@@ -280,21 +241,24 @@ class CampaignSpec(SpecModel):
     @field_validator("fail_on_error")
     @classmethod
     def _ends(cls, share: float, info: ValidationInfo) -> float:
-        if share == 1.0 and info.data.get("objective") == "best-duel":
-            raise ValueError("must be below 1 for best-duel, since duels never run out; lower it")
+        objective = info.data.get("objective")
+        if share == 1.0 and objective and traits_of(objective).compares_pairs:
+            raise ValueError(f"must be below 1 for {objective}, since duels never run out; lower it")
         return share
 
     @field_validator("stopping")
     @classmethod
     def _fits_the_question(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
-        objective = info.data.get("objective")
-        if stopping.epsilon and objective in ("certify", "route"):
+        if not (objective := info.data.get("objective")):
+            return stopping
+        traits = traits_of(objective)
+        if stopping.epsilon and not traits.takes_epsilon:
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
-        if stopping.epsilon >= 0.5 and objective == "best-duel":
-            raise ValueError(f"epsilon must be below 0.5 for best-duel, got {stopping.epsilon:g}; lower it")
-        if stopping.delta is None and objective == "certify":
-            raise ValueError("certify needs delta, the chance that a certificate may be wrong; add it")
-        if objective and isinstance(stopping.budget, BudgetSpec):
+        if stopping.epsilon >= 0.5 and traits.compares_pairs:
+            raise ValueError(f"epsilon must be below 0.5 for {objective}, got {stopping.epsilon:g}; lower it")
+        if stopping.delta is None and traits.measures_risk:
+            raise ValueError(f"{objective} needs delta, the chance that a certificate may be wrong; add it")
+        if isinstance(stopping.budget, BudgetSpec):
             refuse_unfit(stopping.budget, objective)
         return stopping
 
@@ -302,7 +266,7 @@ class CampaignSpec(SpecModel):
     @classmethod
     def _budget_covers_a_round(cls, stopping: StoppingSpec, info: ValidationInfo) -> StoppingSpec:
         batch_size = info.data.get("batch_size", 1)
-        comparisons = limits_of(stopping.stored_budget, info.data.get("objective", "")).get("comparisons")
+        comparisons = limits_of(stopping.stored_budget, info.data.get("objective")).get("comparisons")
         if comparisons is not None and comparisons < batch_size:
             raise ValueError(
                 f"the budget ({comparisons}) is smaller than one round (batch_size {batch_size}); "
@@ -334,9 +298,9 @@ class CampaignSpec(SpecModel):
         """
         identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
-        if self.objective == "certify":
+        if traits_of(self.objective).measures_risk:
             identity["stopping"]["budget"] = self.own_budget
-        for key in FOREIGN_KEYS[self.objective]:
+        for key in traits_of(self.objective).unused_keys:
             identity.pop(key, None)
         for key in ("samples", "metrics", "constraints", "groups"):
             if not getattr(self, key):

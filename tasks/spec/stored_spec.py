@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.spec.objectives import KINDS, Kind, traits_of
 from winnow.tasks.spec.selector_traits import GATE, NEEDS_FEATURES, PREFERS_COST
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"
@@ -14,17 +15,17 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 LONGEST_NAME = 100
 """Characters, at the most, of the name of a campaign, a model or a prompt."""
 
-Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+def own_kind(objective: str | None) -> Kind:
+    """The kind of amount that the selector counts, and that a budget which is a plain number limits.
+
+    Args:
+        objective: The objective; None where a file names none, or an unknown one.
+    """
+    return "comparisons" if objective is None else traits_of(objective).counts
 
 
-def own_kind(objective: str) -> Kind:
-    """The kind of amount that the algorithm counts, and that a budget which is a mere number limits."""
-    return "human_labels" if objective == "certify" else "comparisons"
-
-
-def limits_of(budget: int | JsonView, objective: str) -> dict[Kind, float]:
+def limits_of(budget: int | JsonView, objective: str | None) -> dict[Kind, float]:
     """The limits of a budget that was checked, as it is stored, in the order of `KINDS`."""
     if isinstance(budget, int):
         return {own_kind(objective): budget}
@@ -57,9 +58,6 @@ def has_stop_sequences(identity: JsonView) -> bool:
 
 HUMAN = "human"
 """The type of the judge that is no model and no code: people judge."""
-
-RESCORED = ("best-mean", "certify")
-"""Objectives whose campaigns hold outputs that another judge can score."""
 
 
 def judge_entries(judge: object) -> Iterator[JsonObject]:
@@ -179,10 +177,6 @@ def grouping_of(spec: JsonView) -> Grouping | None:
     return Grouping(by=groups["by"], objective=groups["objective"], weights=said)
 
 
-ESTIMATED = {"best-mean": "mean", "best-duel": "worst preference", "certify": "risk", "route": "mean"}
-"""The value that an objective estimates, where candidates are not compared by groups."""
-
-
 def estimated_value(objective: str, groups: Grouping | None) -> str:
     """The value that a campaign estimates, as a noun.
 
@@ -190,7 +184,7 @@ def estimated_value(objective: str, groups: Grouping | None) -> str:
         objective: As a spec names it.
         groups: The way in which its candidates are compared by groups; None where they are not.
     """
-    return ESTIMATED[objective] if groups is None else groups.value
+    return traits_of(objective).estimated if groups is None else groups.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,4 +234,4 @@ FACTORS = "factors"
 def has_features(objective: str, selector: JsonView) -> bool:
     """Whether the selector of a spec, its name and parameters, has a model of the candidates' features."""
     default = FACTORS if selector["name"] == NEEDS_FEATURES else None
-    return objective == "best-duel" and selector["params"].get(FEATURES, default) is not None
+    return traits_of(objective).compares_pairs and selector["params"].get(FEATURES, default) is not None

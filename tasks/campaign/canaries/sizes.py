@@ -10,6 +10,7 @@ from winnow.tasks.campaign.canaries.changes import N_PROMPTS
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.budget import PriceSpec
 from winnow.tasks.spec.stored_spec import limits_of
 
@@ -42,7 +43,7 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
     own = sum(each.model.name == model.name for each in checked.candidates)
     if not own:  # it judges
         return asked
-    sides = 2 if checked.spec.objective == "best-duel" else 1
+    sides = 2 if traits_of(checked.spec.objective).compares_pairs else 1
     return asked * sides * own / len(checked.candidates)
 
 

@@ -33,6 +33,7 @@ from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, 
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.spec.campaign import ChoicesSpec
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 from winnow.tasks.spec.stored_spec import cuts_at_stop
 
@@ -255,7 +256,7 @@ class _Auditor:
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
         """The answers shown to the judge as right: to certify, a human's where the example has none."""
-        if self._campaign.objective != "certify" or example.position is None:
+        if not traits_of(self._campaign.objective).measures_risk or example.position is None:
             return example.targets
         known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
         return known.get(example.position) or ()

@@ -32,7 +32,8 @@ from winnow.tasks.queries.warnings.from_spec import (
     there_twice,
 )
 from winnow.tasks.queries.warnings.one_example import one_example
-from winnow.tasks.spec.stored_spec import RESCORED, judge_entries, judge_parts, judging_models
+from winnow.tasks.spec.objectives import traits_of
+from winnow.tasks.spec.stored_spec import judge_entries, judge_parts, judging_models
 from winnow.tasks.text.phrases import count_of
 
 FEWEST_EQUAL = 10
@@ -81,9 +82,9 @@ def campaign_warnings(
         _one_side(session, campaign),
         _other_engine(session, campaign),
     ]
-    if has_ended and campaign.objective in RESCORED:
+    if has_ended and traits_of(campaign.objective).can_be_rescored:
         found.append(judge_changed(campaign.name, campaign.spec))
-    if has_ended and campaign.objective == "best-mean":
+    if has_ended and traits_of(campaign.objective).scores_a_benchmark:
         decision = outcome_records.latest_decision(session, campaign.id)
         found.append(None if decision is None else one_example(session, campaign, decision))
     return [warning for warning in found if warning is not None]
@@ -156,7 +157,7 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
         return None
     if counts.scored < FEWEST_EQUAL * counts.candidates and not has_ended:
         return None
-    if objective == "best-duel":
+    if traits_of(objective).compares_pairs:
         return CampaignWarning(
             kind="all-equal",
             sentence=f"all {count_of(counts.scored // 2, 'scored duel')} are ties: check the judge's replies "
@@ -169,7 +170,7 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
             "judge and its parameters, and whether the prompts ask for the answer in the form that it reads",
         )
     # A certificate is about each candidate by itself.
-    hard = "" if objective == "certify" else HARD_ENOUGH
+    hard = "" if traits_of(objective).measures_risk else HARD_ENOUGH
     return CampaignWarning(
         kind="all-equal",
         sentence=f"all {counts.scored:,} scores are {counts.lowest:g}: check whether the judge can tell "
@@ -179,7 +180,7 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
 
 def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
     """A warning if an answer's place alone decides: in duels, or in all that models were asked about them."""
-    if campaign.objective != "best-duel":
+    if not traits_of(campaign.objective).compares_pairs:
         return None
     look = warning_views.side_that_won
     if any(True for _ in judging_models(campaign.spec)):  # which are shown the answers in either order
@@ -225,7 +226,7 @@ def _no_probabilities(session: Session, campaign: CampaignRecord) -> CampaignWar
     """A warning if a model that rates outputs is asked in vain for the probabilities of its verdicts."""
     parts = filter(_weighs_verdicts, judge_parts(campaign.spec.get("judge", {})))
     weighing = {model.get("judge_id", model.get("name")) for part in parts for model in judge_entries(part)}
-    if campaign.objective == "best-duel" or not weighing:
+    if traits_of(campaign.objective).compares_pairs or not weighing:
         return None
     found = warning_views.first_calls(session, campaign.id, rounds=FIRST_ROUNDS)
     calls = [(judge, reason) for judge, reason in found if judge in weighing]

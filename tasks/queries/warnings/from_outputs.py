@@ -36,6 +36,7 @@ from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import cuts_at_stop, judge_parts
 from winnow.tasks.text.phrases import list_of
 from winnow.tasks.text.printable import one_line
@@ -126,7 +127,7 @@ def looked_at(
     made_of = settings_of(session, [each.id for each in counts])
     decision = outcome_records.latest_decision(session, campaign.id)
     statuses = dict(enumerate(decision.status if decision else ()))
-    is_duel = campaign.objective == "best-duel"
+    is_duel = traits_of(campaign.objective).compares_pairs
     found = []
     for each in counts:
         model, sampling = made_of[each.id]
@@ -445,7 +446,7 @@ def _without_point(
     has_ended: bool,
 ) -> list[CampaignWarning | None]:
     """Warnings about candidates without a point, by the likely cause; `known` are those explained already."""
-    if campaign.objective == "best-duel":
+    if traits_of(campaign.objective).compares_pairs:
         return []
     suspects = [
         each

@@ -11,8 +11,8 @@ from pydantic import (
     model_validator,
 )
 
+from winnow.tasks.spec.objectives import KINDS, Kind, traits_of
 from winnow.tasks.spec.spec_model import SpecModel
-from winnow.tasks.spec.stored_spec import KINDS, Kind
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 Amount = Annotated[float, Field(gt=0.0)]
@@ -59,12 +59,15 @@ def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
     Raises:
         ValueError: With the key and the remedy.
     """
-    if budget.human_labels is not None and objective != "certify":
+    traits = traits_of(objective)
+    if budget.human_labels is not None and not traits.measures_risk:
         raise ValueError(f"budget.human_labels means nothing to {objective}; leave it out")
-    if budget.human_labels is None and objective == "certify":
-        raise ValueError("certify needs budget.human_labels, since bets look ahead to the last label; add it")
-    if budget.comparisons is None and objective == "best-duel":
-        raise ValueError("best-duel needs budget.comparisons, since duels never run out; add it")
+    if budget.human_labels is None and traits.measures_risk:
+        raise ValueError(
+            f"{objective} needs budget.human_labels, since bets look ahead to the last label; add it"
+        )
+    if budget.comparisons is None and traits.compares_pairs:
+        raise ValueError(f"{objective} needs budget.comparisons, since duels never run out; add it")
 
 
 _NUMBER = TypeAdapter(Count)

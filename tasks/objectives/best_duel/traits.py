@@ -1,0 +1,37 @@
+"""Facts about best-duel: which candidate is preferred over every other?"""
+
+from winnow.tasks.spec.objectives import Traits
+
+TRAITS = Traits(
+    campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",
+    estimated="worst preference",
+    unused_keys=(
+        "lookahead",
+        "samples",
+        "metrics",
+        "constraints",
+        "groups",
+        "tags",
+        "output_type",
+        "choices",
+        "target_delimiter",
+        "history",
+        "holdout",
+        "certify",
+        "embedder",
+        "prompt_type",
+    ),
+    compares_pairs=True,
+    looks_for_best=True,
+    takes_epsilon=True,
+    views={
+        "comparisons": "winnow.storage.queries.objective.duels:comparisons",
+        "head-to-head": "winnow.storage.queries.objective.duels:head_to_head",
+        "strengths": "winnow.tasks.objectives.best_duel.strengths:strengths",
+        "judges": "winnow.storage.queries.objective.duels:judges",
+        "verdicts": "winnow.storage.queries.objective.duels:verdicts",
+        "agreement": "winnow.tasks.objectives.best_duel.judge_agreement:agreement",
+        "annotators": "winnow.storage.queries.objective.agreement:annotators",
+        "labels": "winnow.tasks.objectives.human.files:label_rows",
+    },
+)

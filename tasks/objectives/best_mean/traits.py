@@ -1,0 +1,22 @@
+"""Facts about best-mean: which candidate scores highest on a benchmark?"""
+
+from winnow.tasks.spec.objectives import Traits
+
+TRAITS = Traits(
+    campaign="winnow.tasks.objectives.best_mean.objective:BestMean",
+    estimated="mean",
+    unused_keys=("fresh_generations", "certify", "embedder", "prompt_type"),
+    looks_for_best=True,
+    scores_a_benchmark=True,
+    can_be_rescored=True,
+    takes_epsilon=True,
+    views={
+        "leaderboard": "winnow.tasks.queries.held_out:leaderboard",
+        "comparisons": "winnow.tasks.queries.held_out:comparisons",
+        "pareto": "winnow.tasks.queries.pareto:pareto",
+        "tags": "winnow.tasks.queries.breakdowns:tags",
+        "eliminations": "winnow.storage.queries.campaign_views:eliminations",
+        "annotators": "winnow.storage.queries.objective.agreement:annotators",
+        "labels": "winnow.tasks.objectives.human.files:label_rows",
+    },
+)

@@ -1,0 +1,32 @@
+"""Facts about certify: which candidates keep their risk below a limit, with certainty?"""
+
+from winnow.tasks.spec.objectives import Traits
+
+TRAITS = Traits(
+    campaign="winnow.tasks.objectives.certify.objective:Certify",
+    estimated="risk",
+    unused_keys=(
+        "lookahead",
+        "constraints",
+        "groups",
+        "tags",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "embedder",
+        "prompt_type",
+    ),
+    counts="human_labels",
+    fewest_candidates=1,
+    measures_risk=True,
+    can_be_rescored=True,
+    views={
+        "leaderboard": "winnow.storage.queries.objective.certify:leaderboard",
+        "comparisons": "winnow.storage.queries.objective.certify:comparisons",
+        "agreement": "winnow.storage.queries.objective.agreement:human_agreement",
+        "e-values": "winnow.tasks.objectives.certify.evidence:e_values",
+        "weights": "winnow.tasks.objectives.certify.evidence:weights",
+        "annotators": "winnow.storage.queries.objective.agreement:annotators",
+        "labels": "winnow.tasks.objectives.certify.evidence:label_rows",
+    },
+)

@@ -1,0 +1,20 @@
+"""Facts about route: which candidate should answer each prompt as it comes?"""
+
+from winnow.tasks.spec.objectives import Traits
+
+TRAITS = Traits(
+    campaign="winnow.tasks.objectives.route.objective:Route",
+    estimated="mean",
+    unused_keys=(
+        "lookahead",
+        "constraints",
+        "groups",
+        "tags",
+        "fresh_generations",
+        "history",
+        "holdout",
+        "certify",
+    ),
+    is_stream=True,
+    views={"picks": "winnow.tasks.objectives.route.status:picks"},
+)

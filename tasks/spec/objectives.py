@@ -1,0 +1,63 @@
+"""Facts about each objective, by which all other modules tell objectives apart.
+
+An objective is a package of `winnow.tasks.objectives`, named as in a campaign's file with underscores. Its
+module `traits` holds its `TRAITS`; everything else of it is imported only for its own campaigns.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal, cast, get_args
+
+from winnow.algorithms.state.plugin_registry import object_at
+
+Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
+"""A kind of amount that a budget limits."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+OBJECTIVES = ("best-mean", "best-duel", "certify", "route")
+"""All objectives. The package `tasks.objectives.best_mean` is "best-mean", and so on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What other modules know about an objective. Addresses are "module:attribute"."""
+
+    campaign: str
+    """Address of the subclass of `ResolvedCampaign`."""
+    estimated: str
+    """Name of the value that is estimated for each candidate."""
+    unused_keys: tuple[str, ...] = ()
+    """Keys of a campaign's file that have no meaning for the objective."""
+    counts: Kind = "comparisons"
+    """The amount that the selector counts; a budget that is a plain number limits it."""
+    fewest_candidates: int = 2
+    compares_pairs: bool = False
+    """Whether a comparison is a duel of two candidates, which only a judge of pairs can decide."""
+    looks_for_best: bool = False
+    """Whether the answer is the best candidate."""
+    scores_a_benchmark: bool = False
+    """Whether the result is a table of one score per candidate and example of a fixed data set."""
+    measures_risk: bool = False
+    """Whether losses are measured, on examples that people label, and lower estimates are better."""
+    is_stream: bool = False
+    """Whether examples arrive over time, and each is given to one candidate."""
+    can_be_rescored: bool = False
+    """Whether another judge can score the stored outputs."""
+    takes_epsilon: bool = False
+    """Whether `stopping.epsilon` has a meaning."""
+    views: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of the functions that return its views, by name, if it has views of its own or adapts one of
+    `tasks.queries.views`."""
+
+
+@cache
+def traits_of(objective: str) -> Traits:
+    """The facts about an objective.
+
+    Raises:
+        ModuleNotFoundError: If there is no such objective.
+    """
+    package = objective.replace("-", "_")
+    return cast(Traits, object_at(f"winnow.tasks.objectives.{package}.traits:TRAITS"))
