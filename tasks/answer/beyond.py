@@ -104,7 +104,7 @@ def beyond_of(
         n_asked, n_prompts = len(prompts), len(set(prompts))
     found = np.array(values, dtype=np.float64)
     left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
-    is_drawn = draws_examples(selector, "best-duel" if duels else "best-mean") and not lacks_texts
+    is_drawn = draws_examples(selector) and not lacks_texts
     is_sample = len(found) == n_examples or is_drawn
     if len(found) < LEAST or not is_sample or joined is not None:
         return Beyond(
@@ -147,8 +147,9 @@ def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
     return np.asarray(values, dtype=np.float64)[places]
 
 
-def draws_examples(selector: str, objective: str) -> bool:
+def draws_examples(selector: str) -> bool:
     """Whether a selector is known to draw examples uniformly from those that are left."""
     from winnow.algorithms.registry import SELECTORS
 
-    return selector in SELECTORS[objective] and selector not in CHOOSES_EXAMPLES
+    is_ours = any(selector in names for names in SELECTORS.values())
+    return is_ours and selector not in CHOOSES_EXAMPLES

@@ -32,6 +32,7 @@ from winnow.tasks.campaign.canaries.changes import server_changes
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.standing import People
+from winnow.tasks.spec.objectives import Traits, traits_of
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
     ONLY,
@@ -87,10 +88,11 @@ def answer_of(
         certificate: Its certificate, where it certifies.
         standing: The results of choosing a candidate for each prompt, where it routes.
     """
+    traits = traits_of(campaign.objective)
     reason = reason_of(decision, stopped_by if has_ended else None)
     servers = tuple(server_changes(session, campaign))
     earlier = earlier_of(session, campaign)
-    is_redrawn = campaign.objective != "certify" and is_drawn_again(session, campaign)
+    is_redrawn = not traits.measures_risk and is_drawn_again(session, campaign)
     claim = Claim()
     if has_ended:
         is_mixed = any(each.mixes for each in servers)
@@ -110,10 +112,10 @@ def answer_of(
         claim=claim,
         reason=reason,
         best=decision.best if decision else None,
-        candidates=_candidates(names, decision, campaign.objective),
+        candidates=_candidates(names, decision, traits),
         dropped=_unscored(session, campaign, names, decision, "dropped"),
         lacking=_lacking(session, campaign, names, decision) if is_open else (),
-        additions=_additions(session, campaign, names) if campaign.objective == "best-mean" else (),
+        additions=_additions(session, campaign, names) if traits.scores_a_benchmark else (),
         without_text=without_text,
         constraints=_constraints(session, campaign, None if decision is None else decision.best),
         people=people,
@@ -129,7 +131,7 @@ def answer_of(
         earlier=earlier,
         standing=standing,
         is_unsolved=outcome in SOLVING
-        and campaign.objective != "best-duel"
+        and not traits.compares_pairs
         and all_scores_are_zero(session, campaign.id),
     )
     answer = with_rival(session, campaign, answer)
@@ -231,7 +233,7 @@ def _means_of_metrics(
 
 def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
     """The models that score outputs or choose among them, by name."""
-    return () if campaign.objective == "best-duel" else scored_by(campaign.spec.get("judge", {}))
+    return () if traits_of(campaign.objective).compares_pairs else scored_by(campaign.spec.get("judge", {}))
 
 
 def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
@@ -273,7 +275,7 @@ def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str])
 def _intervals_if(
     campaign: CampaignRecord, refuted: Sequence[Assumption], earlier: Earlier | None, *, is_redrawn: bool
 ) -> tuple[Assumption, ...]:
-    if campaign.objective == "certify":
+    if traits_of(campaign.objective).measures_risk:
         return ("random-labels",) if earlier is None else ("random-labels", "unseen-labels")
     drawn: tuple[Assumption, ...] = ("unseen-draws",) if is_redrawn else ()
     has_model = has_features(campaign.objective, campaign.spec["selector"])
@@ -286,7 +288,7 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
     An interval without width does not say so: its two ends may meet because it missed the mean. But of one
     that has a width nothing is known exactly, so that its candidate need not be counted.
     """
-    if answer.objective not in ("best-mean", "best-duel"):
+    if not traits_of(answer.objective).looks_for_best:
         return frozenset()
     spoken_of = {answer.best, *answer.top, answer.runner_up and answer.runner_up.name}
     if answer.baseline is not None:  # of every candidate it is told how it compares
@@ -302,19 +304,19 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
 
     def is_known(name: str) -> bool:
         scored = paired_views.scored_examples(session, campaign.id, name)
-        rivals = left - {name} if answer.objective == "best-duel" else {None}
+        rivals = left - {name} if traits_of(answer.objective).compares_pairs else {None}
         return all(scored.get(rival) == answer.n_examples for rival in rivals)
 
     return frozenset(name for name in asked if is_known(name))
 
 
 def _candidates(
-    names: Sequence[str], decision: DecisionRecord | None, objective: str
+    names: Sequence[str], decision: DecisionRecord | None, traits: Traits
 ) -> tuple[CandidateStanding, ...]:
     if decision is None:
         return tuple(CandidateStanding(name=name) for name in names)
     unknown = [None] * len(names)
-    has_none = decision.differences is None and objective == "best-mean"
+    has_none = decision.differences is None and traits.scores_a_benchmark
     differences = (
         _exact_differences(names, decision)
         if has_none
@@ -379,7 +381,7 @@ def _unscored(
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(session, campaign.id)
-    if campaign.objective == "certify":
+    if traits_of(campaign.objective).measures_risk:
         missing = missing_losses(session, campaign)
         rows = [
             row | dict(zip(("unscored", "reason"), missing.get(position, (0, None)), strict=True))

@@ -21,6 +21,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
 from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
 from winnow.tasks.spec.stored_spec import ONLY
 
@@ -58,7 +59,7 @@ def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
     beside them, and those that it holds out. An earlier campaign that differs in its budget or seed alone is
     no such test, as the firings of a schedule are not: the chances of error of two of these add up.
     """
-    if campaign.objective != "certify" and campaign.spec.get("holdout") is None:
+    if not traits_of(campaign.objective).measures_risk and campaign.spec.get("holdout") is None:
         return None
     tested, met_others = _tested(campaign), _met_others(session, campaign)
     before = campaigns_before(session, campaign, with_duels=True)
@@ -93,16 +94,15 @@ def _most_seen_by(
 
 def _n_seen(session: Session, other: CampaignRecord, positions: Collection[int]) -> int:
     """The number of some examples of its dataset that a campaign has outcomes on, whoever answered them."""
-    if other.objective == "certify" and not isinstance(other, PrunedRecord):
+    if traits_of(other.objective).measures_risk and not isinstance(other, PrunedRecord):
         return len({*seen_by(session, other)} & {*positions})
     return count_scored(session, other, positions)
 
 
 def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples that a campaign has outcomes on, whoever answered them."""
-    return (
-        _fresh(session, campaign) if campaign.objective == "certify" else scored_positions(session, campaign)
-    )
+    measures_risk = traits_of(campaign.objective).measures_risk
+    return _fresh(session, campaign) if measures_risk else scored_positions(session, campaign)
 
 
 def name_of(campaign: CampaignRecord) -> str:
@@ -199,7 +199,7 @@ def _chances(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _by_chance(campaign: CampaignRecord) -> tuple[str, ...]:
-    return (*CHANCES, "dataset_fingerprint") if campaign.objective == "certify" else CHANCES
+    return (*CHANCES, "dataset_fingerprint") if traits_of(campaign.objective).measures_risk else CHANCES
 
 
 def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
@@ -209,7 +209,7 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
 
 def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
-    if campaign.objective == "certify":
+    if traits_of(campaign.objective).measures_risk:
         labelled = scored_positions(session, campaign)
         return labelled | _unlabelled(session, campaign, labelled)
     return held_out_positions(session, campaign)

@@ -10,6 +10,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.rivals import closest_pair
 from winnow.tasks.answer.running import RunningCost, running_costs
+from winnow.tasks.spec.objectives import traits_of
 
 MOST_RUNNING = 4
 """Number of candidates whose running costs are told, at most."""
@@ -17,7 +18,7 @@ MOST_RUNNING = 4
 
 def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
     """The comparison of the best candidate and its closest rival on new examples; None where none is made."""
-    if answer.objective not in ("best-mean", "best-duel") or answer.outcome is None:
+    if not traits_of(answer.objective).looks_for_best or answer.outcome is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
         return None  # the held-out examples say it, at no price for having chosen the two
@@ -36,7 +37,7 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
         n_candidates=len(answer.candidates),
         n_examples=answer.n_examples,
         selector=campaign.spec["selector"]["name"],
-        duels=answer.objective == "best-duel",
+        duels=traits_of(answer.objective).compares_pairs,
         joined=next((name for name in pair if name in late), None),
         lacks_texts=answer.lacks_texts,
         earlier=changed_since(session, campaign),
@@ -48,7 +49,7 @@ def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tu
 
     Gates and routes have no such pair.
     """
-    if answer.baseline is not None or answer.objective == "route" or answer.best is None:
+    if answer.baseline is not None or traits_of(answer.objective).is_stream or answer.best is None:
         return ()
     others = answer.tied or ([answer.runner_up.name] if answer.runner_up is not None else [])
     names = list(dict.fromkeys([answer.best, *others]))
@@ -62,7 +63,9 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     that has an interval, and where their number cannot be reckoned.
     """
     rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
-    is_plain = answer.objective == "best-mean" and answer.baseline is None and answer.groups is None
+    is_plain = (
+        traits_of(answer.objective).scores_a_benchmark and answer.baseline is None and answer.groups is None
+    )
     if not is_plain or not is_open or rival is None or answer.lacking:
         return None
     found, is_pair = rival.difference, answer.top_m == 1 and not answer.is_mixed

@@ -14,6 +14,7 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changes import ServerChange
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.standing import People
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
 if TYPE_CHECKING:  # these need numpy, which few answers have need of
@@ -259,7 +260,7 @@ class Answer:
         """
         if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
-        if self.objective == "best-duel":
+        if traits_of(self.objective).compares_pairs:
             return next((each for each in self.candidates if each.name == self.rival), None)
         first = {self.best, *self.top, *self.tied}
         known = [

@@ -8,6 +8,7 @@ from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.beyond import draws_examples
 from winnow.tasks.answer.model import Outcome, claim_of
 from winnow.tasks.campaign.budget import BudgetUsage
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 
@@ -43,11 +44,11 @@ def _outcome_of(
     """The outcome without a baseline; with `is_none_known`, a decision that names no candidate is "none"."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
-    if objective == "certify":
+    if traits_of(objective).measures_risk:
         if decision.best is not None and claim.kind != "none":
             return "winner"
         return "none" if reason == "none-certified" else "undecided"
-    if objective == "route":
+    if traits_of(objective).is_stream:
         return "policy"
     if decision.best is None and is_none_known:
         return "none"
@@ -99,7 +100,7 @@ def claim_at(
     if claim.kind != "proven":
         return claim
     taken: list[Assumption] = []
-    if campaign.objective == "certify":
+    if traits_of(campaign.objective).measures_risk:
         taken += ["unseen-labels"] if is_seen else []
     elif is_redrawn:
         taken.append("unseen-draws")
@@ -121,7 +122,7 @@ def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
 
     What is exact, or proven, of the best of one says nothing, but that it meets constraints.
     """
-    looks_for_best = campaign.objective in ("best-mean", "best-duel")
+    looks_for_best = traits_of(campaign.objective).looks_for_best
     is_plain = baseline_name(campaign.spec["selector"]) is None and not campaign.spec.get("constraints")
     return looks_for_best and is_plain and list(statuses).count("dropped") == len(statuses) - 1 > 0
 
@@ -132,9 +133,9 @@ def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -
     One that is has that probability of being among those shown not to be, `delta`, as long as none was
     dropped and each pair is counted for itself (`CountEvidence.beaten`).
     """
-    if campaign.objective != "best-duel" or campaign.spec["stopping"]["delta"] is None:
+    if not traits_of(campaign.objective).compares_pairs or campaign.spec["stopping"]["delta"] is None:
         return False
     if decision is None or set(decision.status) != {"eliminated"} or claim_of(decision.claim).kind != "none":
         return False
     selector = campaign.spec["selector"]
-    return draws_examples(selector["name"], "best-duel") and not has_features("best-duel", selector)
+    return draws_examples(selector["name"]) and not has_features(campaign.objective, selector)

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.spec.objectives import traits_of
 
 
 def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:
@@ -15,7 +16,7 @@ def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> An
     Where a model estimates the preferences, it is the candidate that the model ranks next. A pair that never
     met counts as even, as it does for the estimates; where such a candidate would come first, none is named.
     """
-    if answer.objective != "best-duel" or answer.best is None or answer.outcome == "none":
+    if not traits_of(answer.objective).compares_pairs or answer.best is None or answer.outcome == "none":
         return answer
     others = [
         each

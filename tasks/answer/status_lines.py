@@ -8,6 +8,7 @@ from winnow.tasks.answer.running import running_words
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, badge
 from winnow.tasks.answer.sentences.clauses import Line, rounds
 from winnow.tasks.engines.protocol import NO_SEED
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
@@ -38,7 +39,7 @@ def _asked_lines(answer: Answer) -> list[Line]:
     """That each answer to one question may be wrong by a chance of its own; nothing where it was put once."""
     if not answer.asked_before:
         return []
-    examples = ", other examples" if answer.objective == "certify" else ""
+    examples = ", other examples" if traits_of(answer.objective).measures_risk else ""
     said = (
         f"the same before, by other draws{examples} or another test: {list_of(answer.asked_before)}. The "
         "chances that one of these answers is wrong add up, and an answer that is picked among them may be "
@@ -84,7 +85,7 @@ def cost(answer: Answer, totals: JsonView) -> str:
     share = totals["answered"] / grid
     # Nothing is saved without an answer, nor by a prompt that nobody answered yet. A stream, or duels that
     # meet an example again, may exceed the grid.
-    has_answer = badge(answer) is not None and answer.objective != "route"
+    has_answer = badge(answer) is not None and not traits_of(answer.objective).is_stream
     saved = f" ({percentage(1.0 - share)} saved)" if share < 1.0 and has_answer else ""
     return f"{spent}: {percentage(share)} of the full grid of {amount(grid)}{saved}"
 

@@ -21,6 +21,7 @@ from winnow.tasks.answer.sentences.constraints import constraint_lines
 from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
 from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, count_of, list_of, rounded
 
 UNSOLVED = "no candidate was shown to solve anything"
@@ -36,7 +37,7 @@ def people_lines(answer: Answer) -> list[Line]:
     lines = []
     if people.annotators:
         whose = "one person" if people.annotators == 1 else f"{people.annotators} people"
-        what = "every preference is" if answer.objective == "best-duel" else "every score is"
+        what = "every preference is" if traits_of(answer.objective).compares_pairs else "every score is"
         alike = "the same from the first to the last, whoever of them was asked"
         lines.append(
             (

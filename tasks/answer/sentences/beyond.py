@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.clauses import IF, MIXED, Line, which_is_open
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import count_of, ends, percent, rounded
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def beyond_lines(answer: Answer) -> list[Line]:
         few = f"only {scored} for both {pair}{_left_out(found)}"
         return [("beyond", f"nothing follows for new examples: {few}")]
     between = "between {} and {}".format(*ends(found.lower, found.upper))
-    even = 0.5 if answer.objective == "best-duel" else 0.0
-    if answer.objective == "best-duel":
+    are_duels = traits_of(answer.objective).compares_pairs
+    even = 0.5 if are_duels else 0.0
+    if are_duels:
         share = rounded(found.difference)
         said = f"{found.winner} is preferred over {found.rival} in {share} of duels, {between}"
     else:

@@ -13,6 +13,7 @@ from winnow.tasks.answer.sentences.clauses import (
     spent,
 )
 from winnow.tasks.answer.sentences.constraints import what_is_met
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import list_of
 
 
@@ -75,7 +76,7 @@ def _what(answer: Answer) -> str:
     if answer.constraints:
         return what_is_met(answer, whom, within)
     here = on_examples(answer)
-    if answer.objective == "best-duel":
+    if traits_of(answer.objective).compares_pairs:
         if answer.outcome == "tied":
             return f"{here} no candidate{whom} is preferred over the tied ones{within}"
         if answer.epsilon and "winner-exists" in answer.claim.assumptions:

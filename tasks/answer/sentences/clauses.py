@@ -7,6 +7,7 @@ from typing import NamedTuple
 from winnow.algorithms.claims import Assumption, Raise
 from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer, Unscored
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import estimated_value
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, span
 
@@ -80,7 +81,7 @@ def held(answer: Answer) -> str:
     if error >= 1.0:
         return "; it guarantees nothing: candidates were added too often"
     sure = percent(error)
-    if answer.objective == "certify":
+    if traits_of(answer.objective).measures_risk:
         # Each kind of ends has the error probability for itself; both together have twice that.
         return f" (all upper ends{ABOUT_ALL}{sure}, and so do all lower ends{if_what})"
     return f" (all intervals{ABOUT_ALL}{sure}{if_what})"

@@ -11,6 +11,7 @@ from winnow.tasks.answer.sentences.clauses import (
     interval_words,
     spent,
 )
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
@@ -78,7 +79,7 @@ def _how_well(answer: Answer) -> list[Line]:
     best = answer.of_best
     if best is None or best.estimate is None or answer.top:
         return []
-    if answer.objective == "best-duel":
+    if traits_of(answer.objective).compares_pairs:
         return _wins(answer, best)
     found = rounded(best.estimate)
     if answer.outcome == "tied" and answer.listed_estimate is None:  # within epsilon of each other
@@ -140,7 +141,7 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
 def runner_up_lines(answer: Answer) -> list[Line]:
     """The line on the runner-up, and by how much the best is ahead of it."""
     found = answer.runner_up
-    if found is not None and answer.objective == "best-duel":
+    if found is not None and traits_of(answer.objective).compares_pairs:
         return [("runner-up", _rival(answer, found.name))]
     if found is None or found.difference is None or found.difference.estimate is None:
         return []
