@@ -149,7 +149,7 @@ def test_a_campaign_that_goes_on_says_nothing_of_it(campaign):
 
 
 def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkeypatch):
-    monkeypatch.setattr(beyond, "draws_examples", lambda selector, objective: False)
+    monkeypatch.setattr(beyond, "draws_examples", lambda selector: False)
     found = full(ended).beyond
     assert (found.is_sample, found.n) == (True, 5)
     all_of_them = paired_views.score_differences
@@ -164,7 +164,7 @@ def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkey
 
 @pytest.mark.parametrize(("selector", "draws"), [("ucb-e", True), ("ucb-e-lrf", False), ("theirs", False)])
 def test_only_selectors_known_to_draw_examples_leave_a_sample(selector, draws):
-    assert beyond.draws_examples(selector, "best-mean") == draws
+    assert beyond.draws_examples(selector) == draws
 
 
 @pytest.mark.parametrize("risks", [(0.5, 0.5), (0.8, 0.5)])
