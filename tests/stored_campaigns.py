@@ -294,3 +294,11 @@ def store_first_round(database):
         upper=[1.0, None, None],
     )
     return campaign
+
+
+def store_checked(checked, series=None):
+    """Store a checked campaign as a command that runs it does."""
+    from winnow.flows.run.launch import launching
+
+    with launching() as launch:
+        launch.store(checked, series)

@@ -15,6 +15,7 @@ from winnow.flows.prefect_support.server import settle_environment
 if TYPE_CHECKING:
     from winnow.flows.run.signals import Interrupts
     from winnow.flows.run.trust_prompt import Trust
+    from winnow.tasks.campaign.campaign import Campaign
 
 T = TypeVar("T")
 
@@ -43,15 +44,17 @@ def _resume(
     storage: str, name: str, overrides: list[str], interrupts: "Interrupts", progress: bool, trust: "Trust"
 ) -> None:
     from winnow.flows.run.launch import change_stored_campaign, require_resumable
+    from winnow.tasks.campaign.campaign import opened_campaign
 
-    if overrides:
-        with remedied():
-            change_stored_campaign(storage, name, overrides, trust)
-    to_the_end(storage, name, interrupts, progress, lambda: require_resumable(storage, name, trust))
+    with opened_campaign(storage, name) as campaign:
+        if overrides:
+            with remedied():
+                change_stored_campaign(campaign, overrides, trust)
+        to_the_end(campaign, interrupts, progress, lambda: require_resumable(campaign, trust))
 
 
 def to_the_end(
-    storage: str, name: str, interrupts: "Interrupts", progress: bool, check: Callable[[], None]
+    campaign: "Campaign", interrupts: "Interrupts", progress: bool, check: Callable[[], None]
 ) -> None:
     """Run a stored campaign, unless it has ended; `check` may refuse to.
 
@@ -59,14 +62,14 @@ def to_the_end(
         KeyboardInterrupt: If it was interrupted; what it had is stored.
     """
     from winnow.flows.notify.outbox import delivering
-    from winnow.flows.reports.summary import status_of
+    from winnow.flows.reports.summary import status_now
     from winnow.flows.run.launch import run_to_the_end
 
-    if status_of(storage, name).is_settled:
+    if status_now(campaign).is_settled:
         return
     check()
     with delivering():
-        run_to_the_end(storage, name, interrupts, shown=progress)
+        run_to_the_end(campaign, interrupts, shown=progress)
     if interrupts.asked:
         raise KeyboardInterrupt
 

@@ -54,17 +54,16 @@ def run(
 
 def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Trust") -> tuple[str, str]:
     """Store and run the campaign of a file; return its database and its name."""
-    from winnow.flows.run.launch import require_free, starting_early, store_campaign
+    from winnow.flows.run.launch import launching, require_free
     from winnow.flows.run.trust_prompt import approving
     from winnow.tasks.setup.load import check_spec_file
 
-    with starting_early(approving(trust)) as approve:
-        checked = check_spec_file(file, approve)
+    with launching() as launch:
+        checked = check_spec_file(file, approving(trust), launch.recall)
         with remedied():
-            store_campaign(checked)
-        storage, name = checked.spec.storage, checked.spec.name
-        to_the_end(storage, name, interrupts, progress, lambda: require_free(storage, name))
-        return storage, name
+            campaign = launch.store(checked)
+        to_the_end(campaign, interrupts, progress, lambda: require_free(campaign))
+        return campaign.storage, campaign.name
 
 
 def _file_of(spec: Spec, storage: str | None) -> "SpecFile":

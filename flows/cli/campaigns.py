@@ -122,7 +122,7 @@ def run(
     log_level: LogLevelOption = None,
 ) -> None:
     """Run a campaign; one that was begun before goes on where it stopped."""
-    from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
+    from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
 
@@ -134,14 +134,13 @@ def run(
         allow_all_zero=allow_all_zero,
     )
     approval = approving(Trust(everything=trust, asks=True))
-    with logged(log_format, log_level), starting_early(approval) as approve:
-        checked = check_campaign_file(spec, overrides, approve)
+    with logged(log_format, log_level), launching() as launch:
+        checked = check_campaign_file(spec, overrides, approval, launch.recall)
         if exhaustive:
             from winnow.tasks.setup.load import exhaustive_campaign
 
             checked = exhaustive_campaign(checked)
-        store_campaign(checked)
-        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+        code = run_stored_campaign(launch.store(checked))
     raise typer.Exit(code)
 
 
@@ -176,13 +175,15 @@ def resume(
 
     from winnow.flows.run.launch import change_stored_campaign, run_stored_campaign, run_unfinished_campaigns
     from winnow.flows.run.trust_prompt import Trust
+    from winnow.tasks.campaign.campaign import opened_campaign
 
     allowed = Trust(everything=trust, asks=True)
     with logged(log_format, log_level):
         if name is None:
             code = run_unfinished_campaigns(storage, Trust(everything=trust))
         else:
-            if set_:
-                change_stored_campaign(storage, name, set_, allowed)
-            code = run_stored_campaign(storage, name, allowed)
+            with opened_campaign(storage, name) as campaign:
+                if set_:
+                    change_stored_campaign(campaign, set_, allowed)
+                code = run_stored_campaign(campaign, allowed)
     raise typer.Exit(code)

@@ -56,10 +56,10 @@ def gate(
     errors, after which the command may be run again.
     """
     from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files
-    from winnow.flows.reports.summary import status_of
-    from winnow.flows.run.launch import run_stored_campaign, starting_early, store_campaign
+    from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.errors import SpecError, WinnowError
+    from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.setup.load import check_campaign_file
 
     for path in filter(None, (junit, markdown)):
@@ -78,15 +78,16 @@ def gate(
         selector = {"name": GATE, "params": {"baseline": baseline}}
         overrides.append(f"selector={json.dumps(selector)}")
     approval = approving(Trust(everything=trust, asks=True))
-    with logged(log_format, log_level), starting_early(approval) as approve:
-        checked = check_campaign_file(spec, overrides, approve)
+    with logged(log_format, log_level), launching() as launch:
+        checked = check_campaign_file(spec, overrides, approval, launch.recall)
         if checked.spec.selector.name != GATE:
             raise SpecError(
                 f"the file's selector is {checked.spec.selector.name}; name a candidate by --baseline",
                 path="selector.name",
             )
-        store_campaign(checked)
-        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
-        status = status_of(checked.spec.storage, checked.spec.name, in_full=True)
+        campaign = launch.store(checked)
+        code = run_stored_campaign(campaign)
+        with campaign.look() as look:
+            status = campaign_status(look.session, look.record, in_full=True)
         write_gate_files(status, junit=junit, markdown=markdown)
         raise typer.Exit(code)

@@ -46,8 +46,7 @@ def rescore(
     examples anew. A pair of a candidate and an example without a stored text stays without an outcome. If it
     is interrupted, `winnow resume` goes on with it.
     """
-    from winnow.flows.reports.open_readonly import reading
-    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.storage.admin.schema import existing
     from winnow.tasks.setup.rescore import rescoring_campaign, texts_of
@@ -56,10 +55,10 @@ def rescore(
     with logged(log_format, log_level):
         with existing(storage, read_only=True) as database:
             checked = rescoring_campaign(database, name, judge, new_name, set_ or [], approve)
-        with reading(storage) as session:
-            print(texts_of(session, name))
+            with database.reading() as session:
+                print(texts_of(session, name))
         if dry_run:
             return
-        store_campaign(checked)
-        code = run_stored_campaign(checked.spec.storage, checked.spec.name)
+        with launching() as launch:
+            code = run_stored_campaign(launch.store(checked))
     raise typer.Exit(code)

@@ -66,8 +66,9 @@ def route(
                 tell(f"warning: {exported.doubt}")
             return
         from winnow.flows.run.trust_prompt import Trust, require_stored_trust
+        from winnow.tasks.campaign.campaign import find_in
 
-        require_stored_trust(storage, name, Trust(everything=trust, asks=True))
+        require_stored_trust(find_in(database, storage, name), Trust(everything=trust, asks=True))
         examples = (
             None if unanswered else _examples(database, name, prompt, target or [], field or [], prompts)
         )

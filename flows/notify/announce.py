@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from winnow.flows.notify.messages import Message, as_body, events_of, message_of
 from winnow.flows.notify.outbox import Outbox, delivering
-from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.queries.schedule_history import edited_since, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status, told_in_full
 from winnow.tasks.spec.sections.execution import WebhookSpec
@@ -21,13 +20,13 @@ LOGGER = logging.getLogger("winnow.notify")
 
 
 @contextmanager
-def announcing(storage: str, name: str) -> Generator[None, None, None]:
+def announcing(campaign: Campaign) -> Generator[None, None, None]:
     """Tell the webhooks of a campaign how its run ended, once the block is left.
 
     Whoever stops a run by hand, or finds that another process has taken the campaign over, is told nothing.
     """
     with delivering() as outbox:
-        begun = _begun(storage, name)
+        begun = _begun(campaign)
         for complaint in unset_variables(begun.webhooks):
             LOGGER.warning("%s", complaint, extra={"event": "notify_failed"})
         try:
@@ -53,22 +52,20 @@ def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
 class _Begun:
     """The facts about a run, read when it begins: the database may be what ends it."""
 
-    storage: str
-    name: str
+    campaign: Campaign
     webhooks: tuple[WebhookSpec, ...] = ()
     known: tuple[CampaignStatus, CampaignRecord] | None = None
     """The campaign's status and record; None where no webhook is to be told."""
 
 
-def _begun(storage: str, name: str) -> _Begun:
-    with suppress(StorageError), reading(storage) as session:  # the run says what is wrong with the database
-        campaign = campaign_records.get_campaign(session, name)
-        webhooks = tuple(
-            WebhookSpec.model_validate(each) for each in campaign.execution["execution"]["notify"]
-        )
-        if webhooks:
-            return _Begun(storage, name, webhooks, (campaign_status(session, campaign), campaign))
-    return _Begun(storage, name)
+def _begun(campaign: Campaign) -> _Begun:
+    webhooks = tuple(
+        WebhookSpec.model_validate(each) for each in campaign.record.execution["execution"]["notify"]
+    )
+    if webhooks:
+        with suppress(StorageError), campaign.look() as look:  # the run says what is wrong with the database
+            return _Begun(campaign, webhooks, (campaign_status(look.session, look.record), look.record))
+    return _Begun(campaign)
 
 
 def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
@@ -81,7 +78,7 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
     except Exception as trouble:
         LOGGER.warning(
             "nobody was told how %s ended: %s",
-            begun.name,
+            begun.campaign.name,
             one_line(str(trouble) or type(trouble).__name__),
             extra={"event": "notify_failed"},
         )
@@ -89,23 +86,23 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
 
 def _message_of(begun: _Begun, error: Exception | None) -> Message | None:
     try:
-        return _message(begun.storage, begun.name, error)
+        return _message(begun.campaign, error)
     except StorageError:
         if error is None or begun.known is None:
             raise
         return message_of(*begun.known, ("failed",), None, error)
 
 
-def _message(storage: str, name: str, error: Exception | None) -> Message | None:
+def _message(campaign: Campaign, error: Exception | None) -> Message | None:
     """The message to send; None where there is nothing to tell."""
-    with reading(storage) as session:
-        campaign = campaign_records.get_campaign(session, name)
-        status, before = campaign_status(session, campaign), previous_winner(session, campaign)
+    with campaign.look() as look:
+        session, record = look.session, look.record
+        status, before = campaign_status(session, record), previous_winner(session, record)
         events = ("failed",) if error is not None else events_of(status, before)
         if not events:
             return None
-        status = told_in_full(session, campaign, status)
-        return message_of(status, campaign, events, before, error, edited_since(session, before, campaign))
+        status = told_in_full(session, record, status)
+        return message_of(status, record, events, before, error, edited_since(session, before, record))
 
 
 def _events(message: Message) -> list[str]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from uuid import UUID
 
-from winnow.flows.reports.open_readonly import reading
+from winnow.storage.engine.database import Database
 from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
@@ -47,14 +47,14 @@ def process_of(labels: Mapping[str, object]) -> Holder | None:
     return Holder(host=host, pid=int(pid), boot_id=boot_id, pid_namespace=namespace, started_ticks=int(ticks))
 
 
-def mark_crashed_runs(storage: str) -> list[str]:
+def mark_crashed_runs(database: Database) -> list[str]:
     """Tell Prefect which of our flow runs have crashed; return their names.
 
     Those are the runs of a process of this machine that is no more, and of a process anywhere that is known
     to have let its lease on a campaign of this database run out.
 
     Args:
-        storage: URL of the results database; it holds Winnow's tables.
+        database: The results database.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import (
@@ -67,7 +67,7 @@ def mark_crashed_runs(storage: str) -> list[str]:
     from prefect.exceptions import ObjectNotFound
     from prefect.states import Crashed
 
-    with reading(storage) as session:
+    with database.reading() as session:
         left = {lease.holder for lease in leases.unreleased(session) if is_gone(lease)}
     ours = FlowRunFilter(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING])),

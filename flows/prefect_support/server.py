@@ -213,7 +213,7 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
     """
     if not schedules and (early := _started.get()):
         yield early
-    elif _has_own():
+    elif has_own_server():
         yield None
     else:
         with _temporary(log, schedules=schedules) as server:
@@ -410,7 +410,7 @@ def _opened(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
         ) from error
 
 
-def _has_own() -> bool:
+def has_own_server() -> bool:
     """Whether the user has a server, as far as that is known without importing Prefect, which is slow."""
     if "prefect.settings" in sys.modules:
         from prefect.settings import PREFECT_API_URL

@@ -15,6 +15,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import named_winner, status_lines
+from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.canaries.changes import N_PROMPTS
 from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -234,24 +235,29 @@ def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStat
         return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
 
 
-def is_known_settled(storage: str, name: str) -> bool:
+def status_now(campaign: Campaign) -> CampaignStatus:
+    """The status of a campaign at this moment."""
+    with campaign.look() as look:
+        return campaign_status(look.session, look.record)
+
+
+def is_known_settled(campaign: Campaign) -> bool:
     """Whether a campaign is settled, as far as its database says so now."""
     try:
-        return status_of(storage, name).is_settled
-    except StorageError:  # there is no such campaign, or whoever reads it next says what is wrong
+        return status_now(campaign).is_settled
+    except StorageError:  # it is gone, or whoever reads it next says what is wrong
         return False
 
 
-def campaign_line(storage: str, name: str) -> str:
+def campaign_line(campaign: Campaign) -> str:
     """A line with a campaign's state, what it made anew, and whether its series has another winner now."""
-    with reading(storage) as session:
-        record = campaign_records.get_campaign(session, name)
-        status = campaign_status(session, record)
-        before = previous_winner(session, record)
-        changed = _changed(status, before, edited_since(session, before, record))
+    with campaign.look() as look:
+        status = campaign_status(look.session, look.record)
+        before = previous_winner(look.session, look.record)
+        changed = _changed(status, before, edited_since(look.session, before, look.record))
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
-        f"{name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
+        f"{campaign.name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
         f"{count_of(status.totals['generations'], 'generation')} made anew, "
         f"{status.totals['reused']:,} taken from other campaigns{changed}"
     )

@@ -1,9 +1,8 @@
-"""The loop of every campaign: plan a round, generate, judge, decide, record; again, or stop."""
+"""A campaign as Prefect records it: plan a round, generate, judge, decide, record; again, or stop."""
 
 import time
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from typing import Any, TypedDict, TypeVar, cast
 from uuid import UUID
 
@@ -18,29 +17,21 @@ from prefect.utilities.annotations import quote
 
 from winnow.flows.prefect_support.crashed_runs import label_run
 from winnow.flows.prefect_support.masked_urls import unmask
-from winnow.flows.run.artifact_contents import ending
-from winnow.flows.run.callbacks import Callback, current_callback
-from winnow.flows.run.head_start import begin_loading, session_of
-from winnow.storage.admin.schema import existing
-from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import RoundRecord
-from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.flows.run import rounds as plain
+from winnow.flows.run.callbacks import Callback
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
+from winnow.tasks.campaign.tracing import round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
 from winnow.tasks.objectives.human.asking import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
-from winnow.tasks.rounds.plan import plan_round, plan_rounds
+from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 
 Value = TypeVar("Value")
 
 LONG_ROUND = 1.5
 """Seconds of a round from which on its steps are tasks: Prefect takes 15 ms for all five, 1% of it."""
-
-CHUNK_SECONDS = 2.0
-"""Seconds of shorter rounds that are run as one task."""
 
 RETRY_DELAY = 1.0
 """Seconds before an engine that died is asked again."""
@@ -62,6 +53,8 @@ generate = task(name="generate", cache_policy=NO_CACHE, **RETRIED)(generate_roun
 judge = task(name="judge", cache_policy=NO_CACHE, **RETRIED)(judge_round)
 decide = task(name="decide", cache_policy=NO_CACHE)(decide_round)
 record = task(name="record", cache_policy=NO_CACHE)(record_round)
+rounds = task(name="rounds", cache_policy=NO_CACHE, **RETRIED)(plain.rounds)
+rounds_ahead = task(name="rounds", cache_policy=NO_CACHE, **RETRIED)(plain.rounds_ahead)
 
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
@@ -84,18 +77,9 @@ def run_campaign(storage: str, name: str) -> State[None]:
     """
     if flow_run.id is not None:  # it may be called without Prefect
         label_run(UUID(flow_run.id))
-    callback, storage = current_callback(), unmask(storage)
     # A task with the run's tags would ask the server, before it begins, whether these have a limit.
-    with TagsContext(current_tags=set()), existing(storage) as database:
-        try:
-            with session_of(database, storage, name) as campaign, campaign_span(campaign.record):
-                callback.begun(campaign)
-                if begin_loading(campaign):
-                    run_rounds(campaign, callback)
-        finally:
-            callback.ended()
-        with database.reading() as session:
-            message = ending(session, campaign_records.get_campaign(session, name), database.url)
+    with TagsContext(current_tags=set()):
+        message = plain.run_campaign(unmask(storage), name, run_rounds)
     return Completed(message=message)
 
 
@@ -145,22 +129,6 @@ def run_ahead(campaign: CampaignSession, callback: Callback) -> None:
         in_flight.finish_begun()
 
 
-@task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
-def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, callback: Callback) -> bool:
-    """Run rounds for a while, told in the order of planning; return whether the campaign ended.
-
-    Safe to call again after any error.
-    """
-    started = time.monotonic()
-    begins = not (campaign.selector.decision().stop or campaign.is_overspent)
-    while time.monotonic() - started < CHUNK_SECONDS and not callback.wants_to_stop:
-        planned = plan_rounds(campaign, begins=begins)
-        if not planned:
-            return True
-        begins = not _finish(campaign, callback, planned[0], partial(in_flight.texts_of_first, planned))
-    return False
-
-
 def _quoted(value: Value) -> Value:
     """The argument of a task, quoted: the task is given the value itself.
 
@@ -173,33 +141,3 @@ def run_chunk(campaign: CampaignSession, callback: Callback) -> tuple[bool, floa
     """Run short rounds for a while as one task; return whether the campaign ended, and seconds a round."""
     ended, seconds = rounds.with_options(retries=campaign.most_restarts)(_quoted(campaign), _quoted(callback))
     return ended, seconds
-
-
-@task(name="rounds", cache_policy=NO_CACHE, **RETRIED)
-def rounds(campaign: CampaignSession, callback: Callback) -> tuple[bool, float]:
-    """The steps of `run_round` as plain calls, round after round; safe to call again after any error."""
-    started = time.monotonic()
-    done, elapsed, ended = 0, 0.0, False
-    while elapsed < CHUNK_SECONDS and not (ended or callback.wants_to_stop):
-        round_ = plan_round(campaign)
-        if round_ is None or awaits_humans(campaign, round_):
-            return True, elapsed
-        ended = _finish(campaign, callback, round_, partial(generate_round, campaign, round_))
-        done, elapsed = done + 1, time.monotonic() - started
-    return ended, elapsed / max(done, 1)
-
-
-def _finish(
-    campaign: CampaignSession, callback: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
-) -> bool:
-    """The steps of a planned round as plain calls; return whether the campaign ends or waits for people."""
-    with round_span(campaign.record, round_) as span:
-        made = texts()
-        if ask_people(campaign, round_, made):
-            return True
-        comparisons = judge_round(campaign, round_, made)
-        decision = decide_round(campaign, round_, comparisons)
-        record_round(campaign, round_, comparisons, decision)
-        tell_decision(span, campaign.checked.candidates, decision)
-    callback.round_done(campaign, round_, decision)
-    return decision.stop or campaign.is_overspent

@@ -6,23 +6,22 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from winnow.flows.prefect_support.server import early_server
-from winnow.storage.admin.schema import existing
-from winnow.storage.engine.database import Database
+from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.objectives.steps import begin_texts, can_begin
 from winnow.tasks.rounds.plan import stored_plan
-from winnow.tasks.setup.open_campaign import reopen_campaign
+from winnow.tasks.setup.open_campaign import resolved
 
 
 @contextmanager
-def head_start(storage: str, name: str) -> Generator[None, None, None]:
-    """Open a stored campaign and have its models begin; the flow run of it in the block takes it over.
+def head_start(campaign: Campaign) -> Generator[None, None, None]:
+    """Have the models of a stored campaign begin; the run of it in the block takes over what was begun.
 
-    What goes wrong before that is left to the flow, which tries again: so Prefect shows it.
+    What goes wrong before that is left to the run, which tries again: so Prefect shows it.
     """
     with early_server(), ExitStack() as stack:
-        begun = _begun(storage, name)
+        begun = _begun(campaign)
         if begun is not None:
             stack.enter_context(begun.closing)
         token = _ahead.set(begun)
@@ -33,18 +32,18 @@ def head_start(storage: str, name: str) -> Generator[None, None, None]:
 
 
 @contextmanager
-def session_of(database: Database, storage: str, name: str) -> Generator[CampaignSession, None, None]:
+def session_of(campaign: Campaign) -> Generator[CampaignSession, None, None]:
     """The session of a campaign that is about to run: the one with a head start, or else one opened now.
 
     Raises like `running`.
     """
     ahead = _ahead.get()
-    if ahead is not None and (ahead.storage, ahead.name) == (storage, name):
+    if ahead is not None and ahead.campaign is campaign:
         with ahead.closing.pop_all():
-            yield ahead.campaign
+            yield ahead.session
     else:
-        with running(database, *reopen_campaign(database, name, storage)) as campaign:
-            yield campaign
+        with running(campaign.database, campaign.record, resolved(campaign)) as session:
+            yield session
 
 
 def begin_loading(campaign: CampaignSession) -> bool:
@@ -62,27 +61,25 @@ def begin_loading(campaign: CampaignSession) -> bool:
 class _Ahead:
     """A campaign that has a head start."""
 
-    storage: str
-    name: str
-    campaign: CampaignSession
+    campaign: Campaign
+    session: CampaignSession
     closing: ExitStack
-    """Ends what the head start began; empty once a flow has taken it over."""
+    """Ends what the head start began; empty once a run has taken it over."""
 
 
 _ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
-"""The campaign that the next flow of this thread takes over, if it is its own."""
+"""The campaign that the next run of this thread takes over, if it is its own."""
 
 
-def _begun(storage: str, name: str) -> _Ahead | None:
+def _begun(campaign: Campaign) -> _Ahead | None:
     with ExitStack() as stack:
         try:
-            database = stack.enter_context(existing(storage))
-            campaign = stack.enter_context(running(database, *reopen_campaign(database, name, storage)))
-            if begin_loading(campaign):
-                stack.enter_context(_asking(campaign))
+            session = stack.enter_context(running(campaign.database, campaign.record, resolved(campaign)))
+            if begin_loading(session):
+                stack.enter_context(_asking(session))
         except Exception:
             return None
-        return _Ahead(storage, name, campaign, stack.pop_all())
+        return _Ahead(campaign, session, stack.pop_all())
 
 
 @contextmanager

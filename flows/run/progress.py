@@ -30,15 +30,18 @@ from winnow.tasks.text.phrases import amount, ends
 
 
 @contextmanager
-def progress_display(interrupts: Interrupts, *, shown: bool = True) -> Generator[Callback, None, None]:
+def progress_display(
+    interrupts: Interrupts, *, shown: bool = True, recorded: bool = True
+) -> Generator[Callback, None, None]:
     """The callback that suits standard error, and one for Prefect's pages where somebody can see them.
 
     Args:
         interrupts: The requests to stop.
         shown: Whether anything is written to standard error.
+        recorded: Whether Prefect records the run.
     """
     with _on_standard_error(interrupts) if shown else nullcontext(SilentProgress(interrupts)) as display:
-        yield CallbackList(display, Artifacts()) if server_is_the_users() else display
+        yield CallbackList(display, Artifacts()) if recorded and server_is_the_users() else display
 
 
 @contextmanager

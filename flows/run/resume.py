@@ -8,14 +8,15 @@ from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.masked_urls import mask
-from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import campaign_line, is_known_settled, status_of
+from winnow.flows.reports.summary import campaign_line, is_known_settled, status_now
 from winnow.flows.run.callbacks import using_callback
 from winnow.flows.run.progress import progress_display
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
+from winnow.storage.engine.database import Database
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.campaign import Campaign, find_in
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -32,9 +33,9 @@ FROM_GOOD_TO_BAD = (
 )
 
 
-def unfinished_campaigns(storage: str, series: str | None = None) -> list[str]:
+def unfinished_campaigns(database: Database, series: str | None = None) -> list[str]:
     """The campaigns, of one series or all, that a further run would bring on; oldest first."""
-    with reading(storage) as session:
+    with database.reading() as session:
         return [
             record.name
             for record in campaign_records.campaigns(session)
@@ -48,11 +49,14 @@ def is_left_unfinished(status: CampaignStatus) -> bool:
     return not status.is_settled and status.state != "running"
 
 
-def resume_each(storage: str, names: list[str], interrupts: Interrupts, say: Reporter, trust: Trust) -> int:
+def resume_each(
+    database: Database, storage: str, names: list[str], interrupts: Interrupts, say: Reporter, trust: Trust
+) -> int:
     """Run campaigns one after the other, with a line for each; none stops the others by failing.
 
     Args:
-        storage: URL of the results database.
+        database: The results database.
+        storage: Its URL.
         names: The campaigns.
         interrupts: The requests to stop; after one, no further campaign is begun.
         say: Takes each line.
@@ -64,7 +68,10 @@ def resume_each(storage: str, names: list[str], interrupts: Interrupts, say: Rep
     worst = exit_codes.DECIDED
     with delivering():
         for name in names:
-            code, line = _go_on(storage, name, interrupts, trust)
+            try:
+                code, line = _go_on(find_in(database, storage, name), interrupts, trust)
+            except StorageError as error:  # it was deleted since, or nobody can read the database
+                code, line = exit_codes.ERROR, f"{name}: failed: {error}"
             say(line)
             worst = max(worst, code, key=FROM_GOOD_TO_BAD.index)
             if interrupts.asked:
@@ -72,27 +79,28 @@ def resume_each(storage: str, names: list[str], interrupts: Interrupts, say: Rep
     return worst
 
 
-def _go_on(storage: str, name: str, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
+def _go_on(campaign: Campaign, interrupts: Interrupts, trust: Trust) -> tuple[int, str]:
+    name = campaign.name
     try:
-        if status_of(storage, name).answer.is_of_program:
+        if status_now(campaign).answer.is_of_program:
             why = "its scores come from a function of a program, which goes on with it when it is run again"
             return exit_codes.DECIDED, f"{name}: skipped: {why}"
-        require_stored_trust(storage, name, trust)
-        run_flow(storage, name, interrupts)
+        require_stored_trust(campaign, trust)
+        run_flow(campaign, interrupts)
     except LeaseHeld as held:
         return exit_codes.DECIDED, str(held)  # somebody else was faster
     except (WinnowError, StorageError) as error:
-        if not is_known_settled(storage, name):  # what breaks after the end is no failure
+        if not is_known_settled(campaign):  # what breaks after the end is no failure
             code = exit_codes.USAGE if isinstance(error, SpecError) else exit_codes.ERROR
             return code, f"{name}: failed: {error}"
     except Exception as error:
         # A bug, which must not keep the other campaigns from going on.
         traceback.print_exc()
         return exit_codes.ERROR, f"{name}: failed: {error!r}"
-    return exit_codes.exit_code(status_of(storage, name)), campaign_line(storage, name)
+    return exit_codes.exit_code(status_now(campaign)), campaign_line(campaign)
 
 
-def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = True) -> None:
+def run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
     """Run a stored campaign's flow, with its progress on standard error if it is to be shown.
 
     Its webhooks are told how that ended, and no error of theirs shows here.
@@ -100,11 +108,24 @@ def run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool = T
     Raises:
         WinnowError: If Prefect's server is gone; what the campaign has stored by then stays.
     """
-    with announcing(storage, name):
-        _run_flow(storage, name, interrupts, shown=shown)
+    with announcing(campaign):
+        _run_flow(campaign, interrupts, shown=shown)
 
 
-def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -> None:
+def run_plainly(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
+    """The same without Prefect: nothing of the run is recorded but what the results database holds."""
+    from winnow.flows.run.rounds import at_hand, run_campaign
+
+    with (
+        announcing(campaign),
+        progress_display(interrupts, shown=shown, recorded=False) as callback,
+        using_callback(callback),
+        at_hand(campaign),
+    ):
+        run_campaign(campaign.storage, campaign.name)
+
+
+def _run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool) -> None:
     # Imported here: Prefect takes more than a second, and reads its settings when it is imported.
     with not_collecting():
         from httpx import HTTPError
@@ -112,20 +133,22 @@ def _run_flow(storage: str, name: str, interrupts: Interrupts, *, shown: bool) -
         from prefect.exceptions import MissingResult, ObjectNotFound
 
         from winnow.flows.run.flow import run_campaign
+        from winnow.flows.run.rounds import at_hand
 
     try:
         with (
             progress_display(interrupts, shown=shown) as callback,
             using_callback(callback),
+            at_hand(campaign),
             tags(TAG, CAMPAIGN_TAG),
         ):
-            run_campaign(mask(storage), name)
+            run_campaign(mask(campaign.storage), campaign.name)
     except MissingResult:
         # The server had heard of the end before: its first answer got lost, and the second one holds no more
         # than that. How the campaign ended is in the database.
         return
     except (HTTPError, ObjectNotFound) as error:
-        if is_known_settled(storage, name):
+        if is_known_settled(campaign):
             return  # and the server alone does not know of it
         what = "has no record of this run any more; go on"
         if isinstance(error, HTTPError):

@@ -16,11 +16,9 @@ from pathlib import Path
 
 import typer
 
-from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.output import tell
 from winnow.storage.engine.database import shown_url
-from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.campaign.stored_values import stored_spec
+from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.trust import Permission, permissions, place_of_results
@@ -107,17 +105,14 @@ def approving(
     return approve
 
 
-def require_stored_trust(storage: str, name: str, trust: Trust) -> None:
+def require_stored_trust(campaign: Campaign, trust: Trust) -> None:
     """Refuse a stored campaign that needs more than was allowed; naming a database allows the use of it.
 
     Raises:
         SpecError: In one sentence that names what is needed.
-        StorageError: If the database cannot be read.
     """
-    with reading(storage) as session:
-        spec = stored_spec(campaign_records.get_campaign(session, name), storage)
-    needed = [each for each in permissions(spec, Path.cwd()) if each.keys != STORAGE]
-    _require(needed, trust, f"campaign '{name}'")
+    needed = [each for each in permissions(campaign.spec, Path.cwd()) if each.keys != STORAGE]
+    _require(needed, trust, f"campaign '{campaign.name}'")
 
 
 def require_place(storage: str, how: str) -> None:

@@ -37,6 +37,7 @@ from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_place
 from winnow.flows.schedule.run_scheduled import how_to_allow, plan_scheduled_run, read_settled, run_scheduled
+from winnow.storage.admin.schema import existing
 from winnow.tasks.plugins.library_settings import close_imported
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 from winnow.tasks.text.printable import printable
@@ -180,8 +181,10 @@ def resume_all(
             url = read_settled(spec, settings, storage).storage
         how = how_to_allow(spec, settings, url)
         _introduce("resume all")
-        mark_crashed_runs(url)
-        worst = resume_each(url, unfinished_campaigns(url), interrupts, messages.say, Trust(how=how))
+        with existing(url) as database:
+            mark_crashed_runs(database)
+            left = unfinished_campaigns(database)
+            worst = resume_each(database, url, left, interrupts, messages.say, Trust(how=how))
     if worst == exit_codes.FORCED:
         return Cancelled(message=messages.message)
     end = Completed if worst in exit_codes.OF_ANSWERS else Failed

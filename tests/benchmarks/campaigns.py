@@ -7,7 +7,7 @@ from pathlib import Path
 from winnow.algorithms.decision import Decision
 from winnow.flows.prefect_support.server import prefect_server
 from winnow.flows.run.callbacks import using_callback
-from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.launch import launching
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import Request, Sampling
@@ -46,7 +46,8 @@ def run(spec: Path, overrides: list[str], log: Path) -> Stopwatch:
     from winnow.flows.run.flow import run_campaign
 
     checked = check_campaign_file(str(spec), overrides)
-    store_campaign(checked)
+    with launching() as launch:
+        launch.store(checked)
     watch = Stopwatch()
     with prefect_server(log), using_callback(watch):
         run_campaign(checked.spec.storage, checked.spec.name)

@@ -27,7 +27,7 @@ from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback
-from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.launch import launching
 from winnow.storage.engine.database import open_database
 from winnow.storage.models import Generation, Prompt
 from winnow.storage.records.rounds import next_round_number
@@ -181,7 +181,8 @@ def campaign(ahead: int | str, **changes: object) -> Measured:
     providers.PROVIDERS["heavy"] = "tests.benchmarks.lookahead:start_heavy"
     with tempfile.TemporaryDirectory() as folder:
         checked = check_campaign_file(str(_spec(Path(folder), lookahead=ahead, **changes)))
-        store_campaign(checked)
+        with launching() as launch:
+            launch.store(checked)
         storage, name = checked.spec.storage, checked.spec.name
         with closing(open_database(storage)) as database:
             with running(database, *reopen_campaign(database, name, storage)) as campaign:

@@ -45,11 +45,12 @@ def _typical_round(watch: Stopwatch) -> float:
 
 
 def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
-    from winnow.flows.run.launch import store_campaign
+    from winnow.flows.run.launch import launching
     from winnow.tasks.setup.load import check_campaign_file
 
     checked = check_campaign_file(str(spec), overrides)
-    store_campaign(checked)
+    with launching() as launch:
+        launch.store(checked)
     database = open_database(checked.spec.storage)
     record, checked = reopen_campaign(database, checked.spec.name, checked.spec.storage)
     watch = Stopwatch()

@@ -21,7 +21,7 @@ from typing import TypeVar
 from tests.benchmarks.tables import Row, told, write
 from winnow.flows.main import GARBAGE
 from winnow.flows.prefect_support.server import settle_environment
-from winnow.flows.run.launch import store_campaign
+from winnow.flows.run.launch import launching
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.session import CampaignSession, running
@@ -107,7 +107,8 @@ def _measured(models: int, prompts: int, configs: int, examples: int, rounds: in
     with tempfile.TemporaryDirectory() as folder:
         path = _spec(Path(folder), models, prompts, configs, examples)
         storage = f"sqlite:///{folder}/winnow.db"
-        meter.timed("store", store_campaign, meter.timed("check", check_campaign_file, str(path)))
+        with launching() as launch:
+            meter.timed("store", launch.store, meter.timed("check", check_campaign_file, str(path)))
         with closing(open_database(storage)) as database:
             stored = meter.timed("reopen", reopen_campaign, database, NAME, storage)
             with running(database, *stored) as campaign:

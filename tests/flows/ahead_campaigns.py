@@ -9,11 +9,11 @@ import numpy as np
 import yaml
 from sqlalchemy import event
 from sqlalchemy.orm import Session
+from stored_campaigns import store_checked
 from without_prefect import PlainTask
 
 from winnow.algorithms.protocols import Batch
 from winnow.flows.run import flow
-from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.candidates.standings import STANDINGS, known_after
@@ -71,7 +71,7 @@ def write(folder, *, name="ahead", n_models=2, **changes):
 def stored(path):
     """A campaign's file, checked and stored."""
     checked = check_campaign_file(str(path))
-    store_campaign(checked)
+    store_checked(checked)
     return checked.spec
 
 

@@ -121,11 +121,12 @@ def slow_server(seconds: float) -> Iterator[FaultyServer]:
 
 def store(spec: Path, *, is_trusted: bool = False) -> str:
     """Store a campaign as `winnow run` would before it starts the flow; return its storage URL."""
-    from winnow.flows.run.launch import store_campaign
+    from stored_campaigns import store_checked
+
     from winnow.tasks.setup.load import check_campaign_file
 
     checked = check_campaign_file(str(spec), approve=(lambda file, spec: None) if is_trusted else None)
-    store_campaign(checked)
+    store_checked(checked)
     return checked.spec.storage
 
 

@@ -12,6 +12,9 @@ from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 from without_prefect import leave_prefect_out
 
+from winnow.flows.reports.summary import campaign_line
+from winnow.tasks.campaign.campaign import opened_campaign
+
 N_EXAMPLES = 120
 EXACT = {"type": "exact"}
 KILLS = (Kill(commit=6, after=True), Kill(commit=9, after=False))
@@ -74,3 +77,9 @@ def run_here(patch, storage):
     leave_prefect_out(patch)
     scripted_engines.provide_all(patch)
     flow.run_campaign(storage, "survivor")
+
+
+def line_of(storage, name):
+    """The line on a stored campaign that `resume --all` and schedules write."""
+    with opened_campaign(storage, name) as campaign:
+        return campaign_line(campaign)

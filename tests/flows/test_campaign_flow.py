@@ -16,7 +16,6 @@ from without_prefect import leave_prefect_out
 
 from winnow.flows.prefect_support.masked_urls import mask, unmask
 from winnow.flows.run import flow
-from winnow.flows.run.head_start import head_start
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
@@ -219,6 +218,6 @@ def test_prefect_is_not_told_a_password_and_the_flow_still_finds_the_database():
 def test_a_flow_whose_database_is_gone_makes_none_in_its_place(tmp_path, monkeypatch):
     leave_prefect_out(monkeypatch)
     url = f"sqlite:///{tmp_path}/moved.db"
-    with head_start(url, "survivor"), pytest.raises(StorageError, match="there is no such file"):
+    with pytest.raises(StorageError, match="there is no such file"):
         flow.run_campaign(url, "survivor")
     assert list(tmp_path.iterdir()) == []

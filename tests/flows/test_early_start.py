@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from subprocess import PIPE, Popen
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -15,7 +16,9 @@ from waiting import PATIENCE_S, eventually
 from winnow.flows.prefect_support import server
 from winnow.flows.run import launch
 from winnow.tasks.data.garbage_collection import not_collecting
-from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
+from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.load import check_spec_file
+from winnow.tasks.setup.yaml_file import SpecFile
 
 SPEC = {
     "name": "early",
@@ -52,8 +55,9 @@ def servers():
 def approved(**changes):
     file = SpecFile(Path("campaign.yaml"), {**SPEC, **changes})
     seen = []
-    with launch.starting_early(lambda *given: seen.append(len(servers()))) as approve:
-        approve(file, parse_spec(file))
+    with launch.launching() as begun_early:
+        with pytest.raises(SpecError, match=r"data\.jsonl"):
+            check_spec_file(file, lambda *given: seen.append(len(servers())), begun_early.recall)
         found = servers()
         begun = bool(found) and eventually(lambda: "imported" in LOG.read_text())
     assert seen == [0], "nothing begins before the campaign is approved"
@@ -79,6 +83,8 @@ def test_nothing_is_imported_for_engines_that_do_not_need_it(changes):
 
 
 def test_nothing_is_imported_for_a_campaign_that_is_decided(monkeypatch):
+    monkeypatch.setattr(launch.Launch, "_recalled", lambda *_: SimpleNamespace(spec={"models": []}))
+    monkeypatch.setattr(launch.Launch, "_campaign", lambda *_: None)
     monkeypatch.setattr(launch, "is_known_settled", lambda *_: True)
     assert not approved()
 
@@ -101,7 +107,7 @@ def waiting_servers(monkeypatch):
     monkeypatch.setattr(server, "_hand_over_events", lambda: None)
     monkeypatch.setattr(server, "_wait_until_healthy", lambda found: found)
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setattr(server, "_has_own", lambda: False)
+    monkeypatch.setattr(server, "has_own_server", lambda: False)
     return begun
 
 
@@ -175,12 +181,12 @@ def test_none_is_begun_beside_a_server_of_the_users(tmp_path, monkeypatch, name)
     for each in ("PREFECT_API_URL", "PREFECT_PROFILE"):
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    assert not server._has_own()
+    assert not server.has_own_server()
     monkeypatch.setenv(name, "mine")
-    assert server._has_own()
+    assert server.has_own_server()
     monkeypatch.delenv(name)
     (tmp_path / "profiles.toml").touch()
-    assert server._has_own()
+    assert server.has_own_server()
 
 
 @pytest.mark.parametrize("collects", [True, False])

@@ -10,7 +10,7 @@ import pytest
 import scripted_engines
 from campaign_processes import rows, store
 from lxml import etree
-from scored_campaigns import KILLS, decisions_with_kills, write_scored
+from scored_campaigns import KILLS, decisions_with_kills, line_of, write_scored
 from test_command_line import one_message, winnow
 
 import winnow as winnow_package
@@ -18,7 +18,6 @@ from winnow.algorithms.claims import NOTHING_CLAIMED, Claim
 from winnow.flows.exit_codes import gate_code
 from winnow.flows.reports.export.gate_files import begin_gate_files, gate_markdown, junit_xml
 from winnow.flows.reports.open_readonly import reading
-from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run.artifact_contents import progress
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding, Unscored
@@ -75,7 +74,7 @@ def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
     ended = next(line for line in result.stderr.splitlines() if '"campaign_ended"' in line)
     assert "decided, proven, against slips/plain" in ended
     storage = f"sqlite:///{tmp_path}/winnow.db"
-    assert campaign_line(storage, "survivor").startswith("survivor: decided, proven, against slips/plain; ")
+    assert line_of(storage, "survivor").startswith("survivor: decided, proven, against slips/plain; ")
     with reading(storage) as session:
         _, page = progress(session, campaign_records.get_campaign(session, "survivor"))
     assert "decided, proven, against slips/plain" in page

@@ -11,9 +11,9 @@ from waiting import eventually
 from winnow.flows.run import head_start as early
 from winnow.flows.run.head_start import begin_loading, head_start, session_of
 from winnow.storage.errors import LeaseHeld
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.rounds.plan import plan_round
@@ -35,13 +35,13 @@ def database(tmp_path, monkeypatch):
 
 
 def stored(database, server, **keys):
-    """The name of a campaign on this server that is about to run."""
+    """A campaign on this server that is about to run."""
     spec = served_spec(served_model(server.url, model=MODEL), storage=database.url, **keys)
     record, _ = begun(database, spec)
-    return record.name
+    return find_in(database, database.url, record.name)
 
 
-def is_free(database, name):
+def is_free(database):
     """Whether its lease was given back."""
     with database.reading() as session:
         return [each for each in leases.unreleased(session) if each] == []
@@ -54,30 +54,30 @@ def first_texts(campaign):
 
 def test_the_first_texts_are_asked_for_before_the_flow_runs_and_only_once(database):
     with faulty_server(no_faults) as server:
-        name = stored(database, server)
-        with head_start(database.url, name):
+        stored_one = stored(database, server)
+        with head_start(stored_one):
             assert eventually(lambda: server.answered == 4), "the first round is asked for"
-            with session_of(database, database.url, name) as campaign:
+            with session_of(stored_one) as campaign:
                 texts = first_texts(campaign)
                 assert (len(texts.texts), server.answered) == (4, 4)
                 assert generate_round(campaign, plan_round(campaign)).texts == texts.texts
-            assert is_free(database, name), "the flow ends what it took over"
+            assert is_free(database), "the flow ends what it took over"
         assert server.answered == 4
 
 
 def test_a_flow_of_another_campaign_leaves_it_alone(database):
     with faulty_server(no_faults) as server:
-        name, other = stored(database, server), stored(database, server, name="other", seed=8)
-        with head_start(database.url, name), session_of(database, database.url, other) as campaign:
-            assert campaign.record.name == other
+        stored_one, other = stored(database, server), stored(database, server, name="other", seed=8)
+        with head_start(stored_one), session_of(other) as campaign:
+            assert campaign.record.name == other.name
             assert campaign.head_start is None
-        assert is_free(database, name)
+        assert is_free(database)
 
 
 def test_rounds_that_are_planned_ahead_begin_with_their_flow(database):
     with faulty_server(no_faults) as server:
-        name = stored(database, server, lookahead=1, selector={"name": "champion"})
-        with head_start(database.url, name), session_of(database, database.url, name) as campaign:
+        stored_one = stored(database, server, lookahead=1, selector={"name": "champion"})
+        with head_start(stored_one), session_of(stored_one) as campaign:
             assert campaign.is_loading
             assert campaign.head_start is None
         assert server.answered == 0
@@ -85,27 +85,27 @@ def test_rounds_that_are_planned_ahead_begin_with_their_flow(database):
 
 def test_who_leaves_in_haste_waits_for_no_text(database):
     with faulty_server(lambda call: None if is_canary(call.body) else HANGING) as server:
-        name = stored(database, server)
+        stored_one = stored(database, server)
 
         def interrupted():
-            with head_start(database.url, name):
+            with head_start(stored_one):
                 assert eventually(lambda: server.calls)
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             interrupted()
-        assert is_free(database, name)
+        assert is_free(database)
 
 
 def test_what_keeps_a_campaign_from_beginning_is_said_by_its_flow(database):
     with faulty_server(no_faults) as server:
-        name = stored(database, server)
-        with database.reading() as session:
-            id_ = campaign_records.get_campaign(session, name).id
-        leases.acquire(database, id_, ANOTHER, now=now(), lifetime=LIFETIME, is_gone=lambda _: False)
-        with head_start(database.url, name):
+        stored_one = stored(database, server)
+        leases.acquire(
+            database, stored_one.record.id, ANOTHER, now=now(), lifetime=LIFETIME, is_gone=lambda _: False
+        )
+        with head_start(stored_one):
             assert server.calls == []
-            with pytest.raises(LeaseHeld), session_of(database, database.url, name):
+            with pytest.raises(LeaseHeld), session_of(stored_one):
                 pass
 
 
@@ -115,10 +115,10 @@ def test_what_goes_wrong_with_the_first_texts_is_raised_by_their_step(database, 
 
     monkeypatch.setattr("winnow.tasks.objectives.steps.have_outputs", fail)
     with faulty_server(no_faults) as server:
-        name = stored(database, server)
+        stored_one = stored(database, server)
         with (
-            head_start(database.url, name),
-            session_of(database, database.url, name) as campaign,
+            head_start(stored_one),
+            session_of(stored_one) as campaign,
             pytest.raises(ConnectionError, match="the server is gone"),
         ):
             first_texts(campaign)

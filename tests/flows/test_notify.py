@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import scripted_engines
-from scored_campaigns import write_scored
+from scored_campaigns import line_of, write_scored
 from sqlalchemy import select
 from stored_campaigns import new_database, store_campaign
 from test_command_line import one_message, winnow
@@ -17,12 +17,12 @@ from winnow.flows.notify import announce
 from winnow.flows.notify.messages import MOST_CHARACTERS, as_body, events_of, message_of
 from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
-from winnow.flows.reports.summary import campaign_line
 from winnow.flows.run import artifact_contents, flow
 from winnow.storage.errors import StorageUnavailable
 from winnow.storage.models import Campaign
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.campaign.campaign import opened_campaign
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
 from winnow.tasks.queries import schedule_history
@@ -330,8 +330,8 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
         assert events_of(campaign_status(session, third), before) == ("decided", "winner-changed")
         assert [row["changed"] for row in series_rows(session, "f")] == [None, None, True]
     url = f"sqlite:///{tmp_path / 'winnow.db'}"
-    assert campaign_line(url, "third").endswith("; another winner than before")
-    assert "winner than" not in campaign_line(url, "second")  # somebody leads, and nobody has won
+    assert line_of(url, "third").endswith("; another winner than before")
+    assert "winner than" not in line_of(url, "second")  # somebody leads, and nobody has won
     assert (message["series"], message["winners"]) == ("f", ["b"])
     assert {key: message["before"][key] for key in ("campaign", "winners")} == {
         "campaign": "first",
@@ -378,14 +378,15 @@ def test_a_tie_does_not_hide_that_the_winner_changed(tmp_path, nights, changed, 
     assert before[-1].name == since
     told = ["winner-changed" in events_of(*each) for each in zip(statuses, before, strict=True)]
     assert told == [bool(each) for each in changed]
-    line = campaign_line(f"sqlite:///{tmp_path / 'winnow.db'}", campaigns[-1].name)
+    line = line_of(f"sqlite:///{tmp_path / 'winnow.db'}", campaigns[-1].name)
     assert f", best {', '.join(nights[-1])}; " in line
     assert line.endswith("; another winner than before" if changed[-1] else "; the same winner as before")
 
 
 def test_a_webhook_is_told_who_asked_the_same_before(tmp_path):
     _, url = two_nights(tmp_path, edited={"seed": 8})
-    message = announce._message(url, "second", None)
+    with opened_campaign(url, "second") as second:
+        message = announce._message(second, None)
     assert dict(message["lines"])["asked"].startswith(
         "the same before, by other draws or another test: first. "
     )
@@ -482,7 +483,7 @@ def test_winners_of_other_questions_are_not_said_to_differ_alone(tmp_path, what)
 def test_an_edited_file_is_named_where_a_schedule_tells_of_the_winner(tmp_path, best, said):
     spec = EDITS["the judge"]["spec"] | EDITS["delta or epsilon"]["spec"]
     database, url = two_nights(tmp_path, best=best, edited={"spec": spec})
-    assert campaign_line(url, "second").endswith(
+    assert line_of(url, "second").endswith(
         f"; {said} (not the same since first: the judge, delta or epsilon)"
     )
     with database.reading() as session:
@@ -500,7 +501,7 @@ def test_an_edited_file_is_named_where_a_schedule_tells_of_the_winner(tmp_path, 
 
 def test_a_winner_that_is_no_candidate_any_more_makes_the_candidates_others(tmp_path):
     _, url = two_nights(tmp_path, best=0, models="bc")
-    assert campaign_line(url, "second").endswith(
+    assert line_of(url, "second").endswith(
         "; another winner than before (not the same since first: the candidates)"
     )
 

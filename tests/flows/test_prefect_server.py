@@ -6,7 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import httpx
@@ -14,6 +14,7 @@ import psutil
 import pytest
 from free_ports import free_port
 from prefect._internal.concurrency.api import create_call, from_sync
+from stored_campaigns import new_database, store_campaign
 from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -29,8 +30,10 @@ from winnow.flows.prefect_support.server import (
     settle_environment,
 )
 from winnow.flows.run import flow as campaign
+from winnow.flows.run import resume
 from winnow.flows.run.resume import run_flow
 from winnow.flows.run.signals import Interrupts
+from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.own_files import state_folder
 
@@ -48,13 +51,17 @@ from winnow.tasks.plugins.own_files import state_folder
     ],
     ids=["refused", "late", "overloaded"],
 )
-def test_a_lost_server_is_named_with_the_remedy(monkeypatch, error):
+def test_a_lost_server_is_named_with_the_remedy(monkeypatch, tmp_path, error):
+    monkeypatch.setattr(resume, "announcing", lambda found: nullcontext())
+    database = new_database(tmp_path / "winnow.db")
+    campaign_at_hand = find_in(database, database.url, store_campaign(database).record.name)
+
     def run_campaign(storage, name):
         raise error
 
     monkeypatch.setattr(campaign, "run_campaign", run_campaign)
     with pytest.raises(WinnowError, match=r"Prefect's server does not answer any more .* nothing .* is lost"):
-        run_flow("sqlite:///winnow.db", "survivor", Interrupts())
+        run_flow(campaign_at_hand, Interrupts())
 
 
 def answered(url, method="POST", **headers):
@@ -167,7 +174,7 @@ def test_a_place_for_its_files_that_cannot_be_written_ends_in_a_sentence(monkeyp
     monkeypatch.setattr(os, "environ", os.environ.copy())
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / home))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setattr("winnow.flows.prefect_support.server._has_own", lambda: False)
+    monkeypatch.setattr("winnow.flows.prefect_support.server.has_own_server", lambda: False)
     (tmp_path / "file").touch()
     settle_environment(tmp_path)  # every command does, and most have no need of the place
     refused = pytest.raises(PrefectServerFailed, match=r"no room for its files \(.*/file.*PREFECT_HOME")

@@ -11,12 +11,12 @@ from campaign_processes import Kill, fork_server, rows
 from duel_campaigns import asked_texts, start, stored_texts
 from faulty_server import faulty_server
 from scored_campaigns import N_EXAMPLES, write_scored
+from stored_campaigns import store_checked
 from test_command_line import one_message, winnow
 from test_model_judge_campaigns import comparing
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
-from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.judges.rules import exact
@@ -231,7 +231,7 @@ def stored_anew(folder):
     ):
         patch.chdir(folder)
         checked = rescoring_campaign(database, OLD, "judge.yaml", "survivor", [], lambda file, spec: None)
-        store_campaign(checked)
+        store_checked(checked)
     return database.url
 
 

@@ -13,6 +13,7 @@ import campaign_processes as processes
 import httpx
 import pytest
 import work_pools
+from stored_campaigns import store_checked
 from test_command_line import edit, one_message, winnow
 
 from winnow.flows import exit_codes
@@ -23,13 +24,13 @@ from winnow.flows.prefect_support.crashed_runs import (
     process_of,
 )
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
-from winnow.flows.run.launch import store_campaign
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.schedule import flows as scheduled_flows
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 from winnow.flows.schedule.flows import scheduled_campaign
 from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
 from winnow.flows.schedule.trigger import When
+from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import open_database
 from winnow.storage.records.leases import acquire
 from winnow.storage.records.values import Holder
@@ -119,7 +120,7 @@ def test_a_scheduled_run_that_is_run_again_finds_its_own_campaign(folder):
 def test_a_scheduled_run_finishes_what_crashed_before_it_begins_its_own(folder):
     storage = f"sqlite:///{folder}/winnow.db"
     left = check_campaign_file(str(folder / "campaign.yaml"), ["name=survivor-crashed", f"storage={storage}"])
-    store_campaign(left, "survivor")
+    store_checked(left, "survivor")
     how, lines = fired(folder)
     assert how == "done"
     assert [line.partition(":")[0] for line in lines] == ["survivor-crashed", "survivor-21261121T120000Z"]
@@ -172,7 +173,7 @@ def test_a_held_campaign_is_left_to_its_holder(folder):
 def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder):
     for name, models in (("broken", 2), ("sound", 1)):
         given = [f"name={name}"] + (["exclude=[{model: two}]"] if models == 1 else [])
-        store_campaign(check_campaign_file(str(folder / "campaign.yaml"), given))
+        store_checked(check_campaign_file(str(folder / "campaign.yaml"), given))
     (folder / "model-2" / "config.json").write_text("{}")
     result = winnow(folder, "resume", "--all")
     assert result.returncode == 2
@@ -218,7 +219,7 @@ def test_a_scheduled_run_does_what_its_user_allowed_and_a_message_allows_nothing
     assert winnow(folder, *shlex.split(command[2]), "--trust").returncode == 0
     assert fired(folder)[0] == "done"
     # Others of the series go on under the same permissions, and under nothing else.
-    store_campaign(check_campaign_file("campaign.yaml", ["name=left"]), "survivor")
+    store_checked(check_campaign_file("campaign.yaml", ["name=left"]), "survivor")
     assert fired(folder, NOON + dt.timedelta(days=1))[0] == "done"
     assert winnow(folder, "resume", "--all").stdout.startswith("nothing to go on with")
 
@@ -389,7 +390,8 @@ def test_only_flow_runs_of_dead_processes_are_marked_as_crashed(folder):
                 run_campaign, name=f"{folder.name}-{kind}", state=Running(), tags=tags
             )
             client.update_flow_run_labels(runs[kind].id, labels)
-        marked = mark_crashed_runs(f"sqlite:///{folder}/winnow.db")
+        with existing(f"sqlite:///{folder}/winnow.db") as database:
+            marked = mark_crashed_runs(database)
         states = {kind: client.read_flow_run(run.id).state for kind, run in runs.items()}
         for run in runs.values():
             client.delete_flow_run(run.id)

@@ -11,6 +11,7 @@ from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage.errors import LeaseLost, StorageUnavailable
 from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.campaign import opened_campaign
 from winnow.tasks.campaign.lease import LIFETIME, now
 
 ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
@@ -21,8 +22,8 @@ def campaign(tmp_path, monkeypatch):
     """A stored campaign whose flow is replaced in each test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(launch, "prefect_server", nullcontext)
-    monkeypatch.setattr(launch, "imports_for", lambda storage, name: nullcontext())
-    monkeypatch.setattr(head_start, "head_start", lambda storage, name: nullcontext())
+    monkeypatch.setattr(launch, "_imports", lambda spec: nullcontext())
+    monkeypatch.setattr(head_start, "head_start", lambda campaign: nullcontext())
     monkeypatch.setattr(launch, "mark_crashed_runs", lambda storage: [])
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
@@ -44,8 +45,9 @@ def taken_by_another(campaign):
 
 
 def run(campaign, monkeypatch, flow):
-    monkeypatch.setattr(resume, "run_flow", lambda storage, name, interrupts, shown: flow(campaign))
-    return run_stored_campaign(campaign.database.url, campaign.record.name)
+    monkeypatch.setattr(resume, "run_flow", lambda found, interrupts, shown: flow(campaign))
+    with opened_campaign(campaign.database.url, campaign.record.name) as found:
+        return run_stored_campaign(found)
 
 
 def test_another_process_that_takes_the_lease_of_a_decided_campaign_changes_no_exit_code(

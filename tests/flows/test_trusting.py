@@ -11,6 +11,7 @@ from winnow.flows.run import trust_prompt
 from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust, trust_file
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
+from winnow.tasks.campaign.campaign import opened_campaign
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
@@ -168,8 +169,9 @@ def test_a_stored_campaign_needs_the_same_whoever_stored_it(folder, plain_runs):
     result = winnow(folder, "resume", "--all", "--storage", storage)
     assert result.returncode == 2
     assert result.stdout.startswith(f"{name}: failed: campaign '{name}': it would {SENT}")
-    require_stored_trust(storage, name, Trust(everything=True))
-    require_stored_trust(storage, name, Trust())
+    with opened_campaign(storage, name) as campaign:
+        require_stored_trust(campaign, Trust(everything=True))
+        require_stored_trust(campaign, Trust())
 
 
 def test_the_file_of_what_was_allowed_is_its_owners_alone(folder):

@@ -12,6 +12,7 @@ from winnow.algorithms.registry import selector_names
 from winnow.storage.errors import CampaignNotFound
 from winnow.storage.models import Base
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
@@ -158,6 +159,10 @@ def test_the_same_rows_in_other_files_are_the_same_data(database, opened, campai
     assert (record, again.spec.dataset.path) == (opened, "letters.jsonl")
 
 
+def letters_of(database):
+    return find_in(database, database.url, "letters")
+
+
 def test_other_rows_in_another_file_are_refused_with_both_places(database, opened, campaign_file, folder):
     lines = (folder / "letters.jsonl").read_text().splitlines(keepends=True)
     (folder / "less.jsonl").write_text("".join(lines[1:]))
@@ -168,7 +173,7 @@ def test_other_rows_in_another_file_are_refused_with_both_places(database, opene
 def test_a_stored_campaign_takes_no_other_file_by_a_setting_that_reads_none(database, opened):
     before = content(database)
     with pytest.raises(IdentityChanged, match=r"dataset\.path: 'letters\.jsonl' -> 'less\.jsonl'"):
-        change_campaign(database, "letters", ["dataset.path=less.jsonl"], lambda file, spec: None)
+        change_campaign(letters_of(database), ["dataset.path=less.jsonl"], lambda file, spec: None)
     assert content(database) == before
 
 
@@ -357,7 +362,7 @@ def test_a_campaign_that_was_begun_with_a_confidence_goes_on(database, campaign_
     monkeypatch.chdir(database.url.removeprefix("sqlite:///").rpartition("/")[0])
     _, checked = reopen_campaign(database, "letters", STORAGE)
     assert checked.spec.stopping.delta == 0.95
-    change_campaign(database, "letters", ["stopping.budget=48"], lambda file, spec: None)
+    change_campaign(letters_of(database), ["stopping.budget=48"], lambda file, spec: None)
     assert open_campaign(database, check_campaign_file(path, [f"storage={database.url}"])).id == begun.id
     with pytest.raises(SpecError, match=r"campaign.yaml:20: stopping.delta: .* write 0.05 "):
         check_campaign_file(path, [f"storage={database.url}", "name=forked"])

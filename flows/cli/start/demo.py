@@ -51,7 +51,7 @@ def demo(
         )
     spec = _prepare(objective, quick)(folder, print)
 
-    from winnow.flows.run.launch import run_stored_campaign, store_campaign
+    from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.infra.demo.artefacts import fingerprint_of, is_current
     from winnow.tasks.setup.load import check_campaign_file
@@ -61,9 +61,9 @@ def demo(
     how = f"winnow validate {spec} --trust allows it"
     approve = None if is_ours else approving(Trust(asks=True, how=how))
     checked = check_campaign_file(str(spec), approve=approve)
-    store_campaign(checked)
     name, storage = checked.spec.name, checked.spec.storage
-    code = run_stored_campaign(storage, name)
+    with launching() as launch:
+        code = run_stored_campaign(launch.store(checked))
     if quick:
         _show_page(storage, name, spec.with_suffix(".html"), browser=browser and sys.stdout.isatty())
     print(_what_shows_more(name, storage))
