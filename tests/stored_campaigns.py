@@ -296,9 +296,9 @@ def store_first_round(database):
     return campaign
 
 
-def store_checked(checked, series=None):
+def store_checked(checked, series=None, **options):
     """Store a checked campaign as a command that runs it does."""
     from winnow.flows.run.launch import launching
 
     with launching() as launch:
-        launch.store(checked, series)
+        launch.store(checked, series, **options)

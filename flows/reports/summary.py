@@ -242,9 +242,9 @@ def status_now(campaign: Campaign) -> CampaignStatus:
 
 
 def is_known_settled(campaign: Campaign) -> bool:
-    """Whether a campaign is settled, as far as its database says so now."""
+    """Whether a campaign is settled, as far as its database says so when it is opened anew."""
     try:
-        return status_now(campaign).is_settled
+        return status_of(campaign.storage, campaign.name).is_settled
     except StorageError:  # it is gone, or whoever reads it next says what is wrong
         return False
 

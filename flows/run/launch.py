@@ -16,7 +16,7 @@ from winnow.flows.prefect_support.server import (
     prefect_server,
 )
 from winnow.flows.reports.open_readonly import may_be_there, remember
-from winnow.flows.reports.summary import is_known_settled, print_summary
+from winnow.flows.reports.summary import is_known_settled, print_summary, status_now
 from winnow.flows.run.log_format import notice
 from winnow.flows.run.logging_callback import log_answer
 from winnow.flows.run.signals import Interrupts
@@ -56,10 +56,11 @@ class Launch:
 
         See `tasks.setup.load.Recall`.
         """
-        record = None
+        record, is_settled = None, False
         with suppress(StorageError):
             record = self._recalled(spec)
-        if record is None or not is_known_settled(self._campaign(spec, record)):
+            is_settled = record is not None and status_now(self._campaign(spec, record)).is_settled
+        if not is_settled:
             if spec.reuse != ONLY:
                 self._stack.enter_context(early_server())
             self._stack.enter_context(_imports(spec))
@@ -255,7 +256,7 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
 
 def _asks_models(campaign: Campaign) -> bool:
     """Whether the campaign has a model that it may send requests to."""
-    if campaign.record.execution["reuse"] != ONLY:
+    if campaign.record.execution.get("reuse") != ONLY:
         return True
     try:
         return bool(resolved(campaign).models_to_ask)

@@ -83,9 +83,12 @@ def test_nothing_is_imported_for_engines_that_do_not_need_it(changes):
 
 
 def test_nothing_is_imported_for_a_campaign_that_is_decided(monkeypatch):
-    monkeypatch.setattr(launch.Launch, "_recalled", lambda *_: SimpleNamespace(spec={"models": []}))
+    monkeypatch.setattr(
+        launch.Launch, "_recalled", lambda *_: SimpleNamespace(spec={"models": [], "prompts": []})
+    )
     monkeypatch.setattr(launch.Launch, "_campaign", lambda *_: None)
-    monkeypatch.setattr(launch, "is_known_settled", lambda *_: True)
+    monkeypatch.setattr(launch, "status_now", lambda *_: SimpleNamespace(is_settled=True))
+    monkeypatch.setattr("winnow.tasks.setup.load.revisions_of", lambda begun: {})
     assert not approved()
 
 

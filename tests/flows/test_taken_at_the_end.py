@@ -11,7 +11,7 @@ from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage.errors import LeaseLost, StorageUnavailable
 from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
-from winnow.tasks.campaign.campaign import opened_campaign
+from winnow.tasks.campaign.campaign import Campaign, opened_campaign
 from winnow.tasks.campaign.lease import LIFETIME, now
 
 ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)
@@ -23,6 +23,7 @@ def campaign(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(launch, "prefect_server", nullcontext)
     monkeypatch.setattr(launch, "_imports", lambda spec: nullcontext())
+    monkeypatch.setattr(Campaign, "spec", None)
     monkeypatch.setattr(head_start, "head_start", lambda campaign: nullcontext())
     monkeypatch.setattr(launch, "mark_crashed_runs", lambda storage: [])
     database = new_database(tmp_path / "results.db")

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from stored_campaigns import store_checked
 from test_command_line import winnow
 
-from winnow.flows.run.launch import store_campaign
 from winnow.tasks.setup.likely_mistakes import likely_mistakes
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -204,7 +204,7 @@ def test_the_first_run_names_what_was_not_read_as_it_stands(campaign_file, folde
     path = campaign_file(add=f"storage: {database.url}\n")
     said = []
     for _ in range(2):
-        store_campaign(check_campaign_file(path), say=lambda *each: said.append(each))
+        store_checked(check_campaign_file(path), say=lambda *each: said.append(each))
     assert said == [
         (
             "examples_read",

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from faulty_server import DROPPED, UNKNOWN_MODEL, WRONG_KEY, always, faulty_server
 from served_campaigns import run, served_model, served_spec, write_data
+from stored_campaigns import store_checked
 
-from winnow.flows.run.launch import store_campaign
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
@@ -50,7 +50,7 @@ def dead():
 def stored(spec):
     """Store a campaign as `winnow run` does; return the names of its candidates and what was said."""
     said = []
-    store_campaign(check_campaign(spec), say=lambda event, sentence: said.append((event, sentence)))
+    store_checked(check_campaign(spec), say=lambda event, sentence: said.append((event, sentence)))
     database = open_database(spec.storage)
     with database.reading() as session:
         record = campaign_records.find_campaign(session, spec.name)
