@@ -1,9 +1,12 @@
 """Opening SQLite: transactions begun by Winnow, the write-ahead log, and what a reader may not do."""
 
+import fcntl
 import os
 import sqlite3
+import struct
+import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import registry
@@ -75,27 +78,79 @@ class OneFile:
     shown: str
     """The database as errors name it."""
     _opened: tuple[int, int] | None = None
+    _log: tuple[int, int] | None = None
+    """Its write-ahead log, which stays the same one for as long as a connection is open."""
+    _connections: list[sqlite3.Connection] = field(default_factory=list)
+    """Those that are open and may write."""
+
+    def add(self, connection: sqlite3.Connection) -> None:
+        """Note a connection that may write, once it has opened the log."""
+        if not self._connections:
+            self._log = _file_at(self._path_of_log())
+        self._connections.append(connection)
+
+    def forget(self, connection: sqlite3.Connection) -> None:
+        """Note that a connection is about to be closed."""
+        if connection in self._connections:
+            self._connections.remove(connection)
 
     def require(self, lost: str) -> None:
-        """Refuse another file than the one that was opened first.
+        """Refuse another file than the one that was opened first, and another log than the connections have.
 
         Args:
             lost: Words for what the other file lacks.
 
         Raises:
-            StorageUnavailable: If the path leads to another file, or to none.
+            StorageUnavailable: If the path leads to another file, or to none, or that of the log does.
         """
-        try:
-            found = os.stat(self.path)
-        except OSError:
-            there: tuple[int, int] | None = None
-        else:
-            there = (found.st_dev, found.st_ino)
+        there = _file_at(self.path)
         if self._opened is None:
             self._opened = there
         if there is None or there != self._opened:
             became = "was removed" if there is None else "was replaced by another file"
             raise StorageUnavailable(self.shown, f"it {became} while it was open: {lost}", KEEP_THEM_AWAY)
+        if self._connections:
+            self._require_log()
+
+    def _require_log(self) -> None:
+        path = self._path_of_log()
+        there = _file_at(path)
+        if self._log is None:  # the first transaction of a new file makes it
+            self._log = there
+        if there == self._log:
+            return
+        if there is not None:  # else the last connection to be closed still saves all that was stored
+            _keep_from_merging(self.path)
+        became = "was removed" if there is None else "was replaced"
+        why = f"{os.path.basename(path)} beside it {became} while it was open: {LOST_WITH_THE_LOG}"
+        raise StorageUnavailable(self.shown, why, KEEP_THEM_AWAY)
+
+    def _path_of_log(self) -> str:
+        return os.path.realpath(self.path) + SIDE_FILES[0]
+
+
+SHARED_FIRST, SHARED_SIZE = 0x40000002, 510
+"""The bytes of a database on which each process has a lock that has it open; see os.h of SQLite."""
+
+
+def _keep_from_merging(path: str) -> None:
+    """Keep this process from moving its log into the file, and from removing the log that others have now.
+
+    The process that closes a database last does both. So from now on there is always one more, which ends
+    with this process.
+    """
+    if sys.platform == "linux":
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        wanted = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, SHARED_FIRST, SHARED_SIZE, 0)
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, wanted)
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 KEEP_THEM_AWAY = (
@@ -104,6 +159,7 @@ KEEP_THEM_AWAY = (
 )
 LOST_SINCE_THE_COPY = "rows stored since that copy was made are not in it, and nothing more was stored"
 LOST_AT_LAST = "the rows that were stored last are not in it"
+LOST_WITH_THE_LOG = "rows that were stored last may be lost, and nothing more was stored"
 
 
 def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait_ms: int) -> Engine:
@@ -152,6 +208,11 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
+        file.add(connection)
+
+    @event.listens_for(engine, "close")
+    def forget(connection: sqlite3.Connection, _: object) -> None:
+        file.forget(connection)
 
     @event.listens_for(engine, "handle_error")
     def name_undecodable(context: ExceptionContext) -> DBAPIError | None:
